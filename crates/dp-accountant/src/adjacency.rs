@@ -1,0 +1,129 @@
+//! Neighbouring relations as types, and the same as a value for files and command lines.
+//!
+//! A privacy statement holds for pairs of *neighbouring* data sets; which pairs, is part of the statement. Each
+//! relation is a zero-sized type here, so that a guarantee under one cannot be composed with a guarantee under
+//! another: it does not compile. [`AdjacencyKind`] is the run-time value of the same for certificates and flags.
+//!
+//! | type | neighbours | number of records | typical sensitivity of a sum of vectors of norm at most C |
+//! |---|---|---|---|
+//! | [`AddRemoveOne`] | one record more or fewer | secret | C |
+//! | [`ZeroOut`] | one record replaced by a null record | public | C |
+//! | [`ReplaceOne`] | one record changed to any other | public | 2C |
+//! | [`ChangeListLabels`] | the labels of one list changed | public | depends on the loss |
+
+use core::fmt;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A neighbouring relation. Sealed: a new relation needs its own theorems, which live in this workspace.
+pub trait Adjacency: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
+    /// The relation as a value.
+    const KIND: AdjacencyKind;
+}
+
+macro_rules! relation {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub struct $name;
+        impl sealed::Sealed for $name {}
+        impl Adjacency for $name {
+            const KIND: AdjacencyKind = AdjacencyKind::$name;
+        }
+    };
+}
+
+relation! {
+    /// One record is added or removed; the number of records is secret. `add-remove` with `n_public = false`.
+    AddRemoveOne
+}
+relation! {
+    /// One record is replaced by a null record that contributes nothing; the number of records is public.
+    /// `add-remove` with `n_public = true`.
+    ZeroOut
+}
+relation! {
+    /// One record is replaced by any other; the number of records is public. `replace-one`.
+    ReplaceOne
+}
+relation! {
+    /// The relevance labels of one list (query, session) change; documents, features and the number of lists are
+    /// public. `change-list-labels`.
+    ChangeListLabels
+}
+
+/// A neighbouring relation as a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "AdjacencyRecord", into = "AdjacencyRecord"))]
+pub enum AdjacencyKind {
+    /// See [`AddRemoveOne`].
+    AddRemoveOne,
+    /// See [`ZeroOut`].
+    ZeroOut,
+    /// See [`ReplaceOne`].
+    ReplaceOne,
+    /// See [`ChangeListLabels`].
+    ChangeListLabels,
+}
+
+impl AdjacencyKind {
+    /// The word for it on command lines, in JSON and in certificates. [`AddRemoveOne`] and [`ZeroOut`] share
+    /// `add-remove` and are told apart by [`n_public`](Self::n_public).
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AddRemoveOne | Self::ZeroOut => "add-remove",
+            Self::ReplaceOne => "replace-one",
+            Self::ChangeListLabels => "change-list-labels",
+        }
+    }
+
+    /// Whether the number of records is public under this relation.
+    pub const fn n_public(self) -> bool {
+        !matches!(self, Self::AddRemoveOne)
+    }
+
+    /// The relation for a word and a flag, or `None` where the pair means nothing.
+    pub fn from_words(word: &str, n_public: bool) -> Option<Self> {
+        match (word, n_public) {
+            ("add-remove", false) => Some(Self::AddRemoveOne),
+            ("add-remove", true) => Some(Self::ZeroOut),
+            ("replace-one", true) => Some(Self::ReplaceOne),
+            ("change-list-labels", true) => Some(Self::ChangeListLabels),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for AdjacencyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The serialised form: `{"adjacency": "add-remove", "n_public": true}`; flatten it into the object it belongs to.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct AdjacencyRecord {
+    adjacency: String,
+    n_public: bool,
+}
+
+#[cfg(feature = "serde")]
+impl From<AdjacencyKind> for AdjacencyRecord {
+    fn from(kind: AdjacencyKind) -> Self {
+        Self { adjacency: kind.as_str().to_owned(), n_public: kind.n_public() }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<AdjacencyRecord> for AdjacencyKind {
+    type Error = String;
+    fn try_from(record: AdjacencyRecord) -> Result<Self, String> {
+        Self::from_words(&record.adjacency, record.n_public).ok_or_else(|| {
+            format!("unknown neighbouring relation {:?} with n_public = {}", record.adjacency, record.n_public)
+        })
+    }
+}

@@ -1,0 +1,81 @@
+//! What can go wrong: a parameter outside its range, or an event that an accountant has no theorem for.
+
+use crate::adjacency::AdjacencyKind;
+
+/// Errors of this crate. Every parameter error names the parameter, its value and the accepted range.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number that must be finite is NaN or infinite.
+    #[error("{name} = {value} must be finite")]
+    NotFinite {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+    },
+    /// A number that must be positive is zero or negative.
+    #[error("{name} = {value} must be greater than 0")]
+    NotPositive {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+    },
+    /// A number lies outside its range.
+    #[error("{name} = {value} must lie in {range}")]
+    OutOfRange {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+        /// The accepted range in words, e.g. `[0, 1)`.
+        range: &'static str,
+    },
+    /// No theorem of this accountant covers the event.
+    #[error("the {accountant} accountant has no theorem for {event}")]
+    Unsupported {
+        /// Which accountant was asked.
+        accountant: &'static str,
+        /// The event's name.
+        event: &'static str,
+    },
+    /// Two statements under different neighbouring relations were to be combined.
+    #[error("adjacency mismatch: expected {expected}, found {found}")]
+    AdjacencyMismatch {
+        /// The relation that was required.
+        expected: AdjacencyKind,
+        /// The relation that was found.
+        found: AdjacencyKind,
+    },
+    /// No parameter reaches the target.
+    #[error("no {what} meets the target: {why}")]
+    Unreachable {
+        /// What was looked for.
+        what: &'static str,
+        /// Why there is none.
+        why: &'static str,
+    },
+}
+
+/// Checks `value > 0` and finite (NaN fails).
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, Error> {
+    if !value.is_finite() {
+        return Err(Error::NotFinite { name, value });
+    }
+    if !(value > 0.0) {
+        return Err(Error::NotPositive { name, value });
+    }
+    Ok(value)
+}
+
+/// Checks `value >= 0` and finite (NaN fails).
+pub(crate) fn non_negative(name: &'static str, value: f64) -> Result<f64, Error> {
+    if !value.is_finite() {
+        return Err(Error::NotFinite { name, value });
+    }
+    if !(value >= 0.0) {
+        return Err(Error::OutOfRange { name, value, range: "[0, inf)" });
+    }
+    Ok(value)
+}

@@ -1,0 +1,104 @@
+//! Validated numbers: one newtype for each quantity that must not be confused with another.
+//!
+//! Each has a private field, `new(f64) -> Result<_, Error>`, `get()` and `Display`; deserialisation goes through the
+//! same check. There is no arithmetic on them: adding two epsilons is a theorem, and theorems are called by name.
+
+use core::fmt;
+
+use crate::error::{Error, non_negative, positive};
+
+macro_rules! parameter {
+    ($(#[$doc:meta])* $name:ident, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(try_from = "f64", into = "f64"))]
+        pub struct $name(f64);
+
+        impl $name {
+            /// Checks the value.
+            ///
+            /// # Errors
+            /// A value outside the range stated for the type, NaN included.
+            pub fn new(value: f64) -> Result<Self, Error> {
+                let check: fn(f64) -> Result<f64, Error> = $check;
+                check(value).map(Self)
+            }
+
+            /// The number.
+            pub const fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl TryFrom<f64> for $name {
+            type Error = Error;
+            fn try_from(value: f64) -> Result<Self, Error> {
+                Self::new(value)
+            }
+        }
+
+        impl From<$name> for f64 {
+            fn from(value: $name) -> f64 {
+                value.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+parameter! {
+    /// A privacy loss bound epsilon, finite and at least 2^-50.
+    Epsilon, |value| {
+        positive("epsilon", value)?;
+        if value < f64::EPSILON * 4.0 {
+            return Err(Error::OutOfRange { name: "epsilon", value, range: "[2^-50, inf)" });
+        }
+        Ok(value)
+    }
+}
+parameter! {
+    /// A failure probability delta in [0, 1); 0 is pure differential privacy.
+    Delta, |value| {
+        if !(0.0..1.0).contains(&value) {
+            return Err(Error::OutOfRange { name: "delta", value, range: "[0, 1)" });
+        }
+        Ok(value + 0.0) // -0.0 becomes 0.0
+    }
+}
+parameter! {
+    /// A zero-concentrated DP parameter rho, finite and positive.
+    Rho, |value| positive("rho", value)
+}
+parameter! {
+    /// A Renyi order alpha > 1, finite.
+    RdpOrder, |value| {
+        if !(value.is_finite() && value > 1.0) {
+            return Err(Error::OutOfRange { name: "order", value, range: "(1, inf)" });
+        }
+        Ok(value)
+    }
+}
+parameter! {
+    /// Noise standard deviation over sensitivity (no unit), finite and positive.
+    NoiseMultiplier, |value| positive("noise multiplier", value)
+}
+parameter! {
+    /// A sampling probability in [0, 1].
+    SamplingRate, |value| {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(Error::OutOfRange { name: "sampling rate", value, range: "[0, 1]" });
+        }
+        non_negative("sampling rate", value + 0.0)
+    }
+}
+
+impl Delta {
+    /// Pure differential privacy.
+    pub const ZERO: Self = Self(0.0);
+}

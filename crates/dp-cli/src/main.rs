@@ -1,0 +1,2 @@
+//! The dp command.
+fn main() {}

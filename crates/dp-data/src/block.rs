@@ -1,0 +1,103 @@
+//! Borrowed runs of consecutive examples: what a source hands out and what a model reads.
+
+use core::ops::Range;
+
+/// The features of some consecutive examples, each example contiguous.
+#[derive(Debug, Clone, Copy)]
+pub enum Rows<'a, F> {
+    /// Row-major: `values.len() == rows * dim`.
+    Dense {
+        /// All values, example after example.
+        values: &'a [F],
+        /// Features per example.
+        dim: usize,
+    },
+    /// Compressed rows: example `i` holds `values[offsets[i]..offsets[i + 1]]` at columns `indices[..]` of the same
+    /// range, columns strictly increasing. `offsets` has one more entry than there are rows and need not start at 0.
+    Sparse {
+        /// Where each row starts and the last one ends, as positions in `indices` and `values`.
+        offsets: &'a [usize],
+        /// Column of each value, below `dim`.
+        indices: &'a [u32],
+        /// The values that are not zero.
+        values: &'a [F],
+        /// Features per example.
+        dim: usize,
+    },
+}
+
+impl<'a, F> Rows<'a, F> {
+    /// Number of examples.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Dense { values, dim } => values.len().checked_div(*dim).unwrap_or(0),
+            Self::Sparse { offsets, .. } => offsets.len().saturating_sub(1),
+        }
+    }
+
+    /// Whether there is no example.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Features per example.
+    pub fn dim(&self) -> usize {
+        match self {
+            Self::Dense { dim, .. } | Self::Sparse { dim, .. } => *dim,
+        }
+    }
+
+    /// The examples of `range`.
+    ///
+    /// # Panics
+    /// If `range` leaves `0..len`.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        match *self {
+            Self::Dense { values, dim } => Self::Dense { values: &values[range.start * dim..range.end * dim], dim },
+            Self::Sparse { offsets, indices, values, dim } => {
+                Self::Sparse { offsets: &offsets[range.start..=range.end], indices, values, dim }
+            }
+        }
+    }
+}
+
+/// Some consecutive examples with their targets.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a, F> {
+    /// The features.
+    pub rows: Rows<'a, F>,
+    /// One target per example; binary classification uses -1 and +1.
+    pub targets: &'a [F],
+    /// Which examples count. An invalid example keeps its place (batch boundaries and step sizes do not move) and
+    /// contributes a zero data gradient. `None`: all count.
+    pub valid: Option<&'a [bool]>,
+}
+
+impl<'a, F> Block<'a, F> {
+    /// Number of examples.
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether there is no example.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// Features per example.
+    pub fn dim(&self) -> usize {
+        self.rows.dim()
+    }
+
+    /// The examples of `range`.
+    ///
+    /// # Panics
+    /// If `range` leaves `0..len`.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        Self {
+            rows: self.rows.slice(range.clone()),
+            targets: &self.targets[range.clone()],
+            valid: self.valid.map(|v| &v[range]),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Where rows come from.
+#![forbid(unsafe_code)]
+
+pub mod block;
+pub mod examples;
+pub mod source;
+
+pub use block::{Block, Rows};
+pub use examples::Examples;
+pub use source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};

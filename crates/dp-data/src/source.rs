@@ -1,0 +1,127 @@
+//! The boundary between an optimiser and wherever rows come from: memory, a file, a database.
+//!
+//! A source streams one pass at a time, in blocks, in an order that depends on a key and on the records' identities but
+//! never on their values. In memory a pass is a single borrowed block; a larger-than-memory source refills one buffer.
+//! There is one virtual call per block, none per example.
+
+use crate::block::Block;
+
+/// What a source says about itself before the first pass; all of it public.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Number of records, valid or not; the same in every pass.
+    pub n: u64,
+    /// Features per record.
+    pub dim: usize,
+    /// The kind of engine, for messages: `memory`, `sqlite`, ...
+    pub engine: &'static str,
+}
+
+/// The order of a pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// A pseudo-random permutation of the record identities under a secret key.
+    Keyed {
+        /// The key, from a cryptographic generator.
+        key: [u8; 32],
+        /// Whether each pass has its own permutation.
+        fresh_each_pass: bool,
+    },
+    /// The order in which the source holds its rows, which the caller vouches does not depend on the records' values.
+    Declared,
+}
+
+impl core::fmt::Debug for Order {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Keyed { fresh_each_pass, .. } => {
+                f.debug_struct("Keyed").field("fresh_each_pass", fresh_each_pass).finish_non_exhaustive()
+            }
+            Self::Declared => f.write_str("Declared"),
+        }
+    }
+}
+
+/// Which pass is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassRequest {
+    /// Number of the pass, from 0.
+    pub pass: u32,
+    /// Its order.
+    pub order: Order,
+}
+
+/// What a pass reports when it is over; the trainer checks it before any noise is drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassReceipt {
+    /// Records handed out, valid or not. Must equal [`Description::n`].
+    pub rows: u64,
+}
+
+/// Why a source could not deliver. Messages carry names, never values of records.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The number of records differs from what was described.
+    #[error("the number of rows changed: {expected} described, {found} read")]
+    CountChanged {
+        /// Rows described.
+        expected: u64,
+        /// Rows read.
+        found: u64,
+    },
+    /// The source cannot give rows in this order.
+    #[error("{engine} cannot deliver rows in the requested order: {why}")]
+    Order {
+        /// The engine.
+        engine: &'static str,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The engine failed.
+    #[error("{engine} failed: {message}")]
+    Engine {
+        /// The engine.
+        engine: &'static str,
+        /// What it said; no record's value.
+        message: String,
+    },
+}
+
+/// Something that can stream its records once per pass.
+pub trait PassSource<F> {
+    /// Size and shape. The same answer for the whole training.
+    ///
+    /// # Errors
+    /// The engine could not say.
+    fn describe(&mut self) -> Result<Description, SourceError>;
+
+    /// Starts a pass.
+    ///
+    /// # Errors
+    /// The engine failed or cannot honour the order.
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError>;
+
+    /// Ends the snapshot that all passes read.
+    ///
+    /// # Errors
+    /// The engine failed.
+    fn finish(&mut self) -> Result<(), SourceError> {
+        Ok(())
+    }
+}
+
+/// One pass: lends block after block, reusing its buffer.
+pub trait RowStream<F> {
+    /// The next block, or `None` at the end of the pass. Blocks have any positive length.
+    ///
+    /// # Errors
+    /// The engine failed.
+    fn next_block(&mut self) -> Result<Option<Block<'_, F>>, SourceError>;
+
+    /// What was delivered.
+    ///
+    /// # Errors
+    /// The engine failed.
+    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError>;
+}

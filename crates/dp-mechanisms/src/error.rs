@@ -1,0 +1,81 @@
+//! Errors: bad public parameters, and broken contracts found before anything is released.
+
+/// Errors of this crate. No variant embeds a private value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number that must be finite is NaN or infinite.
+    #[error("{name} = {value} must be finite")]
+    NotFinite {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+    },
+    /// A number that must be positive is not.
+    #[error("{name} = {value} must be greater than 0")]
+    NotPositive {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+    },
+    /// A number is positive but too small to be meant.
+    #[error("{name} = {value} is below {least}")]
+    TooSmall {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+        /// The least accepted value.
+        least: f64,
+    },
+    /// A number lies outside its range.
+    #[error("{name} = {value} must lie in {range}")]
+    OutOfRange {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+        /// The accepted range in words.
+        range: &'static str,
+    },
+    /// A sensitivity of zero: nearly always a mistake upstream, and a release without noise if let through.
+    #[error("sensitivity is 0: a release would carry no noise")]
+    ZeroSensitivity,
+    /// A dimension of zero or above 2^32.
+    #[error("dimension {dimension} must lie in 1..=2^32")]
+    Dimension {
+        /// The refused dimension.
+        dimension: u64,
+    },
+    /// The classical Gaussian calibration is proved for epsilon below 1 only.
+    #[error("the classical calibration needs epsilon < 1, got {epsilon}; use `analytic`")]
+    ClassicalNeedsEpsilonBelowOne {
+        /// The refused epsilon.
+        epsilon: f64,
+    },
+    /// A derived noise scale or its grid leaves the range of doubles.
+    #[error("the noise scale {scale} or its grid is outside the range of doubles")]
+    ScaleOverflow {
+        /// The derived scale.
+        scale: f64,
+    },
+    /// The value's sensitivity exceeds what the mechanism was built for.
+    #[error("sensitivity {found} exceeds {built_for}, which the mechanism was built for")]
+    SensitivityExceeded {
+        /// The value's sensitivity.
+        found: f64,
+        /// The mechanism's sensitivity.
+        built_for: f64,
+    },
+    /// An aggregated value holds a NaN or an infinity: the caller broke the contract before the release.
+    #[error("the value to be released is not finite")]
+    NonFiniteInput,
+    /// The operating system's random source failed.
+    #[error("the operating system's random source failed: {0}")]
+    RandomSource(String),
+    /// A parameter of the accountant was refused.
+    #[error(transparent)]
+    Accountant(#[from] dp_accountant::Error),
+}

@@ -1,0 +1,2 @@
+//! Differentially private optimisers.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Ranking metrics.
+#![forbid(unsafe_code)]
