@@ -1,9 +1,12 @@
 //! Borrowed runs of consecutive examples: what a source hands out and what a model reads.
 
+use core::fmt;
 use core::ops::Range;
 
 /// The features of some consecutive examples, each example contiguous.
-#[derive(Debug, Clone, Copy)]
+///
+/// Its `Debug` shows the shape, never a value.
+#[derive(Clone, Copy)]
 pub enum Rows<'a, F> {
     /// Row-major: `values.len() == rows * dim`.
     Dense {
@@ -61,8 +64,20 @@ impl<'a, F> Rows<'a, F> {
     }
 }
 
+impl<F> fmt::Debug for Rows<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let storage = match self {
+            Self::Dense { .. } => "Dense",
+            Self::Sparse { .. } => "Sparse",
+        };
+        f.debug_struct(storage).field("rows", &self.len()).field("dim", &self.dim()).finish_non_exhaustive()
+    }
+}
+
 /// Some consecutive examples with their targets.
-#[derive(Debug, Clone, Copy)]
+///
+/// Its `Debug` shows the shape, never a value.
+#[derive(Clone, Copy)]
 pub struct Block<'a, F> {
     /// The features.
     pub rows: Rows<'a, F>,
@@ -71,6 +86,12 @@ pub struct Block<'a, F> {
     /// Which examples count. An invalid example keeps its place (batch boundaries and step sizes do not move) and
     /// contributes a zero data gradient. `None`: all count.
     pub valid: Option<&'a [bool]>,
+}
+
+impl<F> fmt::Debug for Block<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Block").field("rows", &self.rows).finish_non_exhaustive()
+    }
 }
 
 impl<'a, F> Block<'a, F> {

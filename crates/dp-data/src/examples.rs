@@ -1,5 +1,15 @@
 //! Examples held in memory, dense or sparse, each example contiguous.
 
+mod builder;
+mod order;
+#[cfg(test)]
+mod tests;
+
+pub use builder::{DenseBuilder, SparseBuilder};
+pub use order::OrderError;
+
+use core::fmt;
+
 use crate::block::{Block, Rows};
 
 /// Storage of the features.
@@ -18,19 +28,50 @@ pub enum Storage<F> {
     },
 }
 
-/// Examples with their targets, owned. Shapes are checked once, here.
+/// Examples with their targets, owned. Shapes are checked once, here; values are not looked at.
+///
+/// An example whose place in [`Block::valid`] is `false` is a null record: every feature 0 and target 0, so that its data
+/// gradient is zero in any model that is linear in the features. It keeps its place, so that the number of examples,
+/// the batch boundaries and the step sizes do not depend on which records are null.
+///
+/// `Debug` shows the shape, never a value.
+///
+/// # Examples
+/// ```
+/// use dp_data::Examples;
+///
+/// let mut examples = Examples::dense(vec![0.6, 0.8, 1.0, 0.0, 0.0, 1.0], vec![1.0, -1.0, 1.0], 2)?;
+/// examples.permute(&[2, 0, 1])?;
+/// assert_eq!(examples.block().targets, &[1.0, 1.0, -1.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Examples<F> {
     storage: Storage<F>,
     targets: Vec<F>,
+    valid: Option<Vec<bool>>,
     dim: usize,
+}
+
+impl<F> fmt::Debug for Examples<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let storage = match self.storage {
+            Storage::Dense(_) => "dense",
+            Storage::Sparse { .. } => "sparse",
+        };
+        f.debug_struct("Examples")
+            .field("storage", &storage)
+            .field("rows", &self.targets.len())
+            .field("dim", &self.dim)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A shape that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// The number of values is not rows times features.
+    /// The number of values is not rows times features, or there are no features.
     #[error("{values} values for {rows} rows of {dim} features")]
     Dense {
         /// Number of values.
@@ -46,18 +87,97 @@ pub enum ShapeError {
         /// What is wrong.
         why: &'static str,
     },
+    /// The number of validity marks is not the number of rows.
+    #[error("{marks} validity marks for {rows} rows")]
+    Valid {
+        /// Number of marks.
+        marks: usize,
+        /// Number of rows.
+        rows: usize,
+    },
 }
 
 impl<F: Copy> Examples<F> {
     /// Dense examples: `values.len() == targets.len() * dim`.
     ///
+    /// # Shapes
+    /// `values` holds example after example, `dim` values each; `targets` one per example.
+    ///
     /// # Errors
     /// [`ShapeError::Dense`].
     pub fn dense(values: Vec<F>, targets: Vec<F>, dim: usize) -> Result<Self, ShapeError> {
-        if dim == 0 || values.len() != targets.len() * dim {
+        if dim == 0 || targets.len().checked_mul(dim) != Some(values.len()) {
             return Err(ShapeError::Dense { values: values.len(), rows: targets.len(), dim });
         }
-        Ok(Self { storage: Storage::Dense(values), targets, dim })
+        Ok(Self { storage: Storage::Dense(values), targets, valid: None, dim })
+    }
+
+    /// Sparse examples in compressed rows.
+    ///
+    /// # Shapes
+    /// Example `i` holds `values[offsets[i]..offsets[i + 1]]` at the columns `indices` of the same range, columns
+    /// strictly increasing and below `dim`; `offsets` starts at 0, ends at `values.len()` and has one entry more than
+    /// `targets`.
+    ///
+    /// # Errors
+    /// [`ShapeError::Sparse`].
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::Examples;
+    ///
+    /// let examples = Examples::sparse(vec![0, 2, 3], vec![0, 4, 1], vec![0.6, 0.8, 1.0], vec![1.0, -1.0], 5)?;
+    /// assert_eq!((examples.len(), examples.dim()), (2, 5));
+    /// assert!(Examples::sparse(vec![0, 2], vec![4, 0], vec![0.6, 0.8], vec![1.0], 5).is_err());
+    /// # Ok::<(), dp_data::examples::ShapeError>(())
+    /// ```
+    pub fn sparse(
+        offsets: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<F>,
+        targets: Vec<F>,
+        dim: usize,
+    ) -> Result<Self, ShapeError> {
+        let refuse = |why| Err(ShapeError::Sparse { why });
+        if dim == 0 {
+            return refuse("no features");
+        }
+        if offsets.len() != targets.len() + 1 {
+            return refuse("offsets must have one entry more than there are targets");
+        }
+        if indices.len() != values.len() {
+            return refuse("as many columns as values are needed");
+        }
+        if offsets.first() != Some(&0) || offsets.last() != Some(&values.len()) {
+            return refuse("offsets must start at 0 and end at the number of values");
+        }
+        if offsets.windows(2).any(|pair| pair[0] > pair[1]) {
+            return refuse("offsets must not decrease");
+        }
+        for row in offsets.windows(2) {
+            let columns = &indices[row[0]..row[1]];
+            if columns.windows(2).any(|pair| pair[0] >= pair[1]) {
+                return refuse("columns of a row must strictly increase");
+            }
+            if columns.last().is_some_and(|&last| last as usize >= dim) {
+                return refuse("a column is not below the number of features");
+            }
+        }
+        Ok(Self { storage: Storage::Sparse { offsets, indices, values }, targets, valid: None, dim })
+    }
+
+    /// The same examples with a mark for each that tells whether it counts.
+    ///
+    /// The caller sees to it that an example marked `false` has only zero features and target 0.
+    ///
+    /// # Errors
+    /// [`ShapeError::Valid`] unless there is one mark per example.
+    pub fn with_valid(mut self, valid: Vec<bool>) -> Result<Self, ShapeError> {
+        if valid.len() != self.targets.len() {
+            return Err(ShapeError::Valid { marks: valid.len(), rows: self.targets.len() });
+        }
+        self.valid = Some(valid);
+        Ok(self)
     }
 
     /// Number of examples.
@@ -75,12 +195,78 @@ impl<F: Copy> Examples<F> {
         self.dim
     }
 
+    /// Whether the features are stored as compressed rows.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.storage, Storage::Sparse { .. })
+    }
+
+    /// How the features are stored.
+    pub fn storage(&self) -> &Storage<F> {
+        &self.storage
+    }
+
+    /// One target per example.
+    pub fn targets(&self) -> &[F] {
+        &self.targets
+    }
+
     /// All examples, in order.
     pub fn block(&self) -> Block<'_, F> {
         let rows = match &self.storage {
             Storage::Dense(values) => Rows::Dense { values, dim: self.dim },
             Storage::Sparse { offsets, indices, values } => Rows::Sparse { offsets, indices, values, dim: self.dim },
         };
-        Block { rows, targets: &self.targets, valid: None }
+        Block { rows, targets: &self.targets, valid: self.valid.as_deref() }
+    }
+
+    /// The same examples with other targets, for one-against-all training or another task on the same rows.
+    ///
+    /// # Errors
+    /// [`ShapeError::Dense`] unless there is one target per example.
+    pub fn with_targets(mut self, targets: Vec<F>) -> Result<Self, ShapeError> {
+        if targets.len() != self.targets.len() {
+            return Err(ShapeError::Dense { values: self.targets.len() * self.dim, rows: targets.len(), dim: self.dim });
+        }
+        self.targets = targets;
+        Ok(self)
+    }
+}
+
+impl Examples<f64> {
+    /// The same examples in single precision, features rounded **towards zero**.
+    ///
+    /// Rounding towards zero makes no feature larger, so a row whose norm is at most 1 keeps that property exactly;
+    /// rounding to nearest would not. Targets are rounded to nearest (they are -1, 0 and 1 in classification).
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::Examples;
+    ///
+    /// let examples = Examples::dense(vec![0.1_f64], vec![1.0], 1)?.to_f32();
+    /// let dp_data::Rows::Dense { values, .. } = examples.block().rows else { unreachable!() };
+    /// assert!(f64::from(values[0]) <= 0.1 && 0.1_f32 > values[0]);
+    /// # Ok::<(), dp_data::examples::ShapeError>(())
+    /// ```
+    pub fn to_f32(&self) -> Examples<f32> {
+        let convert = |values: &[f64]| values.iter().map(|&v| f32_towards_zero(v)).collect();
+        let storage = match &self.storage {
+            Storage::Dense(values) => Storage::Dense(convert(values)),
+            Storage::Sparse { offsets, indices, values } => {
+                Storage::Sparse { offsets: offsets.clone(), indices: indices.clone(), values: convert(values) }
+            }
+        };
+        let targets = self.targets.iter().map(|&t| t as f32).collect();
+        Examples { storage, targets, valid: self.valid.clone(), dim: self.dim }
+    }
+}
+
+/// The single-precision number nearest to `value` among those that are not larger in magnitude.
+pub(crate) fn f32_towards_zero(value: f64) -> f32 {
+    let nearest = value as f32;
+    if f64::from(nearest).abs() > value.abs() {
+        // `nearest` is not zero, so its magnitude bits can be lowered by one: the next number towards zero.
+        f32::from_bits(nearest.to_bits() - 1)
+    } else {
+        nearest
     }
 }

@@ -6,5 +6,5 @@ pub mod examples;
 pub mod source;
 
 pub use block::{Block, Rows};
-pub use examples::Examples;
+pub use examples::{DenseBuilder, Examples, SparseBuilder};
 pub use source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};

@@ -1,0 +1,192 @@
+//! Bringing examples into another order, so that a pass over them reads memory front to back.
+
+use super::{Examples, Storage};
+
+/// An order that does not fit the examples.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OrderError {
+    /// The order has another length than there are examples.
+    #[error("an order of {order} positions for {rows} rows")]
+    Length {
+        /// Positions in the order.
+        order: usize,
+        /// Number of examples.
+        rows: usize,
+    },
+    /// A position lies outside the examples.
+    #[error("position {position} of {rows} rows")]
+    OutOfRange {
+        /// The position.
+        position: u32,
+        /// Number of examples.
+        rows: usize,
+    },
+    /// A position occurs twice where a permutation is needed.
+    #[error("position {position} occurs more than once")]
+    Repeated {
+        /// The position.
+        position: u32,
+    },
+}
+
+impl<F: Copy> Examples<F> {
+    /// Copies the examples at `positions`, in that order; a position may occur any number of times.
+    ///
+    /// This takes subsets too: folds of a cross-validation, a train and test split.
+    ///
+    /// # Errors
+    /// [`OrderError::OutOfRange`].
+    ///
+    /// # Examples
+    /// ```
+    /// let examples = dp_data::Examples::dense(vec![1.0, 2.0, 3.0], vec![-1.0, 1.0, -1.0], 1)?;
+    /// assert_eq!(examples.gather(&[2, 1])?.targets(), &[-1.0, 1.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn gather(&self, positions: &[u32]) -> Result<Self, OrderError> {
+        let rows = self.len();
+        if let Some(&position) = positions.iter().find(|&&position| position as usize >= rows) {
+            return Err(OrderError::OutOfRange { position, rows });
+        }
+        let places = || positions.iter().map(|&position| position as usize);
+        let storage = match &self.storage {
+            Storage::Dense(values) => {
+                let mut gathered = Vec::with_capacity(positions.len() * self.dim);
+                for place in places() {
+                    gathered.extend_from_slice(&values[place * self.dim..(place + 1) * self.dim]);
+                }
+                Storage::Dense(gathered)
+            }
+            Storage::Sparse { offsets, indices, values } => gather_sparse(places(), offsets, indices, values),
+        };
+        Ok(Self {
+            storage,
+            targets: places().map(|place| self.targets[place]).collect(),
+            valid: self.valid.as_ref().map(|valid| places().map(|place| valid[place]).collect()),
+            dim: self.dim,
+        })
+    }
+
+    /// A copy in the order of `order`: example `i` of the result is example `order[i]` of these.
+    ///
+    /// # Errors
+    /// [`OrderError`] unless `order` is a permutation of `0..len`.
+    pub fn permuted(&self, order: &[u32]) -> Result<Self, OrderError> {
+        check_permutation(order, self.len())?;
+        self.gather(order)
+    }
+
+    /// Brings the examples into the order of `order`: example `i` becomes what example `order[i]` was.
+    ///
+    /// Dense rows move along the cycles of the permutation with one row and one bit per example of extra memory.
+    /// Sparse rows have lengths of their own and are written anew, which for the moment takes their size again.
+    ///
+    /// # Errors
+    /// [`OrderError`] unless `order` is a permutation of `0..len`; the examples are unchanged then.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut examples = dp_data::Examples::dense(vec![1.0, 2.0, 3.0], vec![-1.0, 1.0, -1.0], 1)?;
+    /// examples.permute(&[1, 2, 0])?;
+    /// assert_eq!(examples.targets(), &[1.0, -1.0, -1.0]);
+    /// assert!(examples.permute(&[0, 0, 1]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn permute(&mut self, order: &[u32]) -> Result<(), OrderError> {
+        check_permutation(order, self.len())?;
+        let dim = self.dim;
+        match &mut self.storage {
+            Storage::Dense(values) => permute_in_place(values, dim, order),
+            Storage::Sparse { offsets, indices, values } => {
+                self.storage =
+                    gather_sparse(order.iter().map(|&position| position as usize), offsets, indices, values);
+            }
+        }
+        permute_in_place(&mut self.targets, 1, order);
+        if let Some(valid) = &mut self.valid {
+            permute_in_place(valid, 1, order);
+        }
+        Ok(())
+    }
+}
+
+fn gather_sparse<F: Copy>(
+    places: impl Iterator<Item = usize> + Clone,
+    offsets: &[usize],
+    indices: &[u32],
+    values: &[F],
+) -> Storage<F> {
+    let total = places.clone().map(|place| offsets[place + 1] - offsets[place]).sum();
+    let mut new_offsets = Vec::with_capacity(places.size_hint().0 + 1);
+    let mut new_indices = Vec::with_capacity(total);
+    let mut new_values = Vec::with_capacity(total);
+    new_offsets.push(0);
+    for place in places {
+        let row = offsets[place]..offsets[place + 1];
+        new_indices.extend_from_slice(&indices[row.clone()]);
+        new_values.extend_from_slice(&values[row]);
+        new_offsets.push(new_values.len());
+    }
+    Storage::Sparse { offsets: new_offsets, indices: new_indices, values: new_values }
+}
+
+/// One bit per position.
+struct Marks(Vec<u64>);
+
+impl Marks {
+    fn new(positions: usize) -> Self {
+        Self(vec![0; positions.div_ceil(64)])
+    }
+
+    /// Sets the mark and tells whether it was set before.
+    fn replace(&mut self, position: usize) -> bool {
+        let word = &mut self.0[position / 64];
+        let bit = 1 << (position % 64);
+        let before = *word & bit != 0;
+        *word |= bit;
+        before
+    }
+}
+
+fn check_permutation(order: &[u32], rows: usize) -> Result<(), OrderError> {
+    if order.len() != rows {
+        return Err(OrderError::Length { order: order.len(), rows });
+    }
+    let mut seen = Marks::new(rows);
+    for &position in order {
+        if position as usize >= rows {
+            return Err(OrderError::OutOfRange { position, rows });
+        }
+        if seen.replace(position as usize) {
+            return Err(OrderError::Repeated { position });
+        }
+    }
+    Ok(())
+}
+
+/// Row `i` becomes what row `order[i]` was; `order` is a permutation of the rows.
+fn permute_in_place<T: Copy>(values: &mut [T], dim: usize, order: &[u32]) {
+    let mut done = Marks::new(order.len());
+    let mut held = Vec::with_capacity(dim);
+    for start in 0..order.len() {
+        if done.replace(start) {
+            continue;
+        }
+        held.clear();
+        held.extend_from_slice(&values[start * dim..(start + 1) * dim]);
+        // Each step fills the gap at `hole` from where its row comes from, which leaves the gap there; the cycle
+        // closes at `start`, whose row is held.
+        let mut hole = start;
+        loop {
+            let from = order[hole] as usize;
+            if from == start {
+                break;
+            }
+            values.copy_within(from * dim..(from + 1) * dim, hole * dim);
+            done.replace(from);
+            hole = from;
+        }
+        values[hole * dim..(hole + 1) * dim].copy_from_slice(&held);
+    }
+}
