@@ -1,2 +1,5 @@
-//! The dp command.
-fn main() {}
+//! The `dp` command.
+
+fn main() -> std::process::ExitCode {
+    dp_cli::main()
+}

@@ -1,0 +1,201 @@
+//! The command line as typed. Each flag is declared once, here; checks that need more than one flag or a theorem are
+//! made when a command turns its arguments into its configuration.
+
+mod input;
+mod train;
+
+pub use input::{Format, InputArgs};
+pub use train::{
+    Adjacency, Algorithm, Averaging, Float, Loss, Noise, Order, RowNorm, Scale, Schedule, Stop, TrainArgs,
+};
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::output::{Color, Console};
+use crate::progress::ProgressMode;
+
+/// Learn from people's records with differential privacy.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dp",
+    version,
+    about = "Learn from people's records with differential privacy",
+    disable_help_subcommand = true,
+    max_term_width = 110,
+    after_help = "`dp help exit-codes` lists the exit codes, `dp explain CODE` the long form of any error.",
+    after_long_help = after_long_help()
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+}
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub struct GlobalArgs {
+    /// Print one JSON object on stdout, errors included
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more on stderr
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    pub verbose: u8,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: Color,
+    /// How to show progress on stderr
+    #[arg(long, global = true, value_enum, value_name = "HOW", default_value_t)]
+    pub progress: ProgressMode,
+}
+
+impl GlobalArgs {
+    /// The streams as these flags want them.
+    pub fn console(&self) -> Console {
+        Console { json: self.json, quiet: self.quiet, verbose: self.verbose, color: self.color }
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Draft a schema from a CSV file, to be reviewed
+    Schema(SchemaArgs),
+    /// Train a model with privacy; writes model and certificate
+    Train(Box<TrainArgs>),
+    /// Measure a model on records with known labels
+    Evaluate(EvaluateArgs),
+    /// Score records: one line of CSV for each
+    Predict(PredictArgs),
+    /// Recompute the guarantee of a model from its file alone
+    Verify(VerifyArgs),
+    /// Explain an error code, or list all codes
+    Explain(ExplainArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages into a folder
+    Man(ManArgs),
+    /// Show help for a command, or `exit-codes`
+    Help(HelpArgs),
+}
+
+/// Arguments of `dp schema`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp schema people.csv --label income --positive '>50K' --out schema.toml")]
+pub struct SchemaArgs {
+    /// The CSV file, plain, .gz or .xz; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub data: String,
+    /// The column to be predicted
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    /// The value of the label that counts as positive
+    #[arg(long, value_name = "VALUE", requires = "label", allow_hyphen_values = true)]
+    pub positive: Option<String>,
+    /// The character between cells
+    #[arg(long, value_name = "CHAR", default_value = ",")]
+    pub delimiter: String,
+    /// Where to write the schema; standard output if not given
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `dp evaluate`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp evaluate --model model.json --data test.csv --public-data")]
+pub struct EvaluateArgs {
+    /// The model file that `dp train` wrote
+    #[arg(long, value_name = "FILE")]
+    pub model: String,
+    /// Records with labels; `-` for standard input
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Declare that these records are public, so that the figures may be published
+    #[arg(long)]
+    pub public_data: bool,
+}
+
+/// Arguments of `dp predict`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp predict --model model.json --data new.csv --out scores.csv")]
+pub struct PredictArgs {
+    /// The model file that `dp train` wrote
+    #[arg(long, value_name = "FILE")]
+    pub model: String,
+    /// Records, with or without the label; `-` for standard input
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Where to write the scores; standard output if not given
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `dp verify`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp verify model.json\n\nExits with 5 where the guarantee does not hold.")]
+pub struct VerifyArgs {
+    /// The model file; `-` for standard input
+    #[arg(value_name = "MODEL")]
+    pub model: String,
+}
+
+/// Arguments of `dp explain`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp explain csv.ragged")]
+pub struct ExplainArgs {
+    /// The code in the brackets of an error message; all codes if not given
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+}
+
+/// Arguments of `dp completions`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp completions bash > dp.bash")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `dp man`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp man manual-pages")]
+pub struct ManArgs {
+    /// The folder, made if it is not there
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Replace existing pages
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `dp help`.
+#[derive(Debug, Clone, Args)]
+pub struct HelpArgs {
+    /// A command, or `exit-codes`
+    #[arg(value_name = "TOPIC")]
+    pub topic: Option<String>,
+}
+
+fn after_long_help() -> String {
+    format!(
+        "Examples:\n  dp schema people.csv --label income --positive '>50K' --out schema.toml\n  dp train --data \
+         people.csv --schema schema.toml --epsilon 1 --out model.json\n  dp verify model.json\n\nExit codes:\n{}\n\
+         `dp explain CODE` explains any error at length.",
+        crate::exit_code::table()
+    )
+}

@@ -1,0 +1,230 @@
+//! Flags of `dp train`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::InputArgs;
+
+/// A training algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Algorithm {
+    /// Bolt-on private SGD for convex losses: noise once, on the trained weights (Wu et al. 2017, Algorithm 1).
+    #[default]
+    BoltOnConvex,
+    /// The same for strongly convex objectives: L2 regularisation makes the sensitivity smaller (Algorithm 2).
+    BoltOnStronglyConvex,
+    /// No privacy at all: for comparison, never for release.
+    NonPrivate,
+}
+
+/// A loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Loss {
+    /// Logistic regression.
+    #[default]
+    Logistic,
+    /// Support vector machine with a smoothed hinge.
+    HuberSvm,
+    /// Least squares on the classes -1 and +1; needs a radius.
+    Squared,
+}
+
+/// Which data sets count as neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Adjacency {
+    /// One record is present, or replaced by a null record; the number of records is public.
+    AddRemove,
+    /// One record is changed to any other; the number of records is public.
+    ReplaceOne,
+}
+
+/// How the step size changes from step to step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Schedule {
+    /// The same at each step.
+    Constant,
+    /// Falls like 1/step.
+    Decreasing,
+    /// Falls like 1/sqrt(step).
+    InverseSqrt,
+    /// min(1/smoothness, 1/(lambda step)), for strongly convex objectives.
+    StronglyConvex,
+}
+
+/// Which of the iterates is released.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Averaging {
+    /// The last one.
+    Last,
+    /// The mean of all.
+    Uniform,
+    /// The mean of the second half.
+    Suffix,
+    /// A mean with weights that grow with the step.
+    Polynomial,
+}
+
+/// The order of the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// One secret random order, the same in every pass.
+    Fixed,
+    /// A new secret random order for each pass.
+    Fresh,
+}
+
+/// When training stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stop {
+    /// After the given number of passes.
+    Passes,
+    /// As soon as the weights are provably near the minimiser; the guarantee does not depend on when that is.
+    Certified,
+}
+
+/// How rows are scaled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Scale {
+    /// Numeric columns to [-1, 1], then each row divided by its own norm.
+    #[default]
+    UnitRows,
+    /// Numeric columns to [0, 1], then `--row-norm`.
+    Unit,
+}
+
+/// What makes the norm of a row at most 1 under `--scale unit` and for libsvm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RowNorm {
+    /// Rows longer than 1 are shortened to 1.
+    Clip,
+    /// Every row is divided by its norm.
+    Unit,
+}
+
+/// How noise is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Noise {
+    /// Double precision, rounded to a grid; the certificate names the idealisation.
+    #[default]
+    Rounded,
+}
+
+/// The arithmetic of training. Privacy arithmetic is always double.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Float {
+    /// Double precision.
+    #[default]
+    F64,
+    /// Single precision: half the memory; the certificate names what is assumed of its rounding.
+    F32,
+}
+
+/// Arguments of `dp train`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp train --data people.csv --schema schema.toml --epsilon 1 --out model.json
+  dp train --data people.csv --label income --schema-from-data --epsilon 1 --delta 1e-6 --out model.json
+  dp train --data people.libsvm.gz --dim 123 --epsilon 0.5 --out model.json")]
+pub struct TrainArgs {
+    /// The records.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The column to be predicted (CSV) [default: the schema's]
+    #[arg(long, value_name = "COLUMN", help_heading = "Data")]
+    pub label: Option<String>,
+    /// The value of the label that counts as positive [default: the schema's; +1 for libsvm]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Data")]
+    pub positive: Option<String>,
+    /// The reviewed schema of the records (CSV)
+    #[arg(long, value_name = "FILE", conflicts_with = "schema_from_data", help_heading = "Data")]
+    pub schema: Option<String>,
+    /// Take ranges and categories from the data and assume that they are public
+    #[arg(long, help_heading = "Data")]
+    pub schema_from_data: bool,
+    /// Columns of an unreviewed schema whose ranges or categories you declare to be public
+    #[arg(long, value_name = "COLUMN", num_args = 1.., value_delimiter = ',', help_heading = "Data")]
+    pub assume_public: Vec<String>,
+    /// Number of features (libsvm) [default: the largest index in the data, assumed public]
+    #[arg(long, value_name = "NUMBER", help_heading = "Data")]
+    pub dim: Option<usize>,
+    /// How columns are scaled (CSV)
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Data")]
+    pub scale: Scale,
+    /// What makes rows short [default: clip]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
+    pub row_norm: Option<RowNorm>,
+
+    /// Epsilon of the guarantee
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Privacy")]
+    pub epsilon: Option<f64>,
+    /// Delta of the guarantee; 0 is pure differential privacy
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, default_value_t = 0.0, help_heading = "Privacy")]
+    pub delta: f64,
+    /// Which data sets count as neighbours [default: replace-one, as in the algorithm's paper]
+    #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
+    pub adjacency: Option<Adjacency>,
+    /// How noise is drawn
+    #[arg(long, value_enum, value_name = "MODE", default_value_t, help_heading = "Privacy")]
+    pub noise: Noise,
+    /// Draw noise from this seed: reproducible and therefore NOT private
+    #[arg(long, value_name = "NUMBER", help_heading = "Privacy")]
+    pub seed: Option<u64>,
+
+    /// The algorithm
+    #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
+    pub algorithm: Algorithm,
+    /// The loss
+    #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
+    pub loss: Loss,
+    /// Width of the smoothed part of the hinge [default: 0.1]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    pub huber_width: Option<f64>,
+    /// L2 regularisation
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    pub lambda: Option<f64>,
+    /// Passes over the records
+    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
+    pub passes: Option<u32>,
+    /// Records in a batch
+    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
+    pub batch_size: Option<u64>,
+    /// The weights are kept within this distance of 0
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    pub radius: Option<f64>,
+    /// First step size
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    pub step_size: Option<f64>,
+    /// How the step size changes
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
+    pub schedule: Option<Schedule>,
+    /// Which of the iterates is released
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
+    pub averaging: Option<Averaging>,
+    /// The order of the records
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
+    pub order: Option<Order>,
+    /// When training stops
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Algorithm")]
+    pub stop: Option<Stop>,
+    /// The arithmetic of training
+    #[arg(long, value_enum, value_name = "KIND", default_value_t, help_heading = "Algorithm")]
+    pub float: Float,
+
+    /// Where to write model and certificate; `-` for standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub out: PathBuf,
+    /// Where to write a short report for readers of the model
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// Replace existing output files
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+    /// Say what would happen and what it would cost; read no record
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+    /// Number of records, for --dry-run
+    #[arg(long, value_name = "NUMBER", requires = "dry_run", help_heading = "Output")]
+    pub n: Option<u64>,
+}

@@ -1,0 +1,209 @@
+//! `dp explain`: the long form of every error code.
+
+use crate::args::ExplainArgs;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::output::Console;
+
+/// A code with its page.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// The code.
+    pub code: &'static str,
+    /// What it means and what to do, in a paragraph.
+    pub text: &'static str,
+}
+
+/// The codes of the command itself; those of the readers come from `dp-data`.
+const OWN: &[Page] = &[
+    Page {
+        code: "model.format",
+        text: "The file is not a model that this version can read: it is not JSON, a member is missing, unknown or \
+               there twice, or the schema names another format. A model is the file that `dp train --out` wrote; do \
+               not edit it. A model of a newer version needs that version.",
+    },
+    Page {
+        code: "model.read",
+        text: "The model file could not be opened or read. Check its name and that you may read it.",
+    },
+    Page {
+        code: "model.mismatch",
+        text: "The records do not fit the model: they come in another format than those it was trained on (CSV \
+               against libsvm). Use records of the same form as for training.",
+    },
+    Page {
+        code: "output.exists",
+        text: "The output file is there already. `dp` never replaces a file unless told to with --force, and makes \
+               sure of it at the moment the new file gets its name, so two runs cannot overwrite each other.",
+    },
+    Page {
+        code: "output.full",
+        text: "The disk, or the quota of the user, is full. Outputs are written under a temporary name and appear \
+               only when they are complete, so nothing was left behind. The privacy budget of a training run that \
+               failed while writing is spent all the same if its noise had been drawn and seen by anyone; the noise \
+               of an unwritten model was seen by nobody.",
+    },
+    Page {
+        code: "output.write",
+        text: "An output could not be written: the folder does not exist, is not writable, or the name belongs to \
+               something that is not an ordinary file. Nothing was left behind.",
+    },
+    Page {
+        code: "privacy.adjacency",
+        text: "The algorithm has no proof under the neighbouring relation that was asked for. A guarantee under one \
+               relation is not one under another: under `replace-one` a record may change to any other, under \
+               `add-remove` it is present or replaced by a null record that contributes nothing. Nothing is \
+               converted silently; choose a relation that the algorithm is proved for.",
+    },
+    Page {
+        code: "privacy.refused",
+        text: "No guarantee is possible with these settings: a parameter lies outside the range in which the theorem \
+               behind the algorithm holds, for example a strongly convex algorithm without regularisation, a step \
+               size larger than the loss allows, or squared loss without a radius. The message names the parameter.",
+    },
+    Page {
+        code: "train.failed",
+        text: "Training ended before anything was released, because the source of the records failed (it ended \
+               early or changed while it was read) or because memory or the system's random source gave out.",
+    },
+    Page {
+        code: "usage.arguments",
+        text: "The command line could not be understood: an unknown flag, a missing argument, a word where a number \
+               belongs. `dp help COMMAND` lists what a command takes.",
+    },
+    Page {
+        code: "usage.conflict",
+        text: "Two flags contradict each other, or a flag has no meaning for this form of data or this algorithm. \
+               Ignoring one of them would train something else than was asked for.",
+    },
+    Page {
+        code: "usage.missing",
+        text: "A flag is needed that was not given. Nothing that matters for privacy is guessed: epsilon, the label, \
+               and a schema (or the explicit --schema-from-data) have to be said.",
+    },
+    Page {
+        code: "usage.stdin_twice",
+        text: "Two inputs were both `-`. Standard input can be read only once; name a file for one of them.",
+    },
+    Page {
+        code: "usage.unknown_code",
+        text: "`dp explain` was given a code that does not exist. `dp explain` alone lists them all.",
+    },
+    Page {
+        code: "usage.unknown_topic",
+        text: "`dp help` was given a topic that does not exist. `dp help` alone lists the commands.",
+    },
+    Page {
+        code: "usage.value",
+        text: "The value of a flag lies outside its range. Epsilon is a finite number greater than 0; delta lies in \
+               [0, 1) and should be far below 1/n; step sizes, radius and regularisation are finite and positive; \
+               counts are at least 1.",
+    },
+    Page {
+        code: "verify.assumption",
+        text: "The certificate hides something that the guarantee rests on: the recipe, the schema or the noise rests \
+               on an assumption that the certificate does not list, or it lists one that does not fit the model.",
+    },
+    Page {
+        code: "verify.certificate_hash",
+        text: "The certificate is not the one that was written with this file: a number, a name or a word in it was \
+               changed after training. Ask for the original file.",
+    },
+    Page {
+        code: "verify.guarantee",
+        text: "The guarantee does not follow from what the certificate says was done. `dp verify` derives every \
+               sensitivity again from the recipe's public parameters and epsilon from the events; they disagree with \
+               what is written. The model has not been shown to be private.",
+    },
+    Page {
+        code: "verify.model_hash",
+        text: "The model is not the one that the certificate speaks of: a weight, a range, a category or another \
+               part of the model was changed after training, or a certificate was put beside a model that is not \
+               its own.",
+    },
+    Page {
+        code: "verify.not_private",
+        text: "The certificate itself says that there is no guarantee: the model was trained without privacy, or its \
+               noise came from a seed that makes it reproducible, and so can be subtracted by anyone who knows or \
+               guesses the seed. Train again with privacy and without --seed.",
+    },
+];
+
+/// Every code with its page, in alphabetical order.
+pub fn pages() -> Vec<Page> {
+    let mut pages = OWN.to_vec();
+    pages.sort_unstable_by_key(|page| page.code);
+    pages
+}
+
+/// Prints the page of a code, or the list of all codes.
+///
+/// # Errors
+/// The code is unknown, or stdout cannot be written.
+pub fn run(args: &ExplainArgs, console: &Console) -> Result<(), Failure> {
+    let pages = pages();
+    match &args.code {
+        None => {
+            let codes: Vec<&str> = pages.iter().map(|page| page.code).collect();
+            let text = codes.join("\n");
+            console.result(&serde_json::json!({ "schema": "dp.explain/1", "codes": codes }), &text)
+        }
+        Some(code) => match pages.iter().find(|page| page.code == code) {
+            Some(page) => console.result(
+                &serde_json::json!({ "schema": "dp.explain/1", "code": page.code, "text": page.text }),
+                &format!("{}\n\n{}", page.code, wrapped(page.text, 80)),
+            ),
+            None => Err(Failure::new(ExitStatus::Usage, "usage.unknown_code", format!("there is no code `{code}`"))
+                .help(match nearest(code, &pages) {
+                    Some(near) => format!("did you mean `{near}`? `dp explain` lists all codes"),
+                    None => "`dp explain` lists all codes".to_owned(),
+                })),
+        },
+    }
+}
+
+/// The code that shares its area or its last word with what was typed.
+fn nearest(code: &str, pages: &[Page]) -> Option<&'static str> {
+    let common = |page: &&Page| page.code.bytes().zip(code.bytes()).take_while(|(a, b)| a == b).count();
+    pages.iter().max_by_key(common).filter(|page| common(page) >= 3).map(|page| page.code)
+}
+
+/// Breaks text at blanks into lines of at most `width` characters.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let word_length = word.chars().count();
+        if length > 0 && length + 1 + word_length > width {
+            lines.push('\n');
+            length = 0;
+        } else if length > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += word_length;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_explained() {
+        let pages = pages();
+        assert!(pages.windows(2).all(|pair| pair[0].code < pair[1].code));
+        for page in &pages {
+            assert!(page.text.len() > 60, "{}", page.code);
+            assert!(page.code.contains('.') && page.code.chars().all(|c| c.is_ascii_lowercase() || "._".contains(c)));
+        }
+    }
+
+    #[test]
+    fn wrapping_keeps_words_and_width() {
+        let text = wrapped("aaa bbb ccc dddddddd e", 7);
+        assert_eq!(text, "aaa bbb\nccc\ndddddddd\ne");
+    }
+}

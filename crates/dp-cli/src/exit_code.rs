@@ -1,0 +1,72 @@
+//! The exit codes of `dp`, all of them, in one place.
+
+use std::process::ExitCode;
+
+/// How a run of `dp` ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ExitStatus {
+    /// Done.
+    Success = 0,
+    /// Failed at run time.
+    Failed = 1,
+    /// Wrong usage: flags, values of flags, files named twice.
+    Usage = 2,
+    /// Input data or schema refused.
+    Input = 3,
+    /// Refused for privacy.
+    Privacy = 4,
+    /// A certificate or model does not hold.
+    Verification = 5,
+    /// Interrupted by a signal.
+    Interrupted = 130,
+}
+
+impl ExitStatus {
+    /// Every status, in numerical order.
+    pub const ALL: [Self; 7] =
+        [Self::Success, Self::Failed, Self::Usage, Self::Input, Self::Privacy, Self::Verification, Self::Interrupted];
+
+    /// The number that the shell sees.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// What it means, in one line.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => "success; also when the reader of a pipe went away (`dp predict … | head -1`)",
+            Self::Failed => "failed at run time: a file could not be read or written, a full disk, out of memory",
+            Self::Usage => "wrong usage: an unknown flag, a missing flag, a value outside its range",
+            Self::Input => "input data, schema or model file refused",
+            Self::Privacy => {
+                "refused for privacy: no guarantee is possible, or the algorithm has no proof under the relation asked for"
+            }
+            Self::Verification => "verification failed: the certificate does not hold for this model",
+            Self::Interrupted => "interrupted; nothing half-written is left",
+        }
+    }
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(status.number())
+    }
+}
+
+/// The table for `dp help exit-codes` and the man page.
+pub fn table() -> String {
+    ExitStatus::ALL.iter().map(|status| format!("{:>5}  {}\n", status.number(), status.meaning())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_distinct_and_rising() {
+        let numbers: Vec<u8> = ExitStatus::ALL.iter().map(|status| status.number()).collect();
+        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 130]);
+    }
+}

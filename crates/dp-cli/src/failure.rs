@@ -1,0 +1,246 @@
+//! Why a command ended early, in the one shape that people and programs see.
+//!
+//! A message has a stable code, what happened, where, what was expected and what to do. Whatever a message says about
+//! the *content* of a record (its line, its value) is kept apart: it is for the curator's eyes, printed on stderr or
+//! under `error.private`, and never becomes part of anything that may be published.
+
+use serde::Serialize;
+
+use crate::exit_code::ExitStatus;
+
+/// Where something went wrong; nothing in it depends on the value of a record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Location {
+    /// The file, as it was named on the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The column's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// The field of a schema or model file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The flag, with its dashes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flag: Option<String>,
+}
+
+impl Location {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The part of a message that depends on records: for the curator only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PrivateDetail {
+    /// Line of the input file, counting from 1 with the header.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// What is wrong with the content.
+    pub detail: String,
+}
+
+/// Why a command ended early.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// Stable code; `dp explain CODE` has a page for each.
+    pub code: &'static str,
+    /// What happened, in one sentence.
+    pub message: String,
+    /// Where.
+    pub location: Location,
+    /// What was expected.
+    pub expected: Option<String>,
+    /// What to do.
+    pub help: Option<String>,
+    /// The part that depends on records.
+    pub private: Option<PrivateDetail>,
+    /// The exit status.
+    pub exit: ExitStatus,
+}
+
+#[derive(Serialize)]
+struct JsonError<'a> {
+    error: JsonBody<'a>,
+}
+
+#[derive(Serialize)]
+struct JsonBody<'a> {
+    code: &'a str,
+    message: &'a str,
+    r#where: &'a Location,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    private: Option<&'a PrivateDetail>,
+}
+
+impl Failure {
+    /// A failure with a code, an exit status and one sentence.
+    pub fn new(exit: ExitStatus, code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            location: Location::default(),
+            expected: None,
+            help: None,
+            private: None,
+            exit,
+        }
+    }
+
+    /// A flag's value that cannot be used.
+    pub fn usage(flag: &str, message: impl Into<String>) -> Self {
+        Self::new(ExitStatus::Usage, "usage.value", message).at_flag(flag)
+    }
+
+    /// Names the flag.
+    #[must_use]
+    pub fn at_flag(mut self, flag: &str) -> Self {
+        self.location.flag = Some(flag.to_owned());
+        self
+    }
+
+    /// Names the file.
+    #[must_use]
+    pub fn at_file(mut self, file: impl Into<String>) -> Self {
+        self.location.file = Some(file.into());
+        self
+    }
+
+    /// Names the column.
+    #[must_use]
+    pub fn at_column(mut self, column: impl Into<String>) -> Self {
+        self.location.column = Some(column.into());
+        self
+    }
+
+    /// Names the field of a schema or model file.
+    #[must_use]
+    pub fn at_field(mut self, field: impl Into<String>) -> Self {
+        self.location.field = Some(field.into());
+        self
+    }
+
+    /// Says what was expected.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Adds what only the curator may see.
+    #[must_use]
+    pub fn private(mut self, line: Option<u64>, detail: impl Into<String>) -> Self {
+        self.private = Some(PrivateDetail { line, detail: detail.into() });
+        self
+    }
+
+    /// Whether the reader of our output went away, which is not an error.
+    pub fn is_closed_pipe(&self) -> bool {
+        self.code == crate::output::CLOSED_PIPE
+    }
+
+    /// The JSON form: one object with the single member `error`.
+    pub fn to_json(&self) -> String {
+        let body = JsonBody {
+            code: self.code,
+            message: &self.message,
+            r#where: &self.location,
+            expected: self.expected.as_deref(),
+            help: self.help.as_deref(),
+            private: self.private.as_ref(),
+        };
+        serde_json::to_string(&JsonError { error: body })
+            .unwrap_or_else(|_| format!("{{\"error\":{{\"code\":\"{}\"}}}}", self.code))
+    }
+
+    /// The form for people, styled by `bold` around the head; several lines, with a newline at the end.
+    pub fn to_text(&self, paint: impl Fn(&str) -> String) -> String {
+        let mut text = format!("{}: {}\n", paint(&format!("error[{}]", self.code)), one_line(&self.message));
+        if !self.location.is_empty() || self.private.as_ref().is_some_and(|private| private.line.is_some()) {
+            let line = self.private.as_ref().and_then(|private| private.line).map(|line| format!("line {line}"));
+            let column = self.location.column.as_ref().map(|column| format!("column `{}`", one_line(column)));
+            let field = self.location.field.as_ref().map(|field| one_line(field));
+            let file = self.location.file.as_ref().map(|file| one_line(file));
+            let parts: Vec<String> =
+                [file, line, field, column, self.location.flag.clone()].into_iter().flatten().collect();
+            text.push_str(&format!("  --> {}\n", parts.join(", ")));
+        }
+        if let Some(private) = &self.private
+            && !private.detail.is_empty()
+        {
+            text.push_str(&format!("  found (for your eyes only): {}\n", one_line(&private.detail)));
+        }
+        if let Some(expected) = &self.expected {
+            text.push_str(&format!("  expected: {}\n", one_line(expected)));
+        }
+        if let Some(help) = &self.help {
+            text.push_str(&format!("  do: {}\n", one_line(help)));
+        }
+        text
+    }
+}
+
+/// Text from outside (names of columns, cells) on one line and without control characters, so that it cannot drive a
+/// terminal or forge a second message.
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_direction_mark(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Invisible marks that reverse the reading direction of what follows.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Failure {
+        Failure::new(ExitStatus::Input, "bounds.missing", "column `age` has no range")
+            .at_file("schema.toml")
+            .at_field("[columns.age]")
+            .expected("min and max")
+            .help("add `min = 0`")
+    }
+
+    #[test]
+    fn text_has_the_four_parts() {
+        let text = sample().to_text(str::to_owned);
+        assert_eq!(
+            text,
+            "error[bounds.missing]: column `age` has no range\n  --> schema.toml, [columns.age]\n  \
+             expected: min and max\n  do: add `min = 0`\n"
+        );
+    }
+
+    #[test]
+    fn content_sits_under_private() {
+        let failure = sample().private(Some(4711), "cell `nan`");
+        let value: serde_json::Value = serde_json::from_str(&failure.to_json()).unwrap();
+        assert_eq!(value["error"]["private"]["line"], 4711);
+        let public =
+            serde_json::to_string(&value["error"]["where"]).unwrap() + value["error"]["message"].as_str().unwrap();
+        assert!(!public.contains("4711") && !public.contains("nan"));
+        assert!(failure.to_text(str::to_owned).contains("line 4711"));
+    }
+
+    #[test]
+    fn a_cell_cannot_drive_the_terminal() {
+        let failure = sample().private(Some(2), "\u{1b}[2J\nerror[fake]: \u{202e}txt");
+        let text = failure.to_text(str::to_owned);
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}') && text.lines().count() == 5, "{text:?}");
+    }
+}

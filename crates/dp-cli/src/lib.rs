@@ -1,0 +1,79 @@
+//! The `dp` command as a library: what is typed ([`args`]) becomes a checked configuration, which a function of
+//! [`commands`] runs. Results go to stdout, everything else to stderr, and every error has the one shape of
+//! [`failure::Failure`].
+//!
+//! The binary is [`main`] and nothing else. Programs that want what `dp` does without a terminal use `dp-data`,
+//! `dp-optim` and `dp-accountant`, which do the work.
+#![forbid(unsafe_code)]
+
+pub mod args;
+pub mod atomic;
+pub mod canonical;
+pub mod commands;
+pub mod exit_code;
+pub mod failure;
+mod interrupt;
+pub mod metrics;
+pub mod output;
+pub mod progress;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use exit_code::ExitStatus;
+use failure::Failure;
+use output::Console;
+
+/// Runs `dp` with the arguments of the process.
+pub fn main() -> ExitCode {
+    interrupt::install();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    run_arguments(&arguments).into()
+}
+
+/// Runs `dp` with `arguments`, the first of which is the program's name.
+pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse_arguments(&error, arguments),
+    };
+    let console = cli.global.console();
+    match run(&cli, &console) {
+        Ok(()) => ExitStatus::Success,
+        Err(failure) if failure.is_closed_pipe() => ExitStatus::Success,
+        Err(failure) => {
+            console.failure(&failure);
+            failure.exit
+        }
+    }
+}
+
+fn run(cli: &Cli, console: &Console) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Explain(args) => commands::explain::run(args, console),
+        Command::Completions(args) => commands::completions::run(args),
+        Command::Man(args) => commands::man::run(args, console),
+        Command::Help(args) => commands::help::run(args, console),
+        _ => Ok(()),
+    }
+}
+
+/// Help and version go to stdout with 0, mistakes to stderr (or stdout as JSON) with 2.
+fn refuse_arguments(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
+    if !error.use_stderr() {
+        let _ = error.print(); // a closed pipe ends quietly
+        return ExitStatus::Success;
+    }
+    if arguments.iter().any(|argument| argument == "--json") {
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let failure = Failure::new(ExitStatus::Usage, "usage.arguments", message).help("see `dp help`");
+        Console { json: true, ..Console::default() }.failure(&failure);
+    } else {
+        let _ = error.print();
+    }
+    ExitStatus::Usage
+}

@@ -1,0 +1,147 @@
+//! What goes to stdout and what to stderr, in which colours.
+//!
+//! stdout carries the result and nothing else; with `--json` exactly one value and a newline. Warnings and notes go to
+//! stderr and fall silent with `--quiet`.
+
+use std::io::{self, Write};
+
+use anstream::AutoStream;
+use serde::Serialize;
+
+use crate::exit_code::ExitStatus;
+use crate::failure::{Failure, one_line};
+
+/// The code of the failure that is none: whoever read our output has gone.
+pub(crate) const CLOSED_PIPE: &str = "output.closed_pipe";
+
+/// Whether to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` or `TERM=dumb` says otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<Color> for anstream::ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::Always,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
+/// The two streams and how much is said on them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Console {
+    /// One JSON value on stdout instead of text for people.
+    pub json: bool,
+    /// Silence on stderr except for errors.
+    pub quiet: bool,
+    /// How much more to say.
+    pub verbose: u8,
+    /// Colours.
+    pub color: Color,
+}
+
+impl Console {
+    /// Prints the result: `json` as one line of JSON, or `text` as it is.
+    ///
+    /// # Errors
+    /// stdout cannot be written, or has been closed.
+    pub fn result(&self, json: &impl Serialize, text: &str) -> Result<(), Failure> {
+        if self.json {
+            let line = serde_json::to_string(json)
+                .map_err(|error| Failure::new(ExitStatus::Failed, "output.write", format!("no JSON: {error}")))?;
+            write_stdout(line.as_bytes(), b"\n")
+        } else {
+            write_stdout(text.as_bytes(), if text.ends_with('\n') || text.is_empty() { b"" } else { b"\n" })
+        }
+    }
+
+    /// A warning on stderr.
+    pub fn warn(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(&self.paint("33", "warning"), text);
+        }
+    }
+
+    /// A warning that depends on the content of records, marked as for the curator alone.
+    pub fn warn_curator(&self, text: &str) {
+        self.warn(&format!("{text} (for your eyes only: this depends on the data)"));
+    }
+
+    /// A remark on stderr.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            self.stderr(&self.paint("36", "note"), text);
+        }
+    }
+
+    /// A remark on stderr for those who asked for more.
+    pub fn detail(&self, text: &str) {
+        if self.verbose > 0 {
+            self.note(text);
+        }
+    }
+
+    /// Reports a failure in its place: stdout with `--json`, else stderr.
+    pub fn failure(&self, failure: &Failure) {
+        if self.json {
+            // The reader may have gone; there is nobody left to tell.
+            let _ = write_stdout(failure.to_json().as_bytes(), b"\n");
+        } else {
+            let text = failure.to_text(|head| self.paint("1;31", head));
+            let _ = AutoStream::new(io::stderr(), self.color.into()).write_all(text.as_bytes());
+        }
+    }
+
+    /// Text in an ANSI style; the stream strips it where colours are off.
+    fn paint(&self, style: &str, text: &str) -> String {
+        format!("\u{1b}[{style}m{text}\u{1b}[0m")
+    }
+
+    fn stderr(&self, head: &str, text: &str) {
+        let mut lines = text.lines().map(one_line);
+        let mut message = format!("{head}: {}\n", lines.next().unwrap_or_default());
+        for line in lines {
+            message.push_str("  ");
+            message.push_str(&line);
+            message.push('\n');
+        }
+        // stderr closed: nobody is listening, and that is no reason to stop.
+        let _ = AutoStream::new(io::stderr(), self.color.into()).write_all(message.as_bytes());
+    }
+}
+
+/// Writes to stdout, flushes, and tells a closed pipe from a failure.
+pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(text)
+        .and_then(|()| stdout.write_all(end))
+        .and_then(|()| stdout.flush())
+        .map_err(|error| write_failure(&error, "standard output"))
+}
+
+/// The failure for an error while writing to `target`.
+pub fn write_failure(error: &io::Error, target: &str) -> Failure {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => {
+            Failure::new(ExitStatus::Success, CLOSED_PIPE, "the reader of the output has gone")
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
+            Failure::new(ExitStatus::Failed, "output.full", format!("no room to write: {error}"))
+                .at_file(target)
+                .help("free some space or write elsewhere, then run the command again; nothing was left behind")
+        }
+        _ => Failure::new(ExitStatus::Failed, "output.write", format!("cannot write: {error}"))
+            .at_file(target)
+            .help("check that the folder exists and that you may write to it"),
+    }
+}
