@@ -1,0 +1,114 @@
+//! What every command inherits: streams, exit codes, colours, help, completions, manual pages, error codes.
+
+mod support;
+
+use support::{Workplace, one_value};
+
+#[test]
+fn help_is_on_stdout_and_mistakes_are_on_stderr() {
+    let place = Workplace::new();
+    for arguments in [&["--help"][..], &["help"], &["train", "--help"], &["help", "train"], &["--version"]] {
+        let run = place.dp(arguments);
+        assert!(run.code == 0 && run.stderr.is_empty() && !run.stdout.is_empty(), "{arguments:?} {run:#?}");
+    }
+    for arguments in [&["trian"][..], &["train", "--epsilom", "1"], &["train"], &[]] {
+        let run = place.dp(arguments);
+        assert!(run.code == 2 && run.stdout.is_empty() && !run.stderr.is_empty(), "{arguments:?} {run:#?}");
+    }
+}
+
+#[test]
+fn mistakes_are_one_json_value_when_asked() {
+    let place = Workplace::new();
+    let run = place.dp(&["train", "--json", "--epsilom", "1"]);
+    assert_eq!((run.code, run.stderr.as_str()), (2, ""));
+    let error = one_value(&run.stdout);
+    assert_eq!(error["error"]["code"], "usage.arguments");
+    assert!(error["error"]["message"].as_str().unwrap().contains("--epsilom"));
+}
+
+#[test]
+fn exit_codes_are_listed() {
+    let place = Workplace::new();
+    let text = place.dp(&["help", "exit-codes"]).ok();
+    for number in ["0", "1", "2", "3", "4", "5", "130"] {
+        assert!(text.lines().any(|line| line.split_whitespace().next() == Some(number)), "{number}: {text}");
+    }
+    place.dp(&["help", "nonsense"]).fails(2, "usage.unknown_topic");
+}
+
+#[test]
+fn every_code_has_a_page() {
+    let place = Workplace::new();
+    let codes = place.dp(&["explain", "--json"]).json();
+    let codes: Vec<&str> = codes["codes"].as_array().unwrap().iter().map(|code| code.as_str().unwrap()).collect();
+    assert!(codes.len() > 20, "{codes:?}");
+    for code in codes {
+        let page = place.dp(&["explain", code]).ok();
+        assert!(page.starts_with(code) && page.len() > code.len() + 60, "{page}");
+    }
+    place.dp(&["explain", "model.reed"]).fails(2, "usage.unknown_code").says("`model.read`");
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let place = Workplace::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = place.dp(&["completions", shell]).ok();
+        assert!(script.contains("schema-from-data"), "{shell}");
+    }
+}
+
+#[test]
+fn manual_pages_are_written_and_kept() {
+    let place = Workplace::new();
+    let files = place.dp(&["man", "pages", "--json"]).json();
+    let files = files["files"].as_array().unwrap();
+    assert_eq!(files.len(), 10);
+    for file in files {
+        let page = place.read(file.as_str().unwrap());
+        assert!(page.contains(".TH") && page.contains(".SH SYNOPSIS"), "{file}");
+        if support::has("mandoc") {
+            let lint = std::process::Command::new("mandoc")
+                .args(["-Tlint", "-Wwarning"])
+                .arg(place.path(file.as_str().unwrap()))
+                .output()
+                .unwrap();
+            assert!(lint.stdout.is_empty(), "{}", String::from_utf8_lossy(&lint.stdout));
+        }
+    }
+    assert!(place.read("pages/dp.1").contains("130"), "exit codes are in the main page");
+    place.dp(&["man", "pages"]).fails(1, "output.exists");
+    place.dp(&["man", "pages", "--force"]).ok();
+}
+
+#[test]
+fn colours_only_when_wanted() {
+    let place = Workplace::new();
+    let failing = ["explain", "no.such"];
+    let escape = '\u{1b}';
+    assert!(!place.dp(&failing).stderr.contains(escape), "not on a pipe");
+    assert!(place.dp(&["explain", "no.such", "--color", "always"]).stderr.contains(escape));
+    assert!(!place.dp(&["explain", "no.such", "--color", "never"]).stderr.contains(escape));
+    let with = |name: &str| {
+        let output = place.command(&failing).env(name, "1").output().unwrap();
+        String::from_utf8(output.stderr).unwrap().contains(escape)
+    };
+    assert!(with("CLICOLOR_FORCE"));
+    assert!(!with("NO_COLOR"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let place = Workplace::new();
+    let mut child = place
+        .command(&["completions", "bash"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take()); // before a byte is read
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
