@@ -1,0 +1,41 @@
+//! What can go wrong: a parameter outside its range.
+
+/// Errors of this crate. Each names the parameter, its value and the accepted range.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A number lies outside its range, or is NaN.
+    #[error("{name} = {value} must lie in {range}")]
+    OutOfRange {
+        /// The parameter's name.
+        name: &'static str,
+        /// The refused value.
+        value: f64,
+        /// The accepted range, e.g. `(0, 1e100]`.
+        range: &'static str,
+    },
+    /// No loss has this name.
+    #[error("{text:?} is not a loss: expected `logistic`, `huber-svm`, `huber-svm:<h>` or `squared`")]
+    UnknownLoss {
+        /// What was given.
+        text: String,
+    },
+}
+
+/// Checks `0 <= value <= 1e100`, which keeps every constant computed from it clear of overflow. NaN fails.
+pub(crate) fn non_negative(name: &'static str, value: f64) -> Result<f64, Error> {
+    if (0.0..=1e100).contains(&value) {
+        Ok(value + 0.0) // -0.0 becomes 0.0
+    } else {
+        Err(Error::OutOfRange { name, value, range: "[0, 1e100]" })
+    }
+}
+
+/// Checks `1e-100 <= value <= 1e100`. NaN fails.
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, Error> {
+    if (1e-100..=1e100).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Error::OutOfRange { name, value, range: "[1e-100, 1e100]" })
+    }
+}

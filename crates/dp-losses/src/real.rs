@@ -1,0 +1,36 @@
+//! The two floats that the vectorised kernels exist for.
+
+use nalgebra::RealField;
+
+use crate::exponential::{exp_f32, exp_f64};
+use crate::kernels::Lanes;
+
+/// `f32` or `f64`: a real field with vectorised kernels and a vectorisable exponential. Sealed.
+///
+/// Code that only passes numbers on asks for `RealField + Copy`; [`LinearModel`](crate::LinearModel) and the losses ask
+/// for this.
+pub trait Real: RealField + Copy + Lanes {
+    /// `e^x` without branches, so that a loop over it vectorises; accuracy as documented in [`crate::exponential`].
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_losses::Real;
+    /// assert!((1.0_f64.exponential() - core::f64::consts::E).abs() < 1e-15);
+    /// assert_eq!((-1e308_f64).exponential(), 0.0);
+    /// ```
+    fn exponential(self) -> Self;
+}
+
+impl Real for f32 {
+    #[inline(always)]
+    fn exponential(self) -> Self {
+        exp_f32(self)
+    }
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn exponential(self) -> Self {
+        exp_f64(self)
+    }
+}
