@@ -1,4 +1,8 @@
 //! Sensitive values that cannot be read, printed, compared, serialised or released twice.
+//!
+//! A private value goes in by [`Secret::new`] or [`Bounded::with_proven_sensitivity`] and comes out of a
+//! [`Mechanism`](crate::Mechanism) alone. There is deliberately no `map`: a closure can copy its argument to a variable
+//! of its caller, so a public `map` would be a way to read under another name. Compute first, then wrap.
 
 use core::fmt;
 
@@ -8,18 +12,47 @@ use crate::sensitivity::{L2, Norm, Sensitivity};
 
 /// A value that depends on private records and has not been released.
 ///
-/// There is no way to read it outside this crate; `Debug` prints `Secret(..)`.
+/// There is no way to read it outside this crate; `Debug` prints `Secret(..)`, so that a struct that holds one may
+/// derive `Debug`.
+///
+/// # Examples
+/// ```
+/// let secret = dp_mechanisms::Secret::new(12);
+/// assert_eq!(format!("{secret:?}"), "Secret(..)");
+/// ```
+/// None of these compile: display, comparison, reading, cloning, use as the value, serialisation.
+/// ```compile_fail,E0277
+/// println!("{}", dp_mechanisms::Secret::new(12));
+/// ```
+/// ```compile_fail,E0369
+/// let same = dp_mechanisms::Secret::new(12) == dp_mechanisms::Secret::new(12);
+/// ```
+/// ```compile_fail,E0616
+/// let value = dp_mechanisms::Secret::new(12).0;
+/// ```
+/// ```compile_fail,E0624
+/// let value = dp_mechanisms::Secret::new(12).into_inner();
+/// ```
+/// ```compile_fail,E0599
+/// let copy = dp_mechanisms::Secret::new(12).clone();
+/// ```
+/// ```compile_fail,E0614
+/// let value = *dp_mechanisms::Secret::new(12);
+/// ```
+/// ```compile_fail,E0277
+/// let text = serde_json::to_string(&dp_mechanisms::Secret::new(12));
+/// ```
 pub struct Secret<T>(T);
 
 impl<T> Secret<T> {
-    /// Wraps a value.
+    /// Wraps a value, for good.
     pub fn new(value: T) -> Self {
         Self(value)
     }
 
-    /// Computes on the value without releasing it.
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Secret<U> {
-        Secret(f(self.0))
+    /// Claims that the value has this sensitivity; see [`Bounded::with_proven_sensitivity`].
+    pub fn with_proven_sensitivity<A: Adjacency, N: Norm>(self, sensitivity: Sensitivity<N, A>) -> Bounded<T, A, N> {
+        Bounded { value: self, sensitivity }
     }
 
     /// Only mechanisms may open it.
@@ -38,6 +71,62 @@ impl<T> fmt::Debug for Secret<T> {
 ///
 /// `V` is the value (a vector of floats), `A` the neighbouring relation, `N` the norm of the bound. It is neither
 /// `Clone` nor readable, and a mechanism takes it by value, so it can be released once.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::ZeroOut;
+/// use dp_mechanisms::{Bounded, L2Sensitivity};
+/// let sum = Bounded::with_proven_sensitivity(vec![3.0, 4.0], L2Sensitivity::<ZeroOut>::new(1.0)?);
+/// assert_eq!(sum.sensitivity().get(), 1.0);
+/// assert_eq!(format!("{sum:?}"), "Bounded(.., L2 sensitivity 1 under add-remove)");
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+/// Reading, comparing, serialising and releasing twice do not compile:
+/// ```compile_fail,E0616
+/// # use dp_mechanisms::Bounded; use dp_accountant::ZeroOut;
+/// fn read(sum: Bounded<Vec<f64>, ZeroOut>) -> f64 {
+///     sum.value.0[0]
+/// }
+/// ```
+/// ```compile_fail,E0369
+/// # use dp_mechanisms::Bounded; use dp_accountant::ZeroOut;
+/// fn compare(one: Bounded<Vec<f64>, ZeroOut>, two: Bounded<Vec<f64>, ZeroOut>) -> bool {
+///     one == two
+/// }
+/// ```
+/// ```compile_fail,E0277
+/// # use dp_mechanisms::Bounded; use dp_accountant::ZeroOut;
+/// fn serialise(sum: Bounded<Vec<f64>, ZeroOut>) -> String {
+///     serde_json::to_string(&sum).unwrap_or_default()
+/// }
+/// ```
+/// ```compile_fail,E0382
+/// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ZeroOut};
+/// fn twice(sum: Bounded<Vec<f64>, ZeroOut>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded) {
+///     let first = noise.release(sum, log, rng);
+///     let second = noise.release(sum, log, rng); // `sum` was moved
+/// }
+/// ```
+/// A value bounded under one relation is not taken by a mechanism, or recorded in a log, of another:
+/// ```compile_fail,E0308
+/// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
+/// fn mix(sum: Bounded<Vec<f64>, ZeroOut>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ReplaceOne>, rng: &mut OsSeeded) {
+///     let released = noise.release(sum, log, rng);
+/// }
+/// ```
+/// ```compile_fail,E0308
+/// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
+/// fn mix(sum: Bounded<Vec<f64>, ReplaceOne>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded) {
+///     let released = noise.release(sum, log, rng);
+/// }
+/// ```
+/// Nor is a bound in one norm taken for a bound in another:
+/// ```compile_fail,E0308
+/// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ZeroOut};
+/// fn norms(sum: Bounded<Vec<f64>, ZeroOut, LInf>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded) {
+///     let released = noise.release(sum, log, rng);
+/// }
+/// ```
 pub struct Bounded<V, A: Adjacency, N: Norm = L2> {
     value: Secret<V>,
     sensitivity: Sensitivity<N, A>,
@@ -48,6 +137,10 @@ impl<V, A: Adjacency, N: Norm> Bounded<V, A, N> {
     ///
     /// This is the one place where a sensitivity is asserted rather than enforced: the caller must have a proof, and
     /// a reviewer can find every such claim by this name.
+    ///
+    /// # Privacy
+    /// The proof is about the value as computed in floating point: `‖value(D) - value(D')‖ <= sensitivity` for all
+    /// neighbours `D`, `D'` under `A`, rounding included.
     pub fn with_proven_sensitivity(value: V, sensitivity: Sensitivity<N, A>) -> Self {
         Self { value: Secret::new(value), sensitivity }
     }

@@ -49,6 +49,30 @@ pub enum Error {
         /// The refused dimension.
         dimension: u64,
     },
+    /// A vector's length is not the dimension that was stated beforehand.
+    #[error("the vector has {found} coordinates, expected {expected}")]
+    DimensionMismatch {
+        /// The stated dimension.
+        expected: u64,
+        /// The vector's length.
+        found: u64,
+    },
+    /// Two lists that belong together have different lengths, or one that must not be empty is.
+    #[error("{name} has length {found}, expected {expected}")]
+    Length {
+        /// What the list is.
+        name: &'static str,
+        /// Its length.
+        found: usize,
+        /// The accepted length in words.
+        expected: &'static str,
+    },
+    /// More examples than the public bound that a sum was built for.
+    #[error("the sum was built for at most {most} examples")]
+    TooManyExamples {
+        /// The bound.
+        most: u64,
+    },
     /// The classical Gaussian calibration is proved for epsilon below 1 only.
     #[error("the classical calibration needs epsilon < 1, got {epsilon}; use `analytic`")]
     ClassicalNeedsEpsilonBelowOne {
@@ -78,4 +102,23 @@ pub enum Error {
     /// A parameter of the accountant was refused.
     #[error(transparent)]
     Accountant(#[from] dp_accountant::Error),
+}
+
+/// Checks `value > 0`, finite and normal (NaN fails).
+pub(crate) fn positive_normal(name: &'static str, value: f64) -> Result<f64, Error> {
+    if !value.is_finite() {
+        return Err(Error::NotFinite { name, value });
+    }
+    if !(value > 0.0) {
+        return Err(Error::NotPositive { name, value });
+    }
+    if !value.is_normal() {
+        return Err(Error::TooSmall { name, value, least: f64::MIN_POSITIVE });
+    }
+    Ok(value)
+}
+
+/// Checks a dimension, `1..=2^32`.
+pub(crate) fn dimension(value: u64) -> Result<u64, Error> {
+    if (1..=1 << 32).contains(&value) { Ok(value) } else { Err(Error::Dimension { dimension: value }) }
 }

@@ -1,8 +1,40 @@
 //! Where randomness comes from: a sealed trait with two generators, one secret, one reproducible.
+//!
+//! [`OsSeeded`] is keyed by the operating system; what it draws may be published. [`SeededRng`] is keyed by a number
+//! and exists for tests and reproductions; what it draws marks the log as not private. There is no third: a generator
+//! of the caller's own is no [`ReleaseRng`], so a forgotten `seed_from_u64` cannot end in a guarantee.
+//!
+//! # Streams
+//! One key serves a whole run. [`ReleaseRng::stream`] derives an independent generator for each (purpose, step, block),
+//! so that results depend neither on the number of threads nor on the order in which blocks are drawn. The derivation
+//! is two applications of the ChaCha block function as a pseudo-random function: the run's key with the purpose as
+//! nonce and the step as block counter gives a key for the step, whose nonce-1 stream with the block as counter gives
+//! the key of the derived generator. A generator's own output is nonce 0, which no derivation uses.
+//!
+//! # Examples
+//! ```
+//! use dp_mechanisms::rng::{Purpose, ReleaseRng, SeededRng};
+//! use rand::Rng;
+//!
+//! let run = SeededRng::new(7);
+//! let mut second_block = run.stream(Purpose::Noise, 0, 1);
+//! let mut first_block = run.stream(Purpose::Noise, 0, 0);
+//! assert_ne!(first_block.next_u64(), second_block.next_u64());
+//! assert_eq!(first_block.next_u64(), {
+//!     let mut again = SeededRng::new(7).stream(Purpose::Noise, 0, 0);
+//!     again.next_u64();
+//!     again.next_u64()
+//! });
+//! ```
+//! # References
+//! D. J. Bernstein, "ChaCha, a variant of Salsa20", 2008.
+
+use core::convert::Infallible;
 
 use chacha20::ChaCha20Rng;
-use chacha20::rand_core::{CryptoRng, SeedableRng};
 use rand::rngs::SysRng;
+use rand::{CryptoRng, Rng, SeedableRng, TryCryptoRng, TryRng};
+use zeroize::Zeroizing;
 
 use crate::error::Error;
 
@@ -10,13 +42,275 @@ mod sealed {
     pub trait Sealed {}
 }
 
+/// What a derived stream is for. Different purposes never share randomness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Purpose {
+    /// Noise of a release.
+    Noise,
+    /// The secret order in which examples are visited.
+    Permutation,
+    /// Which examples form a batch.
+    Sampling,
+    /// Initial parameters of a model.
+    Initialisation,
+    /// The division of examples into parts (folds, portions).
+    Partition,
+    /// A purpose of the caller's own.
+    Custom(u32),
+}
+
+impl Purpose {
+    /// A nonce, never 0. The numbers are part of seeded results: never change one.
+    const fn nonce(self) -> u64 {
+        match self {
+            Self::Noise => 1,
+            Self::Permutation => 2,
+            Self::Sampling => 3,
+            Self::Initialisation => 4,
+            Self::Partition => 5,
+            Self::Custom(number) => (1 << 32) | number as u64,
+        }
+    }
+}
+
 /// A generator that may be used for releases. Sealed: a caller's own seeded generator is not one.
+///
+/// It is neither `Clone` nor printable, and its state is wiped when it is dropped.
+///
+/// ```compile_fail,E0277
+/// # use dp_mechanisms::{*, rng::*}; use dp_accountant::{EventLog, ReplaceOne};
+/// fn release(value: Bounded<Vec<f64>, ReplaceOne>, noise: &Gaussian<ReplaceOne>, log: &mut EventLog<ReplaceOne>) {
+///     use rand::{SeedableRng, rngs::StdRng};
+///     let mut rng = StdRng::seed_from_u64(1);
+///     let _ = noise.release(value, log, &mut rng); // StdRng is no ReleaseRng
+/// }
+/// ```
 pub trait ReleaseRng: CryptoRng + sealed::Sealed {
     /// Whether the stream is secret. A release drawn from one that is not marks the log as not private, for good.
     const SECRET: bool;
+
+    /// The generator for one (purpose, step, block), independent of what this one has drawn so far.
+    ///
+    /// # Privacy
+    /// The same triple gives the same stream: two releases drawn from one triple share their noise, and their
+    /// difference is then noise-free. Use each triple for one release.
+    fn stream(&self, purpose: Purpose, step: u64, block: u64) -> Self
+    where
+        Self: Sized;
+
+    /// A key for something secret that does not depend on data, such as a keyed permutation of the examples.
+    ///
+    /// It differs from the key of every [`stream`](Self::stream).
+    fn derive_key(&self, purpose: Purpose) -> [u8; 32];
 }
 
-/// Secret: seeded from the operating system.
+/// Secret: ChaCha with 20 rounds, keyed by the operating system.
+///
+/// # Privacy
+/// A process that forks copies the generator, and both copies then draw the same noise: make one after the fork.
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::rng::{OsSeeded, ReleaseRng};
+/// let rng = OsSeeded::new()?;
+/// assert!(OsSeeded::SECRET);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+/// It cannot be printed or copied:
+/// ```compile_fail,E0277
+/// println!("{:?}", dp_mechanisms::rng::OsSeeded::new());
+/// ```
+/// ```compile_fail,E0599
+/// let rng = dp_mechanisms::rng::OsSeeded::new().unwrap_or_else(|_| unreachable!());
+/// let copy = rng.clone();
+/// ```
 pub struct OsSeeded(ChaCha20Rng);
-/// Reproducible: marks what it draws as not private.
+
+impl OsSeeded {
+    /// Takes a 256-bit key from the operating system.
+    ///
+    /// # Errors
+    /// [`Error::RandomSource`] if the operating system has none to give; there is no weaker fallback.
+    pub fn new() -> Result<Self, Error> {
+        Self::from_source(&mut SysRng)
+    }
+
+    fn from_source<S: TryCryptoRng>(source: &mut S) -> Result<Self, Error> {
+        let mut key = Zeroizing::new([0u8; 32]);
+        source.try_fill_bytes(key.as_mut()).map_err(|error| Error::RandomSource(error.to_string()))?;
+        Ok(Self(ChaCha20Rng::from_seed(*key)))
+    }
+}
+
+/// Reproducible: ChaCha with 20 rounds, keyed by a number. Marks what it draws as not private.
+///
+/// The key is the seed in little-endian order followed by zeros, and the stream is the same on every platform.
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::rng::{ReleaseRng, SeededRng};
+/// use rand::Rng;
+/// assert_eq!(SeededRng::new(1).next_u64(), SeededRng::new(1).next_u64());
+/// assert!(!SeededRng::SECRET);
+/// ```
 pub struct SeededRng(ChaCha20Rng);
+
+impl SeededRng {
+    /// The generator of this seed.
+    pub fn new(seed: u64) -> Self {
+        let mut key = [0u8; 32];
+        key[..8].copy_from_slice(&seed.to_le_bytes());
+        Self(ChaCha20Rng::from_seed(key))
+    }
+}
+
+/// 32-bit words in a ChaCha block: the unit of the block counter.
+const WORDS_PER_BLOCK: u128 = 16;
+/// The nonce of the second level of the derivation of streams.
+const BLOCKS: u64 = 1;
+/// The nonce of the second level of the derivation of keys.
+const KEYS: u64 = 2;
+
+/// The first half of the ChaCha block at (`key`, `nonce`, `counter`).
+fn derive(key: &[u8; 32], nonce: u64, counter: u64) -> Zeroizing<[u8; 32]> {
+    let mut generator = ChaCha20Rng::from_seed(*key);
+    generator.set_stream(nonce);
+    generator.set_word_pos(u128::from(counter) * WORDS_PER_BLOCK);
+    let mut derived = Zeroizing::new([0u8; 32]);
+    generator.fill_bytes(derived.as_mut());
+    derived
+}
+
+macro_rules! generator {
+    ($name:ident, $secret:literal) => {
+        impl sealed::Sealed for $name {}
+
+        impl TryRng for $name {
+            type Error = Infallible;
+            #[inline]
+            fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+                self.0.try_next_u32()
+            }
+            #[inline]
+            fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+                self.0.try_next_u64()
+            }
+            #[inline]
+            fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+                self.0.try_fill_bytes(bytes)
+            }
+        }
+
+        impl TryCryptoRng for $name {}
+
+        impl ReleaseRng for $name {
+            const SECRET: bool = $secret;
+
+            fn stream(&self, purpose: Purpose, step: u64, block: u64) -> Self {
+                let key = Zeroizing::new(self.0.get_seed());
+                let key = derive(&key, purpose.nonce(), step);
+                Self(ChaCha20Rng::from_seed(*derive(&key, BLOCKS, block)))
+            }
+
+            fn derive_key(&self, purpose: Purpose) -> [u8; 32] {
+                let key = Zeroizing::new(self.0.get_seed());
+                *derive(&derive(&key, purpose.nonce(), 0), KEYS, 0)
+            }
+        }
+    };
+}
+generator!(OsSeeded, true);
+generator!(SeededRng, false);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn first<R: Rng>(mut rng: R) -> u64 {
+        rng.next_u64()
+    }
+
+    #[test]
+    fn triples_and_seeds_give_different_streams() {
+        let purposes =
+            [Purpose::Noise, Purpose::Permutation, Purpose::Sampling, Purpose::Custom(0), Purpose::Custom(1)];
+        let mut seen = HashSet::new();
+        let mut drawn = 0;
+        for seed in 0..4 {
+            let root = SeededRng::new(seed);
+            for purpose in purposes {
+                for step in [0, 1, 2, u64::MAX] {
+                    for block in [0, 1, 2, u64::MAX] {
+                        seen.insert(first(root.stream(purpose, step, block)));
+                        drawn += 1;
+                    }
+                }
+                let key = root.derive_key(purpose);
+                seen.insert(u64::from_le_bytes([key[0], key[1], key[2], key[3], key[4], key[5], key[6], key[7]]));
+                drawn += 1;
+            }
+            seen.insert(first(root));
+            drawn += 1;
+        }
+        assert_eq!(seen.len(), drawn);
+    }
+
+    #[test]
+    fn streams_do_not_depend_on_what_was_drawn() {
+        let fresh = SeededRng::new(3);
+        let mut used = SeededRng::new(3);
+        used.fill_bytes(&mut [0; 1000]);
+        assert_eq!(first(fresh.stream(Purpose::Noise, 5, 6)), first(used.stream(Purpose::Noise, 5, 6)));
+        assert_eq!(fresh.derive_key(Purpose::Permutation), used.derive_key(Purpose::Permutation));
+    }
+
+    #[test]
+    fn nested_streams_are_not_their_parents() {
+        let parent = SeededRng::new(3).stream(Purpose::Noise, 0, 0);
+        let child = parent.stream(Purpose::Noise, 0, 0);
+        assert_ne!(first(parent), first(child));
+    }
+
+    #[test]
+    fn operating_system_keys_differ() {
+        let (one, two) = (OsSeeded::new(), OsSeeded::new());
+        assert_ne!(one.map(first).unwrap(), two.map(first).unwrap());
+    }
+
+    #[test]
+    fn a_failing_source_is_an_error() {
+        #[derive(Debug)]
+        struct Broken;
+        impl core::fmt::Display for Broken {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str("no entropy")
+            }
+        }
+        impl core::error::Error for Broken {}
+        struct Failing;
+        impl TryRng for Failing {
+            type Error = Broken;
+            fn try_next_u32(&mut self) -> Result<u32, Broken> {
+                Err(Broken)
+            }
+            fn try_next_u64(&mut self) -> Result<u64, Broken> {
+                Err(Broken)
+            }
+            fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Broken> {
+                Err(Broken)
+            }
+        }
+        impl TryCryptoRng for Failing {}
+        let error = OsSeeded::from_source(&mut Failing).err();
+        assert_eq!(error, Some(Error::RandomSource("no entropy".to_owned())));
+    }
+
+    #[test]
+    fn seeded_values_are_stable() {
+        // The first block of ChaCha20 with an all-zero key and nonce begins 76b8e0ad a0f13d90 (RFC 7539, A.1, vector 1).
+        assert_eq!(first(SeededRng::new(0)).to_le_bytes(), [0x76, 0xb8, 0xe0, 0xad, 0xa0, 0xf1, 0x3d, 0x90]);
+    }
+}

@@ -1,0 +1,208 @@
+//! Clipping: the usual way from private records to a [`Bounded`](crate::Bounded) value.
+//!
+//! [`clip_l2`] shortens one vector, [`clip_coefficient`] says by how much a gradient is to be shortened that is never
+//! stored, and [`ClippedSum`] collects a batch of those and hands out the sum with its sensitivity.
+//!
+//! A bound that is only nearly kept is no bound. Scaling a vector by `bound / norm` in floating point leaves its norm
+//! above the bound about half of the time, by rounding alone; the functions here shrink by a few units in the last
+//! place more, so that the norm of the vector *as stored*, in exact arithmetic, is at most the bound.
+//!
+//! | input | `clip_l2` | coefficient |
+//! |---|---|---|
+//! | norm at most the bound | unchanged, signs of zeros kept | 1 |
+//! | larger norm | scaled to the bound, less a relative `(d + 10) 2^-53` | `bound / norm`, less as much |
+//! | entries whose squares over- or underflow | as above | 0 on overflow, 1 on underflow |
+//! | a NaN or an infinity | all zeros | 0 |
+
+use nalgebra::RealField;
+
+use crate::error::{Error, positive_normal};
+use crate::rounding::{exponent, power_of_two, scale_by_power_of_two};
+
+mod sum;
+pub use sum::ClippedSum;
+
+/// `2^-53`, the largest relative error of one rounding to double precision.
+const UNIT_ROUNDOFF: f64 = 0.5 * f64::EPSILON;
+
+/// The L2 norm that no record's contribution exceeds: finite and at least `2^-500`.
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::clip::ClippingNorm;
+/// assert_eq!(ClippingNorm::new(1.5)?.get(), 1.5);
+/// assert!(ClippingNorm::new(f64::NAN).is_err());
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct ClippingNorm(f64);
+
+impl ClippingNorm {
+    /// The least accepted norm, `2^-500`: above it the arithmetic of clipping has no subnormal quotient.
+    pub const LEAST: f64 = f64::from_bits((1023 - 500) << 52);
+
+    /// Checks the value.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::NotPositive`], or [`Error::TooSmall`] below `2^-500`.
+    pub fn new(value: f64) -> Result<Self, Error> {
+        if !(positive_normal("clipping norm", value)? >= Self::LEAST) {
+            return Err(Error::TooSmall { name: "clipping norm", value, least: Self::LEAST });
+        }
+        Ok(Self(value))
+    }
+
+    /// The number.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// Scales a vector in place so that its L2 norm is at most `bound`; a vector with a NaN or an infinity becomes zero.
+///
+/// # Formula
+/// ```text
+/// v · min(1, C (1 - k) / ‖v‖),   k = (d + 8) 2^-53,   unchanged if ‖v‖ <= C (1 - k)
+/// ```
+///
+/// # Privacy
+/// The norm of the stored result, in exact arithmetic, is at most `bound`, for every input. The norm computed from `d`
+/// squares, in any order of summation, is at least `‖v‖ (1 - (d/2 + 2) 2^-53)`: one rounding for each square, at most
+/// `d - 1` for the sum, all halved by the root, and the root's own. `C (1 - k)`, the quotient and each product add one
+/// rounding each, so that the result is at most `C (1 - k) (1 + (d/2 + 6) 2^-53) <= C`; and a vector that is left alone
+/// has `‖v‖ <= C (1 - k) (1 + (d/2 + 4) 2^-53) <= C`. Squares that underflow stay below that slack because
+/// `C >= 2^-500`. Where the computed norm is outside `[2^-500, 2^500]`, `v` is first scaled, exactly, by a power of two
+/// that brings its largest entry into `[1, 2)`: the quotient would be subnormal otherwise and could round up by half.
+///
+/// Arithmetic is in double precision also for `f32` vectors, whose entries are rounded towards zero at the end. Nothing
+/// about the vector is returned: whether it was clipped is private.
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::clip::{ClippingNorm, clip_l2};
+/// let mut v = [3.0, -4.0];
+/// clip_l2(&mut v, ClippingNorm::new(1.0)?);
+/// assert!((v[0] - 0.6f64).abs() < 1e-15 && (v[1] + 0.8).abs() < 1e-15);
+/// let mut broken = [f64::NAN, 1.0];
+/// clip_l2(&mut broken, ClippingNorm::new(1.0)?);
+/// assert_eq!(broken, [0.0, 0.0]);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+pub fn clip_l2<F: RealField + Copy>(v: &mut [F], bound: ClippingNorm) {
+    let target = shrunk(bound.0, v.len());
+    let norm = sum_of_squares(v, 0).sqrt();
+    // False for a NaN as well.
+    if norm >= ClippingNorm::LEAST && norm <= power_of_two(500) {
+        if norm > target {
+            scale_all(v, 0, target / norm);
+        }
+        return;
+    }
+    let largest = v.iter().fold(0.0f64, |largest, &entry| {
+        let entry: f64 = entry.to_subset_unchecked();
+        if entry.is_finite() { largest.max(entry.abs()) } else { f64::INFINITY }
+    });
+    if largest == 0.0 {
+        return;
+    }
+    if !largest.is_finite() {
+        v.fill(F::zero());
+        return;
+    }
+    let power = largest_exponent(largest);
+    let norm = sum_of_squares(v, -power).sqrt();
+    if scale_by_power_of_two(norm, power) > target {
+        scale_all(v, -power, target / norm);
+    }
+}
+
+/// The factor in `[0, 1]` that brings a gradient with this squared norm to a norm of at most `bound`.
+///
+/// For models whose per-example gradient is never stored: one multiplication per example instead of a pass over `d`
+/// entries. A squared norm that is NaN or infinite gives 0, so that the example contributes nothing.
+///
+/// # Formula
+/// ```text
+/// min(1, C (1 - k) / √squared_norm),   k = (d + 8) 2^-53,   1 if √squared_norm <= C (1 - k)
+/// ```
+///
+/// # Privacy
+/// `coefficient · gradient`, each entry rounded once more in double precision, has norm at most `bound` if
+/// `squared_norm` was computed in double precision with a relative error of at most `d · 2^-53`, downwards: a sum of
+/// `d` squares, or `derivative² · (‖x‖² + 1)` of a linear model. For single precision see [`ClippedSum`]. `bound` must
+/// be well above the square root of the least number in which squared norms are kept.
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::clip::{ClippingNorm, clip_coefficient};
+/// let bound = ClippingNorm::new(1.0)?;
+/// assert_eq!(clip_coefficient(0.81, bound, 10), 1.0);
+/// assert!((clip_coefficient(4.0, bound, 10) - 0.5).abs() < 1e-14);
+/// assert_eq!(clip_coefficient(f64::NAN, bound, 10), 0.0);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+pub fn clip_coefficient(squared_norm: f64, bound: ClippingNorm, dim: usize) -> f64 {
+    coefficient(squared_norm, shrunk(bound.0, dim))
+}
+
+/// `min(1, target / √squared_norm)`, and 0 for what is not a squared norm.
+fn coefficient(squared_norm: f64, target: f64) -> f64 {
+    if !(squared_norm >= 0.0 && squared_norm.is_finite()) {
+        return 0.0;
+    }
+    let norm = squared_norm.sqrt();
+    if norm <= target { 1.0 } else { target / norm }
+}
+
+/// `bound (1 - (dim + 8) 2^-53)`.
+fn shrunk(bound: f64, dim: usize) -> f64 {
+    bound * (1.0 - (dim as f64 + 8.0) * UNIT_ROUNDOFF)
+}
+
+/// `Σ (v_i 2^power)²`, in eight partial sums.
+fn sum_of_squares<F: RealField + Copy>(v: &[F], power: i32) -> f64 {
+    let square = |entry: F| -> f64 {
+        let entry: f64 = entry.to_subset_unchecked();
+        let scaled = if power == 0 { entry } else { scale_by_power_of_two(entry, power) };
+        scaled * scaled
+    };
+    let mut partial = [0.0; 8];
+    let chunks = v.chunks_exact(8);
+    let rest: f64 = chunks.remainder().iter().map(|&entry| square(entry)).sum();
+    for chunk in chunks {
+        for (sum, &entry) in partial.iter_mut().zip(chunk) {
+            *sum += square(entry);
+        }
+    }
+    partial.iter().sum::<f64>() + rest
+}
+
+/// `v_i := v_i 2^power · factor`, rounded towards zero where `F` is narrower than a double.
+fn scale_all<F: RealField + Copy>(v: &mut [F], power: i32, factor: f64) {
+    for entry in v {
+        let double: f64 = entry.to_subset_unchecked();
+        let scaled = if power == 0 { double } else { scale_by_power_of_two(double, power) };
+        *entry = towards_zero(scaled * factor);
+    }
+}
+
+/// The nearest `F`, or where that is larger in magnitude, one below.
+fn towards_zero<F: RealField + Copy>(x: f64) -> F {
+    let magnitude = |candidate: F| -> f64 { candidate.abs().to_subset_unchecked() };
+    let nearest: F = nalgebra::convert(x);
+    if magnitude(nearest) <= x.abs() {
+        return nearest;
+    }
+    let epsilon: f64 = F::default_epsilon().to_subset_unchecked();
+    let below: F = nalgebra::convert(x * (1.0 - epsilon));
+    // Among the subnormal numbers of `F` a relative step is not enough.
+    if magnitude(below) <= x.abs() { below } else { F::zero() }
+}
+
+/// `floor(log2 x)` of a positive finite double, subnormal ones included.
+fn largest_exponent(x: f64) -> i32 {
+    if x.is_normal() { exponent(x) } else { exponent(x * power_of_two(60)) - 60 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! The Gaussian mechanism.
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, NoiseMultiplier, Rho};
+use nalgebra::RealField;
+
+use crate::additive;
+use crate::bounded::Bounded;
+use crate::error::{Error, positive_normal};
+use crate::grid::Grid;
+use crate::mechanism::{Mechanism, PrivacyEvent};
+use crate::noise::Sampler;
+use crate::released::Released;
+use crate::rng::ReleaseRng;
+use crate::rounding::{product_up, quotient_up, sqrt_down};
+use crate::sensitivity::{L2, L2Sensitivity};
+
+/// Bits of the grid below the noise scale, unless chosen otherwise.
+pub const GRID_BITS: u32 = 30;
+
+/// Adds independent normal noise of one standard deviation to each coordinate of a vector.
+///
+/// # Formula
+/// ```text
+/// output = value + N(0, std_dev² I),   mu = sensitivity / std_dev
+/// delta(epsilon) = Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)
+/// ```
+///
+/// # Privacy
+/// For any two inputs whose L2 distance is at most `sensitivity` the release is exactly mu-GDP, `mu²/2`-zCDP and
+/// `alpha mu²/2`-RDP, under the relation `A`. Noise is drawn in [`Rounded`](NoiseMode::Rounded) mode on a grid 2^30
+/// below `std_dev`; see [`grid`](crate::grid) for what that idealises. The mechanism states no epsilon of its own: its
+/// [event](PrivacyEvent::event) does, to an accountant.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne};
+/// use dp_mechanisms::rng::OsSeeded;
+/// use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism};
+///
+/// let sensitivity = L2Sensitivity::<ReplaceOne>::new(0.01)?;
+/// let gaussian = Gaussian::classical(sensitivity, Epsilon::new(0.5)?, Delta::new(1e-5)?)?;
+///
+/// let mut log = EventLog::new();
+/// let mean = Bounded::with_proven_sensitivity(vec![0.5, -0.25], sensitivity);
+/// let released = gaussian.release(mean, &mut log, &mut OsSeeded::new()?)?;
+/// assert_eq!(released.get().len(), 2);
+/// assert_eq!(log.entries().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # References
+/// B. Balle, Y.-X. Wang, "Improving the Gaussian mechanism for differential privacy", 2018, Theorem 8, arXiv
+/// 1805.06530. J. Dong, A. Roth, W. J. Su, "Gaussian differential privacy", 2019, Theorem 2.7, arXiv 1905.02383.
+/// M. Bun, T. Steinke, "Concentrated differential privacy", 2016, Proposition 1.6, arXiv 1605.02065.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gaussian<A: Adjacency> {
+    std_dev: f64,
+    sensitivity: L2Sensitivity<A>,
+    grid: Grid,
+    sampler: Sampler,
+}
+
+impl<A: Adjacency> Gaussian<A> {
+    /// With this standard deviation, in the units of the query.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a `std_dev` that is not a positive normal
+    /// number; [`Error::ScaleOverflow`] where its grid does not fit into doubles.
+    pub fn from_std_dev(sensitivity: L2Sensitivity<A>, std_dev: f64) -> Result<Self, Error> {
+        Self::from_derived(sensitivity, positive_normal("standard deviation", std_dev)?)
+    }
+
+    /// With `std_dev = noise_multiplier · sensitivity`, rounded up.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] for a subnormal multiplier, [`Error::ScaleOverflow`].
+    pub fn from_noise_multiplier(
+        sensitivity: L2Sensitivity<A>,
+        noise_multiplier: NoiseMultiplier,
+    ) -> Result<Self, Error> {
+        let noise_multiplier = positive_normal("noise multiplier", noise_multiplier.get())?;
+        Self::from_derived(sensitivity, product_up(noise_multiplier, sensitivity.get()))
+    }
+
+    /// With `std_dev = sensitivity / √(2 rho)`, rounded up: rho-zCDP.
+    ///
+    /// # Errors
+    /// [`Error::TooSmall`] for a subnormal rho, [`Error::ScaleOverflow`].
+    pub fn from_zcdp(sensitivity: L2Sensitivity<A>, rho: Rho) -> Result<Self, Error> {
+        let rho = positive_normal("rho", rho.get())?;
+        // √(2 rho) without the product, which could overflow: √rho · √2 would round twice, √(rho / 2) · 2 does not.
+        let mu = if rho > 1.0 { 2.0 * sqrt_down(rho / 2.0) } else { sqrt_down(2.0 * rho) };
+        Self::from_derived(sensitivity, quotient_up(sensitivity.get(), mu))
+    }
+
+    /// With `std_dev = sensitivity / mu`, rounded up: mu-GDP.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for mu, [`Error::ScaleOverflow`].
+    pub fn from_gdp(sensitivity: L2Sensitivity<A>, mu: f64) -> Result<Self, Error> {
+        let mu = positive_normal("mu", mu)?;
+        Self::from_derived(sensitivity, quotient_up(sensitivity.get(), mu))
+    }
+
+    /// With the classical `std_dev = sensitivity √(2 ln(1.25 / delta)) / epsilon`: kept to reproduce papers that use it.
+    ///
+    /// # Errors
+    /// [`Error::ClassicalNeedsEpsilonBelowOne`], as the formula is not proved from 1 on (and false from some epsilon
+    /// on); [`Error::OutOfRange`] for delta = 0; [`Error::ScaleOverflow`].
+    ///
+    /// # References
+    /// C. Dwork, A. Roth, "The algorithmic foundations of differential privacy", 2014, Theorem A.1.
+    pub fn classical(sensitivity: L2Sensitivity<A>, epsilon: Epsilon, delta: Delta) -> Result<Self, Error> {
+        if !(epsilon.get() < 1.0) {
+            return Err(Error::ClassicalNeedsEpsilonBelowOne { epsilon: epsilon.get() });
+        }
+        let delta = positive_delta(delta)?;
+        // A difference of logarithms, since 1.25 / delta overflows for the least deltas.
+        let constant = (2.0 * (1.25f64.ln() - delta.get().ln())).sqrt() * (1.0 + 4.0 * f64::EPSILON);
+        Self::from_derived(sensitivity, product_up(quotient_up(constant, epsilon.get()), sensitivity.get()))
+    }
+
+    /// The same on a grid of another fineness, `20..=40` bits below the noise scale.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`], [`Error::ScaleOverflow`].
+    pub fn with_grid_bits(self, bits: u32) -> Result<Self, Error> {
+        Ok(Self { grid: Grid::new(self.std_dev, bits)?, ..self })
+    }
+
+    /// A scale that is a result of ours, not a parameter of the caller's: not normal means out of range.
+    fn from_derived(sensitivity: L2Sensitivity<A>, std_dev: f64) -> Result<Self, Error> {
+        let grid = Grid::new(std_dev, GRID_BITS)?;
+        Ok(Self { std_dev, sensitivity, grid, sampler: Sampler::Rounded })
+    }
+
+    /// The value with noise, not logged.
+    pub(crate) fn add_noise<F: RealField + Copy, R: ReleaseRng + ?Sized>(&self, value: Vec<F>, rng: &mut R) -> Vec<F> {
+        self.sampler.add_gaussian(value, self.std_dev, self.grid, rng)
+    }
+
+    /// Standard deviation of each coordinate's noise.
+    pub fn std_dev(&self) -> f64 {
+        self.std_dev
+    }
+
+    /// The largest sensitivity that it takes.
+    pub fn sensitivity(&self) -> L2Sensitivity<A> {
+        self.sensitivity
+    }
+
+    /// The grid of its outputs.
+    pub fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    /// How its noise is drawn; a certificate records it.
+    pub fn noise_mode(&self) -> NoiseMode {
+        self.sampler.mode()
+    }
+}
+
+/// Refuses delta = 0.
+fn positive_delta(delta: Delta) -> Result<Delta, Error> {
+    if delta.get() > 0.0 {
+        Ok(delta)
+    } else {
+        Err(Error::OutOfRange { name: "delta", value: delta.get(), range: "(0, 1)" })
+    }
+}
+
+impl<A: Adjacency> PrivacyEvent for Gaussian<A> {
+    fn event(&self) -> DpEvent {
+        DpEvent::Gaussian { std_dev: self.std_dev, sensitivity: self.sensitivity.get() }
+    }
+}
+
+impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for Gaussian<A> {
+    type Norm = L2;
+    type Output = Vec<F>;
+
+    fn release<R: ReleaseRng + ?Sized>(
+        &self,
+        input: Bounded<Vec<F>, A>,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Released<Vec<F>>, Error> {
+        additive::release(input, self.sensitivity, self.std_dev, self.event(), log, rng, |value, rng| {
+            Ok(self.add_noise(value, rng))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Powers of two and quotients, products and roots that are rounded to a stated side.
+//!
+//! A noise scale is a quotient or a product of public parameters, and a quotient that was rounded down is less noise
+//! than the theorem asks for. The functions here compare exactly (a fused multiply-add has the sign of the exact
+//! residual), so a result that is exact, such as `1 / 0.5`, stays exact instead of growing by a unit in the last place.
+
+/// `floor(log2 x)` of a positive normal double.
+pub(crate) fn exponent(x: f64) -> i32 {
+    debug_assert!(x.is_normal() && x > 0.0);
+    ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023
+}
+
+/// `2^power`, exactly; `power` must lie in `-1022..=1023`, where `2^power` is a normal double.
+pub(crate) fn power_of_two(power: i32) -> f64 {
+    debug_assert!((-1022..=1023).contains(&power));
+    f64::from_bits(((power + 1023) as u64) << 52)
+}
+
+/// `x · 2^power` for `power` in `-3066..=3066`: exact where the result is normal; where it is not, rounded once if
+/// `|x| >= 1`, and off by less than `2^-1073` otherwise.
+pub(crate) fn scale_by_power_of_two(x: f64, power: i32) -> f64 {
+    // Powers beyond the range of doubles, such as the quotient of two extreme scales, need up to three factors.
+    let third = power / 3;
+    x * power_of_two(power - 2 * third) * power_of_two(third) * power_of_two(third)
+}
+
+/// The mantissa of a positive normal double, in `[1, 2)`, and its exponent.
+fn split(x: f64) -> (f64, i32) {
+    let exponent = exponent(x);
+    (f64::from_bits((x.to_bits() & !(0x7ff << 52)) | (1023 << 52)), exponent)
+}
+
+/// The least double `q` with `q · denominator >= numerator` in exact arithmetic, for positive normal arguments.
+///
+/// Infinite where it overflows; where it would be subnormal, some double that is not normal.
+pub(crate) fn quotient_up(numerator: f64, denominator: f64) -> f64 {
+    let ((n, n_exponent), (d, d_exponent)) = (split(numerator), split(denominator));
+    // In [1, 2) nothing in the residual over- or underflows, so its sign is exact.
+    let mut quotient = n / d;
+    if quotient.mul_add(d, -n) < 0.0 {
+        quotient = quotient.next_up();
+    }
+    scale_by_power_of_two(quotient, n_exponent - d_exponent)
+}
+
+/// The least double `p` with `p >= a · b` in exact arithmetic, for positive normal arguments; limits as in
+/// [`quotient_up`].
+pub(crate) fn product_up(a: f64, b: f64) -> f64 {
+    let ((a, a_exponent), (b, b_exponent)) = (split(a), split(b));
+    let mut product = a * b;
+    if a.mul_add(b, -product) > 0.0 {
+        product = product.next_up();
+    }
+    scale_by_power_of_two(product, a_exponent + b_exponent)
+}
+
+/// The largest double `r` with `r² <= x` in exact arithmetic, for a positive normal argument.
+pub(crate) fn sqrt_down(x: f64) -> f64 {
+    let (mut mantissa, mut exponent) = split(x);
+    if exponent % 2 != 0 {
+        mantissa *= 2.0;
+        exponent -= 1;
+    }
+    let mut root = mantissa.sqrt();
+    if root.mul_add(root, -mantissa) > 0.0 {
+        root = root.next_down();
+    }
+    scale_by_power_of_two(root, exponent / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn positive_normal() -> impl Strategy<Value = f64> {
+        (1u64..2047, 0u64..(1 << 52)).prop_map(|(e, m)| f64::from_bits((e << 52) | m))
+    }
+
+    #[test]
+    fn exact_results_stay_exact() {
+        assert_eq!(quotient_up(1.0, 0.5), 2.0);
+        assert_eq!(quotient_up(6.0, 3.0), 2.0);
+        assert_eq!(product_up(1.5, 2.5), 3.75);
+        assert_eq!(sqrt_down(2.25), 1.5);
+        assert_eq!(sqrt_down(power_of_two(-1022)), power_of_two(-511));
+    }
+
+    #[test]
+    fn inexact_results_go_to_the_stated_side() {
+        assert_eq!(quotient_up(1.0, 3.0), (1.0f64 / 3.0).next_up());
+        assert_eq!(quotient_up(1.0, 0.1), 10.0);
+        assert!(sqrt_down(2.0) < core::f64::consts::SQRT_2.next_up());
+    }
+
+    #[test]
+    fn powers_of_two() {
+        assert_eq!(exponent(1.0), 0);
+        assert_eq!(exponent(f64::MIN_POSITIVE), -1022);
+        assert_eq!(exponent(f64::MAX), 1023);
+        assert_eq!(scale_by_power_of_two(1.0, 1023), power_of_two(1023));
+        assert_eq!(scale_by_power_of_two(f64::MAX, -2045), power_of_two(-1021).next_down());
+        assert_eq!(scale_by_power_of_two(1.5, 2000), f64::INFINITY);
+        assert_eq!(scale_by_power_of_two(1.5, -2044), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn split_and_scale_are_inverse(x in positive_normal()) {
+            let (mantissa, exponent) = split(x);
+            prop_assert!((1.0..2.0).contains(&mantissa));
+            prop_assert_eq!(scale_by_power_of_two(mantissa, exponent), x);
+        }
+
+        #[test]
+        fn quotient_bounds_from_above(n in 1.0f64..2.0, d in 1.0f64..2.0) {
+            let quotient = quotient_up(n, d);
+            prop_assert!(quotient.mul_add(d, -n) >= 0.0);
+            prop_assert!(quotient.next_down().mul_add(d, -n) < 0.0);
+            // In doubles, too, the ratio is not above the denominator that was asked for.
+            prop_assert!(n / quotient <= d);
+        }
+
+        #[test]
+        fn product_bounds_from_above(a in 1.0f64..2.0, b in 1.0f64..2.0) {
+            let product = product_up(a, b);
+            prop_assert!(a.mul_add(b, -product) <= 0.0);
+            prop_assert!(a.mul_add(b, -product.next_down()) > 0.0);
+        }
+
+        #[test]
+        fn root_bounds_from_below(x in positive_normal()) {
+            let root = sqrt_down(x);
+            let (r, r_exponent) = split(root);
+            let scaled = scale_by_power_of_two(x, -2 * r_exponent);
+            prop_assert!(r.mul_add(r, -scaled) <= 0.0);
+            prop_assert!(r.next_up().mul_add(r.next_up(), -scaled) > 0.0);
+        }
+
+        #[test]
+        fn never_nan_on_normal_arguments(a in positive_normal(), b in positive_normal()) {
+            prop_assert!(quotient_up(a, b) >= 0.0);
+            prop_assert!(product_up(a, b) >= 0.0);
+        }
+    }
+}
