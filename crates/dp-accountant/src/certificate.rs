@@ -10,6 +10,12 @@ use crate::adjacency::AdjacencyKind;
 use crate::event::DpEvent;
 use crate::guarantee::Unit;
 
+#[cfg(feature = "serde")]
+mod record;
+mod verify;
+
+pub use verify::{Verified, VerifyError};
+
 /// The schema name written into every certificate.
 pub const SCHEMA: &str = "dp.certificate/1";
 
@@ -34,6 +40,7 @@ pub enum NoiseMode {
 #[non_exhaustive]
 pub enum Assumption {
     /// The number of records is public.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     PublicN,
     /// Each row's L2 norm is at most `bound`, enforced by the encoder, intercept included.
     RowNorm {
@@ -41,6 +48,7 @@ pub enum Assumption {
         bound: f64,
     },
     /// Ranges, categories and label values of the schema are public knowledge, reviewed by the curator.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     PublicSchema,
     /// These columns' ranges or categories were taken from the data and declared public.
     AssumedPublic {
@@ -48,20 +56,43 @@ pub enum Assumption {
         columns: Vec<String>,
     },
     /// One row is one person.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     OneRowPerUnit,
     /// Training arithmetic is float32; its rounding is covered by an inflated sensitivity that is measured, not proved.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     FloatTraining,
     /// Noise is drawn by double-precision samplers and rounded to a grid; the theorem is for ideal reals.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     IdealisedFloat,
     /// Rows were read in an order that the curator vouches for as independent of the records' values.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     DeclaredOrder,
     /// Earlier releases about the same people are not part of this statement.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     EarlierRunsNotAccounted,
     /// Anything else, in words.
     Other {
         /// The sentence.
         text: String,
     },
+}
+
+impl Assumption {
+    /// The name in the serialised form, with what it is about.
+    pub fn name(&self) -> String {
+        match self {
+            Self::PublicN => "public_n".to_owned(),
+            Self::RowNorm { bound } => format!("row_norm (bound {bound})"),
+            Self::PublicSchema => "public_schema".to_owned(),
+            Self::AssumedPublic { columns } => format!("assumed_public ({})", columns.join(", ")),
+            Self::OneRowPerUnit => "one_row_per_unit".to_owned(),
+            Self::FloatTraining => "float_training".to_owned(),
+            Self::IdealisedFloat => "idealised_float".to_owned(),
+            Self::DeclaredOrder => "declared_order".to_owned(),
+            Self::EarlierRunsNotAccounted => "earlier_runs_not_accounted".to_owned(),
+            Self::Other { text } => format!("other ({text})"),
+        }
+    }
 }
 
 /// An (epsilon, delta) pair as written in a certificate.
@@ -91,13 +122,55 @@ pub trait Derivation {
 }
 
 /// The certificate of a released model. `D` is the recipe's derivation.
+///
+/// With the `serde` feature it reads and writes one flat object, in which `adjacency` and `n_public` together name the
+/// relation; unknown fields and unknown schemas are refused.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::certificate::{
+///     Assumption, Certificate, Derivation, EpsilonDelta, NoiseMode, SCHEMA, VerifyError,
+/// };
+/// use dp_accountant::{AdjacencyKind, DpEvent, Error, guarantee::Unit};
+///
+/// /// The mean of n public values in [0, 1], with Laplace noise.
+/// struct NoisyMean { n: u64, scale: f64 }
+///
+/// impl Derivation for NoisyMean {
+///     type Error = Error;
+///     fn event(&self) -> Result<DpEvent, Error> {
+///         Ok(DpEvent::Laplace { scale: self.scale, sensitivity: 1.0 / self.n as f64 })
+///     }
+///     fn adjacency(&self) -> AdjacencyKind { AdjacencyKind::ReplaceOne }
+///     fn assumptions(&self) -> Vec<Assumption> { vec![Assumption::PublicN] }
+/// }
+///
+/// let derivation = NoisyMean { n: 1000, scale: 0.01 };
+/// let mut certificate = Certificate {
+///     schema: SCHEMA.to_owned(),
+///     adjacency: AdjacencyKind::ReplaceOne,
+///     unit: Unit::Record,
+///     private: true,
+///     requested: None,
+///     reached: Some(EpsilonDelta { epsilon: 0.1, delta: 0.0 }),
+///     event: derivation.event()?,
+///     noise: NoiseMode::Exact,
+///     derivation,
+///     assumptions: vec![Assumption::PublicN, Assumption::EarlierRunsNotAccounted],
+///     model_sha256: String::new(),
+///     versions: Default::default(),
+/// };
+/// assert!((certificate.verify().unwrap().recomputed_epsilon - 0.1).abs() < 1e-15);
+///
+/// certificate.reached = Some(EpsilonDelta { epsilon: 0.05, delta: 0.0 });
+/// assert!(matches!(certificate.verify(), Err(VerifyError::EpsilonTooSmall { .. })));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Certificate<D> {
     /// [`SCHEMA`].
     pub schema: String,
     /// The neighbouring relation (and whether n is public).
-    #[cfg_attr(feature = "serde", serde(flatten))]
     pub adjacency: AdjacencyKind,
     /// The unit of privacy.
     pub unit: Unit,
@@ -120,3 +193,6 @@ pub struct Certificate<D> {
     /// Versions of the crates that made it.
     pub versions: std::collections::BTreeMap<String, String>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,6 @@
 //! What can go wrong: a parameter outside its range, or an event that an accountant has no theorem for.
+//!
+//! Every parameter error names the parameter, its value and the accepted range, in the caller's words.
 
 use crate::adjacency::AdjacencyKind;
 
@@ -31,6 +33,24 @@ pub enum Error {
         value: f64,
         /// The accepted range in words, e.g. `[0, 1)`.
         range: &'static str,
+    },
+    /// Two lists that belong together differ in length, or are empty.
+    #[error("{left} has {left_length} entries and {right} has {right_length}; they must be as many, and at least one")]
+    LengthMismatch {
+        /// The first list's name.
+        left: &'static str,
+        /// Its length.
+        left_length: usize,
+        /// The second list's name.
+        right: &'static str,
+        /// Its length.
+        right_length: usize,
+    },
+    /// An event tree is nested too deeply.
+    #[error("the event tree is nested more than {limit} levels deep")]
+    TooDeep {
+        /// The greatest accepted depth.
+        limit: usize,
     },
     /// No theorem of this accountant covers the event.
     #[error("the {accountant} accountant has no theorem for {event}")]

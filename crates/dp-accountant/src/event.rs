@@ -15,8 +15,10 @@
 #[non_exhaustive]
 pub enum DpEvent {
     /// Nothing that depends on the data was released.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "no_fields"))]
     NoOp,
     /// Something was released without any guarantee.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "no_fields"))]
     NonPrivate,
     /// `value + N(0, std_dev² I)`, where `value` has L2 sensitivity `sensitivity`.
     Gaussian {
@@ -82,6 +84,15 @@ pub enum DpEvent {
         /// How often.
         count: u64,
     },
+}
+
+/// Reads a variant without fields; serde would let any field pass there.
+#[cfg(feature = "serde")]
+pub(crate) fn no_fields<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct NoFields {}
+    <NoFields as serde::Deserialize>::deserialize(deserializer).map(|NoFields {}| ())
 }
 
 impl DpEvent {

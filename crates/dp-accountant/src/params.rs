@@ -56,7 +56,7 @@ parameter! {
     /// A privacy loss bound epsilon, finite and at least 2^-50.
     Epsilon, |value| {
         positive("epsilon", value)?;
-        if value < f64::EPSILON * 4.0 {
+        if value < Epsilon::MIN.get() {
             return Err(Error::OutOfRange { name: "epsilon", value, range: "[2^-50, inf)" });
         }
         Ok(value)
@@ -76,10 +76,10 @@ parameter! {
     Rho, |value| positive("rho", value)
 }
 parameter! {
-    /// A Renyi order alpha > 1, finite.
+    /// A Renyi order alpha, finite and at least 1; at 1 the divergence is the Kullback-Leibler divergence.
     RdpOrder, |value| {
-        if !(value.is_finite() && value > 1.0) {
-            return Err(Error::OutOfRange { name: "order", value, range: "(1, inf)" });
+        if !(value.is_finite() && value >= 1.0) {
+            return Err(Error::OutOfRange { name: "order", value, range: "[1, inf)" });
         }
         Ok(value)
     }
@@ -96,6 +96,11 @@ parameter! {
         }
         non_negative("sampling rate", value + 0.0)
     }
+}
+
+impl Epsilon {
+    /// The smallest epsilon that is told apart from 0.
+    pub const MIN: Self = Self(f64::EPSILON * 4.0);
 }
 
 impl Delta {

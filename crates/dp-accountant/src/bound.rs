@@ -1,0 +1,336 @@
+//! The tightest bound that this crate has for an event tree, with the theorem that gives it.
+//!
+//! Where accountants answer for releases one after another, these functions see the whole tree and choose:
+//!
+//! | tree | theorem |
+//! |---|---|
+//! | Gaussians, at most one mixture beside them | the exact curve |
+//! | one Laplace release, coordinate-wise or L2 ball | the exact curve of the dominating pair |
+//! | pure guarantees (Laplace among them) | sum of epsilons; optimal composition where all are equal |
+//! | anything, zCDP guarantees included | Renyi curve, best order |
+//! | exact Gaussian part and pure part | one's epsilon added to the other's |
+//! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
+//!
+//! The last line is sound because every `(epsilon, delta)`-DP mechanism is a post-processing of: fail with probability
+//! `delta`, else answer `epsilon`-DP (Kairouz, Oh and Viswanath 2015, Theorem 3.1 and its proof). So the whole tree
+//! fails with probability `d = 1 - prod (1 - delta_i)` and is otherwise a tree of pure guarantees, and has
+//! `delta = d + (1 - d) delta'`.
+
+use core::fmt;
+
+use crate::error::{Error, non_negative};
+use crate::event::DpEvent;
+use crate::gaussian_mixture::GaussianMixture;
+use crate::laplace;
+use crate::leaves::{Leaf, leaves};
+use crate::params::Delta;
+use crate::pure;
+use crate::rdp::RdpCurve;
+use crate::rounding::{add_up, count_up, mul_up};
+
+/// A bound and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bound {
+    /// The epsilon or delta, rounded up; infinite (or 1) where there is no guarantee.
+    pub value: f64,
+    /// The theorem that gave it.
+    pub theorem: Theorem,
+}
+
+/// The theorem behind a [`Bound`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Theorem {
+    /// Nothing that depends on the data was released.
+    NothingReleased,
+    /// No theorem of this crate gives a finite bound.
+    NoGuarantee,
+    /// The epsilons of pure guarantees add.
+    PureComposition,
+    /// The optimal composition of equal pure guarantees.
+    OptimalPureComposition,
+    /// Epsilons add, and so do deltas.
+    BasicComposition,
+    /// The exact curve of one Laplace release.
+    LaplaceCurve,
+    /// The exact curve of the Gaussian mechanism.
+    AnalyticGaussian,
+    /// The exact curve of a Gaussian with hidden random sensitivity.
+    GaussianMixture,
+    /// The Renyi curve at the best order.
+    Renyi,
+}
+
+impl fmt::Display for Theorem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NothingReleased => "nothing was released",
+            Self::NoGuarantee => "no guarantee",
+            Self::PureComposition => "composition of pure guarantees (Dwork, McSherry, Nissim and Smith 2006)",
+            Self::OptimalPureComposition => {
+                "optimal composition of pure guarantees (Kairouz, Oh and Viswanath 2015, Theorem 3.3)"
+            }
+            Self::BasicComposition => "composition of approximate guarantees (Dwork and Roth 2014, Theorem 3.16)",
+            Self::LaplaceCurve => "exact Laplace curve (dominating pair by Zhu, Dong and Wang 2022, Theorem 10)",
+            Self::AnalyticGaussian => "exact Gaussian curve (Balle and Wang 2018, Theorem 8)",
+            Self::GaussianMixture => {
+                "exact Gaussian curve averaged over a hidden index (Balle and Wang 2018, Theorem 8; joint convexity)"
+            }
+            Self::Renyi => {
+                "Renyi differential privacy (Mironov 2017; Canonne, Kamath and Steinke 2020, Proposition 12)"
+            }
+        })
+    }
+}
+
+/// The least epsilon known for `event` at `delta`.
+///
+/// # Privacy
+/// Under the relation for which the event's sensitivities hold.
+///
+/// # Errors
+/// A number in the tree that is out of range, or a tree too deep or with too many repetitions to read.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, DpEvent, bound::{self, Theorem}};
+///
+/// let release = DpEvent::Gaussian { std_dev: 2.0, sensitivity: 2.0 };
+/// let bound = bound::epsilon(&release, Delta::new(1e-6)?)?;
+/// assert!((bound.value - 4.886554117462212).abs() < 1e-11);
+/// assert_eq!(bound.theorem, Theorem::AnalyticGaussian);
+///
+/// let pure = DpEvent::LaplaceBall { scale: 4.0, sensitivity: 1.0, dim: 50 };
+/// assert_eq!(bound::epsilon(&pure, Delta::ZERO)?.value, 0.25);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
+    let parts = Parts::new(event)?;
+    if let Some(theorem) = parts.trivial() {
+        let value = if theorem == Theorem::NothingReleased { 0.0 } else { f64::INFINITY };
+        return Ok(Bound { value, theorem });
+    }
+    // What is left of delta when the failures are paid for, rounded down.
+    let left = (delta.get() - parts.failure) * (1.0 - f64::EPSILON);
+    if !(left >= 0.0) {
+        return Ok(Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee });
+    }
+    let delta = Delta::new(left)?;
+    let mut best = Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee };
+    if let Some(mixture) = &parts.exact_gaussian {
+        best.improve(
+            mixture.epsilon(delta)?,
+            if parts.pure.is_empty() { parts.gaussian_theorem() } else { Theorem::BasicComposition },
+        );
+        best.value = add_up(best.value, parts.pure_sum());
+    }
+    if parts.only_pure() {
+        best.improve(parts.pure_sum(), parts.sum_theorem());
+        if let Some(x) = parts.single_laplace() {
+            best.improve(laplace::epsilon(x, left), Theorem::LaplaceCurve);
+        }
+        if let Some((epsilon, count)) = parts.equal_pure().filter(|_| left > 0.0) {
+            best.improve(pure::optimal_epsilon(epsilon, count, left), Theorem::OptimalPureComposition);
+        }
+    }
+    if left > 0.0 && !parts.has_exact_curve() {
+        best.improve(parts.renyi.epsilon(delta), Theorem::Renyi);
+    }
+    Ok(best)
+}
+
+/// The least delta known for `event` at `epsilon`.
+///
+/// # Privacy
+/// Under the relation for which the event's sensitivities hold.
+///
+/// # Errors
+/// `epsilon` negative, NaN or infinite; a number in the tree that is out of range, or a tree too deep or with too many
+/// repetitions to read.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{DpEvent, bound};
+/// let release = DpEvent::Gaussian { std_dev: 2.0, sensitivity: 2.0 };
+/// assert!((bound::delta(&release, 1.0)?.value - 0.12693673750664394).abs() < 1e-13);
+/// assert_eq!(bound::delta(&DpEvent::PureDp { epsilon: 1.0 }, 1.0)?.value, 0.0);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
+    let epsilon = non_negative("epsilon", epsilon)?;
+    let parts = Parts::new(event)?;
+    if let Some(theorem) = parts.trivial() {
+        let value = if theorem == Theorem::NothingReleased { 0.0 } else { 1.0 };
+        return Ok(Bound { value, theorem });
+    }
+    let mut best = Bound { value: 1.0, theorem: Theorem::NoGuarantee };
+    let left = (epsilon - parts.pure_sum()).next_down();
+    if let Some(mixture) = parts.exact_gaussian.as_ref() {
+        if parts.pure.is_empty() {
+            best.improve(mixture.delta(epsilon), parts.gaussian_theorem());
+        } else if left >= 0.0 {
+            best.improve(mixture.delta(left), Theorem::BasicComposition);
+        }
+    }
+    if parts.only_pure() {
+        if epsilon >= parts.pure_sum() {
+            best.improve(0.0, parts.sum_theorem());
+        }
+        if let Some(x) = parts.single_laplace() {
+            best.improve(laplace::delta(x, epsilon), Theorem::LaplaceCurve);
+        }
+        if let Some((pure, count)) = parts.equal_pure() {
+            best.improve(pure::optimal_delta(pure, count, epsilon), Theorem::OptimalPureComposition);
+        }
+    }
+    if best.value > 0.0 && !parts.has_exact_curve() {
+        best.improve(parts.renyi.delta(epsilon)?, Theorem::Renyi);
+    }
+    if parts.failure > 0.0 {
+        best.value = (parts.failure + best.value * (1.0 - parts.failure) * (1.0 + f64::EPSILON)).next_up().min(1.0);
+    }
+    Ok(best)
+}
+
+impl Bound {
+    /// Takes the smaller; NaN never wins.
+    fn improve(&mut self, value: f64, theorem: Theorem) {
+        if value < self.value {
+            *self = Self { value, theorem };
+        }
+    }
+}
+
+/// The leaves of a tree, sorted into what the theorems need.
+struct Parts {
+    /// The Gaussians, with at most one mixture, as one mixture; absent where there are none or they have no exact
+    /// curve together.
+    exact_gaussian: Option<GaussianMixture>,
+    /// Whether a mixture is among the Gaussians.
+    has_mixture: bool,
+    /// Whether there is a release that is neither Gaussian nor pure (zCDP, more than one mixture).
+    only_renyi: bool,
+    /// The pure guarantees with how often; Laplace releases among them.
+    pure: Vec<(Leaf, u64)>,
+    /// The probability that one of the approximate guarantees fails, rounded up.
+    failure: f64,
+    /// Everything but the failures.
+    renyi: RdpCurve,
+    /// Whether something was released without a guarantee.
+    non_private: bool,
+}
+
+impl Parts {
+    fn new(event: &DpEvent) -> Result<Self, Error> {
+        let mut parts = Self {
+            exact_gaussian: None,
+            has_mixture: false,
+            only_renyi: false,
+            pure: Vec::new(),
+            failure: 0.0,
+            renyi: RdpCurve::default(),
+            non_private: false,
+        };
+        let mut mu_squared = 0.0;
+        let mut single_mu = None;
+        let mut mixture = None;
+        let mut log_survival = 0.0;
+        for (leaf, count) in leaves(event, 1)? {
+            let times = count_up(count);
+            let leaf = match leaf {
+                Leaf::Approximate { epsilon, delta } => {
+                    log_survival += times * (-delta).ln_1p();
+                    Leaf::Pure { epsilon }
+                }
+                other => other,
+            };
+            parts.renyi.add(leaf.clone(), times)?;
+            match leaf {
+                Leaf::NonPrivate | Leaf::Approximate { .. } => parts.non_private = true,
+                Leaf::Gaussian { mu } => {
+                    single_mu = (mu_squared == 0.0 && count == 1).then_some(mu);
+                    mu_squared += times * mu * mu;
+                }
+                Leaf::Mixture(found) if mixture.is_none() && count == 1 => mixture = Some(found),
+                Leaf::Mixture(_) | Leaf::Zcdp { .. } => parts.only_renyi = true,
+                Leaf::Pure { .. } | Leaf::Laplace { .. } | Leaf::LaplaceBall { .. } => parts.pure.push((leaf, count)),
+            }
+        }
+        parts.failure = -log_survival.exp_m1() * (1.0 + 4.0 * f64::EPSILON);
+        parts.has_mixture = mixture.is_some();
+        if !parts.only_renyi {
+            // The mu of a single release is kept as it is; a root of a sum is rounded up.
+            let mu = single_mu.unwrap_or_else(|| mu_squared.sqrt() * (1.0 + 4.0 * f64::EPSILON));
+            parts.exact_gaussian = match mixture {
+                Some(mixture) if mu == 0.0 => Some(mixture),
+                Some(mixture) => Some(mixture.with_gaussian(mu * mu)),
+                None if mu == 0.0 => None,
+                None => Some(GaussianMixture::single(mu)),
+            };
+        }
+        Ok(parts)
+    }
+
+    fn trivial(&self) -> Option<Theorem> {
+        let nothing = self.exact_gaussian.is_none() && !self.only_renyi && self.pure.is_empty();
+        match (self.non_private, nothing) {
+            (true, _) => Some(Theorem::NoGuarantee),
+            (false, true) => Some(Theorem::NothingReleased),
+            (false, false) => None,
+        }
+    }
+
+    fn only_pure(&self) -> bool {
+        self.exact_gaussian.is_none() && !self.only_renyi
+    }
+
+    /// Whether the curve is known exactly, so that the Renyi bound cannot be smaller.
+    fn has_exact_curve(&self) -> bool {
+        (self.exact_gaussian.is_some() && self.pure.is_empty()) || (self.only_pure() && self.single_laplace().is_some())
+    }
+
+    fn gaussian_theorem(&self) -> Theorem {
+        if self.has_mixture { Theorem::GaussianMixture } else { Theorem::AnalyticGaussian }
+    }
+
+    fn sum_theorem(&self) -> Theorem {
+        if self.failure > 0.0 { Theorem::BasicComposition } else { Theorem::PureComposition }
+    }
+
+    fn pure_sum(&self) -> f64 {
+        self.pure.iter().fold(0.0, |sum, (leaf, count)| add_up(sum, mul_up(count_up(*count), pure_epsilon(leaf))))
+    }
+
+    /// The one Laplace release, where there is nothing else.
+    fn single_laplace(&self) -> Option<f64> {
+        match self.pure.as_slice() {
+            [(Leaf::Laplace { x } | Leaf::LaplaceBall { x }, 1)] => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// The common epsilon and the number of all pure guarantees, where they are equal and not too many.
+    fn equal_pure(&self) -> Option<(f64, u64)> {
+        let epsilon = pure_epsilon(&self.pure.first()?.0);
+        let mut total: u64 = 0;
+        for (leaf, count) in &self.pure {
+            total = total.checked_add(*count)?;
+            if pure_epsilon(leaf) != epsilon {
+                return None;
+            }
+        }
+        (total <= pure::MAX_COUNT).then_some((epsilon, total))
+    }
+}
+
+/// The pure guarantee of a leaf; infinite where it has none.
+fn pure_epsilon(leaf: &Leaf) -> f64 {
+    match leaf {
+        Leaf::Pure { epsilon } => *epsilon,
+        Leaf::Laplace { x } | Leaf::LaplaceBall { x } => *x,
+        _ => f64::INFINITY,
+    }
+}
+
+#[cfg(test)]
+mod tests;

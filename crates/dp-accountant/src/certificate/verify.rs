@@ -1,0 +1,282 @@
+//! Recomputing a certificate.
+
+use super::{Assumption, Certificate, Derivation, EpsilonDelta, NoiseMode, SCHEMA};
+use crate::adjacency::AdjacencyKind;
+use crate::bound::{self, Theorem};
+use crate::error::Error;
+use crate::event::DpEvent;
+use crate::params::Delta;
+
+/// How far a recorded number may be from the recomputed one, relatively: what other hardware's elementary functions
+/// may add up to, and far less than anybody could gain from.
+const TOLERANCE: f64 = 1e-9;
+
+/// What a certificate was found to prove.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verified {
+    /// The epsilon that the certificate states.
+    pub epsilon: f64,
+    /// The delta that the certificate states.
+    pub delta: f64,
+    /// The relation it holds under.
+    pub adjacency: AdjacencyKind,
+    /// Epsilon as recomputed; at most `epsilon`, up to rounding.
+    pub recomputed_epsilon: f64,
+    /// The theorem that gave it.
+    pub theorem: Theorem,
+}
+
+/// Why a certificate does not hold.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// The certificate follows rules that this version does not know.
+    #[error("the certificate's schema is {found:?}; this version reads {SCHEMA:?}")]
+    UnknownSchema {
+        /// What it says.
+        found: String,
+    },
+    /// No guarantee is claimed.
+    #[error(
+        "the certificate claims no privacy: the model was trained without noise, or with noise that can be reproduced"
+    )]
+    NotPrivate,
+    /// The certificate claims privacy and states no epsilon.
+    #[error("the certificate claims privacy but does not state what epsilon and delta were reached")]
+    NothingStated,
+    /// The certificate claims privacy and says that no noise was drawn.
+    #[error("the certificate claims privacy but says that no noise was drawn")]
+    NoNoise,
+    /// A stated epsilon or delta is no privacy parameter.
+    #[error("the certificate's {part} guarantee is not one: {error}")]
+    InvalidGuarantee {
+        /// `requested` or `reached`.
+        part: &'static str,
+        /// What is wrong with it.
+        error: Error,
+    },
+    /// More was spent than asked for.
+    #[error("the certificate states {name} = {reached}, more than the {requested} that was asked for")]
+    MoreThanRequested {
+        /// `epsilon` or `delta`.
+        name: &'static str,
+        /// What was asked for.
+        requested: f64,
+        /// What was reached.
+        reached: f64,
+    },
+    /// The recipe's theorem holds under another relation.
+    #[error("the recipe proves its guarantee under {derived}, the certificate states {stated}")]
+    WrongAdjacency {
+        /// The relation of the recipe's theorem.
+        derived: AdjacencyKind,
+        /// The relation in the certificate.
+        stated: AdjacencyKind,
+    },
+    /// The recipe's parameters are refused.
+    #[error("the recipe cannot be recomputed: {reason}")]
+    Derivation {
+        /// The recipe's own error.
+        reason: String,
+    },
+    /// What the recipe releases is not what the certificate records.
+    #[error("the recorded release is not what the recipe gives: {what} is {recorded}, and should be {derived}")]
+    EventMismatch {
+        /// Where in the event tree.
+        what: String,
+        /// The value in the certificate.
+        recorded: String,
+        /// The value that the recipe gives.
+        derived: String,
+    },
+    /// Something that the guarantee rests on is not listed.
+    #[error("the certificate does not list an assumption that its guarantee rests on: {}", .assumption.name())]
+    MissingAssumption {
+        /// What is missing.
+        assumption: Assumption,
+    },
+    /// The event tree cannot be accounted for.
+    #[error("the release cannot be accounted for: {error}")]
+    Accounting {
+        /// What is wrong with it.
+        error: Error,
+    },
+    /// The release costs more than stated.
+    #[error("the release costs epsilon = {recomputed} at delta = {delta} ({theorem}), more than the stated {stated}")]
+    EpsilonTooSmall {
+        /// The epsilon in the certificate.
+        stated: f64,
+        /// The epsilon that follows from the recipe.
+        recomputed: f64,
+        /// The delta of both.
+        delta: f64,
+        /// The theorem that gives it.
+        theorem: Theorem,
+    },
+}
+
+impl<D: Derivation> Certificate<D> {
+    /// Recomputes the guarantee from the recipe's public parameters alone.
+    ///
+    /// Checked, in this order: the schema is known; privacy is claimed, with noise, and stated in numbers that are
+    /// privacy parameters and at most those asked for; the recipe's relation is the stated one; the recipe gives the
+    /// recorded event (same shape, numbers within 1e-9 relatively); everything that the recipe, the noise and the
+    /// absence of a ledger take on trust is listed; and epsilon, recomputed at the stated delta from the event that
+    /// *the recipe* gives, is at most the stated one (within 1e-9 relatively).
+    ///
+    /// It does not see the model: compare [`model_sha256`](Self::model_sha256) with the model's hash besides. Nor can
+    /// it check what only the curator can vouch for, the [`assumptions`](Self::assumptions).
+    ///
+    /// # Errors
+    /// The first check that fails.
+    pub fn verify(&self) -> Result<Verified, VerifyError> {
+        if self.schema != SCHEMA {
+            return Err(VerifyError::UnknownSchema { found: self.schema.clone() });
+        }
+        if !self.private {
+            return Err(VerifyError::NotPrivate);
+        }
+        let reached = self.reached.ok_or(VerifyError::NothingStated)?;
+        if self.noise == NoiseMode::None {
+            return Err(VerifyError::NoNoise);
+        }
+        let delta = check_guarantee("reached", reached)?;
+        if let Some(requested) = self.requested {
+            check_guarantee("requested", requested)?;
+            for (name, requested, reached) in
+                [("epsilon", requested.epsilon, reached.epsilon), ("delta", requested.delta, reached.delta)]
+            {
+                if !(reached <= requested) {
+                    return Err(VerifyError::MoreThanRequested { name, requested, reached });
+                }
+            }
+        }
+        let derived_adjacency = self.derivation.adjacency();
+        if derived_adjacency != self.adjacency {
+            return Err(VerifyError::WrongAdjacency { derived: derived_adjacency, stated: self.adjacency });
+        }
+        let derived = self.derivation.event().map_err(|error| VerifyError::Derivation { reason: error.to_string() })?;
+        // Also refuses trees too deep to compare.
+        let bound = bound::epsilon(&derived, delta).map_err(|error| VerifyError::Accounting { error })?;
+        compare(&self.event, &derived)?;
+        self.check_assumptions()?;
+        if !(bound.value <= reached.epsilon * (1.0 + TOLERANCE)) {
+            return Err(VerifyError::EpsilonTooSmall {
+                stated: reached.epsilon,
+                recomputed: bound.value,
+                delta: reached.delta,
+                theorem: bound.theorem,
+            });
+        }
+        Ok(Verified {
+            epsilon: reached.epsilon,
+            delta: reached.delta,
+            adjacency: self.adjacency,
+            recomputed_epsilon: bound.value,
+            theorem: bound.theorem,
+        })
+    }
+
+    fn check_assumptions(&self) -> Result<(), VerifyError> {
+        let mut needed = self.derivation.assumptions();
+        if self.noise == NoiseMode::Rounded {
+            needed.push(Assumption::IdealisedFloat);
+        }
+        // A certificate of this schema has no ledger entry.
+        needed.push(Assumption::EarlierRunsNotAccounted);
+        match needed.into_iter().find(|assumption| !self.assumptions.contains(assumption)) {
+            Some(assumption) => Err(VerifyError::MissingAssumption { assumption }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_guarantee(part: &'static str, stated: EpsilonDelta) -> Result<Delta, VerifyError> {
+    let invalid = |error| VerifyError::InvalidGuarantee { part, error };
+    crate::error::non_negative("epsilon", stated.epsilon).map_err(invalid)?;
+    Delta::new(stated.delta).map_err(invalid)
+}
+
+/// Compares two trees node by node; `derived` is known to be of bounded depth and walked with a stack.
+fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<(), VerifyError> {
+    let mut open = vec![(recorded, derived)];
+    while let Some((recorded, derived)) = open.pop() {
+        let node = derived.name();
+        let number = |what: &str, recorded: f64, derived: f64| {
+            if (recorded - derived).abs() <= TOLERANCE * derived.abs() {
+                return Ok(());
+            }
+            Err(mismatch(format!("{what} of {node}"), recorded, derived))
+        };
+        let integer = |what: &str, recorded: u64, derived: u64| {
+            if recorded == derived { Ok(()) } else { Err(mismatch(format!("{what} of {node}"), recorded, derived)) }
+        };
+        match (recorded, derived) {
+            (DpEvent::NoOp, DpEvent::NoOp) | (DpEvent::NonPrivate, DpEvent::NonPrivate) => {}
+            (
+                DpEvent::Gaussian { std_dev: s, sensitivity: d },
+                DpEvent::Gaussian { std_dev: derived_s, sensitivity: derived_d },
+            ) => {
+                number("std_dev", *s, *derived_s)?;
+                number("sensitivity", *d, *derived_d)?;
+            }
+            (
+                DpEvent::Laplace { scale: b, sensitivity: d },
+                DpEvent::Laplace { scale: derived_b, sensitivity: derived_d },
+            ) => {
+                number("scale", *b, *derived_b)?;
+                number("sensitivity", *d, *derived_d)?;
+            }
+            (
+                DpEvent::LaplaceBall { scale: b, sensitivity: d, dim },
+                DpEvent::LaplaceBall { scale: derived_b, sensitivity: derived_d, dim: derived_dim },
+            ) => {
+                number("scale", *b, *derived_b)?;
+                number("sensitivity", *d, *derived_d)?;
+                integer("dim", *dim, *derived_dim)?;
+            }
+            (DpEvent::PureDp { epsilon }, DpEvent::PureDp { epsilon: derived }) => {
+                number("epsilon", *epsilon, *derived)?;
+            }
+            (
+                DpEvent::ApproximateDp { epsilon, delta },
+                DpEvent::ApproximateDp { epsilon: derived_epsilon, delta: derived_delta },
+            ) => {
+                number("epsilon", *epsilon, *derived_epsilon)?;
+                number("delta", *delta, *derived_delta)?;
+            }
+            (DpEvent::Zcdp { rho }, DpEvent::Zcdp { rho: derived }) => number("rho", *rho, *derived)?,
+            (
+                DpEvent::GaussianMixture { std_dev: s, sensitivities: d, weights: w },
+                DpEvent::GaussianMixture { std_dev: derived_s, sensitivities: derived_d, weights: derived_w },
+            ) => {
+                number("std_dev", *s, *derived_s)?;
+                integer("number of sensitivities", d.len() as u64, derived_d.len() as u64)?;
+                integer("number of weights", w.len() as u64, derived_w.len() as u64)?;
+                for (recorded, derived) in d.iter().zip(derived_d) {
+                    number("sensitivity", *recorded, *derived)?;
+                }
+                for (recorded, derived) in w.iter().zip(derived_w) {
+                    number("weight", *recorded, *derived)?;
+                }
+            }
+            (DpEvent::Composed { events }, DpEvent::Composed { events: derived }) => {
+                integer("number of parts", events.len() as u64, derived.len() as u64)?;
+                open.extend(events.iter().zip(derived).rev());
+            }
+            (
+                DpEvent::SelfComposed { event, count },
+                DpEvent::SelfComposed { event: derived, count: derived_count },
+            ) => {
+                integer("number of repetitions", *count, *derived_count)?;
+                open.push((event, derived));
+            }
+            _ => return Err(mismatch("kind of release".to_owned(), recorded.name(), derived.name())),
+        }
+    }
+    Ok(())
+}
+
+fn mismatch(what: String, recorded: impl ToString, derived: impl ToString) -> VerifyError {
+    VerifyError::EventMismatch { what, recorded: recorded.to_string(), derived: derived.to_string() }
+}

@@ -1,0 +1,196 @@
+//! A Gaussian release whose sensitivity depends on a secret random index, which neighbours share.
+
+use crate::error::{Error, non_negative, positive};
+use crate::gaussian::{self, curve_point, exp_up, safe_log};
+use crate::logspace::CompensatedSum;
+use crate::params::Delta;
+use crate::root::{Tangent, least_safe};
+use crate::rounding::div_up;
+
+/// How far the weights' sum may be from 1.
+const WEIGHT_SUM_TOLERANCE: f64 = 1e-9;
+
+/// Pairs (`mu`, probability), largest `mu` first, equal ones merged, probabilities summing to at least 1.
+///
+/// Giving the index away can only help the adversary, and then each component is a plain Gaussian pair:
+///
+/// ```text
+/// delta(epsilon) <= sum_r w_r delta_Gauss(epsilon; mu_r)
+/// ```
+///
+/// by joint convexity of the hockey-stick divergence, with equality when the index can be told from the output. The
+/// same pair (index, output) dominates under composition, so that a Gaussian released beside it adds its `mu^2` to
+/// every component's.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GaussianMixture {
+    components: Vec<(f64, f64)>,
+}
+
+impl GaussianMixture {
+    /// Checks the event's numbers, sorts and merges.
+    pub(crate) fn new(std_dev: f64, sensitivities: &[f64], weights: &[f64]) -> Result<Self, Error> {
+        let std_dev = positive("std_dev", std_dev)?;
+        if sensitivities.len() != weights.len() || sensitivities.is_empty() {
+            return Err(Error::LengthMismatch {
+                left: "sensitivities",
+                left_length: sensitivities.len(),
+                right: "weights",
+                right_length: weights.len(),
+            });
+        }
+        let mut sum = CompensatedSum::default();
+        let mut components = Vec::with_capacity(weights.len());
+        for (&sensitivity, &weight) in sensitivities.iter().zip(weights) {
+            let mu = div_up(non_negative("sensitivity", sensitivity)?, std_dev);
+            let weight = non_negative("weight", weight)?;
+            sum.add(weight);
+            if weight > 0.0 {
+                components.push((mu, weight));
+            }
+        }
+        let sum = sum.value();
+        if !((sum - 1.0).abs() <= WEIGHT_SUM_TOLERANCE) {
+            return Err(Error::OutOfRange { name: "sum of weights", value: sum, range: "[1 - 1e-9, 1 + 1e-9]" });
+        }
+        components.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+        components.dedup_by(|later, kept| {
+            let equal = later.0 == kept.0;
+            if equal {
+                kept.1 += later.1;
+            }
+            equal
+        });
+        // Weights that were rounded down are scaled up to sum 1; weights that sum to more are left: an upper bound.
+        if sum < 1.0 {
+            components.iter_mut().for_each(|component| component.1 /= sum);
+        }
+        Ok(Self { components })
+    }
+
+    /// The plain Gaussian.
+    pub(crate) fn single(mu: f64) -> Self {
+        Self { components: vec![(mu, 1.0)] }
+    }
+
+    /// The largest `mu` of a component.
+    pub(crate) fn largest_mu(&self) -> f64 {
+        self.components.first().map_or(0.0, |component| component.0)
+    }
+
+    /// The components, largest `mu` first.
+    pub(crate) fn components(&self) -> &[(f64, f64)] {
+        &self.components
+    }
+
+    /// The mixture released together with independent Gaussians of total `mu^2 = mu_squared`.
+    pub(crate) fn with_gaussian(&self, mu_squared: f64) -> Self {
+        let components = self.components.iter().map(|&(mu, weight)| ((mu * mu + mu_squared).sqrt(), weight)).collect();
+        Self { components }
+    }
+
+    /// The logarithm of delta (rounded up) and its derivative in epsilon.
+    ///
+    /// Components are visited from the largest `mu` down; delta grows with `mu`, so once the rest of the probability
+    /// at the current delta no longer matters it is added whole and the walk ends.
+    fn log_curve(&self, epsilon: f64) -> Tangent {
+        let mut reference = f64::NEG_INFINITY;
+        let (mut sum, mut slope, mut weight_left) = (CompensatedSum::default(), 0.0, 1.0f64);
+        for &(mu, weight) in &self.components {
+            if mu == 0.0 {
+                break;
+            }
+            let point = curve_point(mu, epsilon);
+            if reference == f64::NEG_INFINITY {
+                reference = point.log_delta;
+            }
+            let delta = (point.log_delta - reference).exp();
+            if !(delta * weight_left > 1e-18 * sum.value()) {
+                sum.add(delta * weight_left.max(0.0));
+                break;
+            }
+            sum.add(weight * delta);
+            if point.by_epsilon.is_finite() {
+                slope += weight * delta * point.by_epsilon;
+            }
+            weight_left -= weight;
+        }
+        let total = sum.value();
+        if reference == f64::NEG_INFINITY || !(total > 0.0) {
+            return Tangent { value: f64::NEG_INFINITY, slope: 0.0 };
+        }
+        Tangent { value: (reference + total.ln() + 16.0 * f64::EPSILON).min(0.0), slope: slope / total }
+    }
+
+    /// The least delta at `epsilon >= 0`, rounded up.
+    pub(crate) fn delta(&self, epsilon: f64) -> f64 {
+        exp_up(self.log_curve(epsilon).value)
+    }
+
+    /// The least epsilon at `delta`, rounded up.
+    pub(crate) fn epsilon(&self, delta: Delta) -> Result<f64, Error> {
+        let largest = gaussian::epsilon(self.largest_mu(), delta)?;
+        if !(largest > 0.0) || largest.is_infinite() || self.components.len() == 1 {
+            return Ok(largest);
+        }
+        let target = safe_log(delta);
+        if self.log_curve(0.0).value <= target {
+            return Ok(0.0);
+        }
+        Ok(least_safe(0.0, largest, |epsilon| {
+            let point = self.log_curve(epsilon);
+            Tangent { value: point.value - target, slope: point.slope }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_sensitivities_are_one_gaussian() {
+        let mixture = GaussianMixture::new(2.0, &[1.0, 1.0, 1.0], &[0.25, 0.25, 0.5]).unwrap();
+        assert_eq!(mixture.components(), [(0.5, 1.0)]);
+        let delta = Delta::new(1e-6).unwrap();
+        assert_eq!(mixture.epsilon(delta).unwrap(), gaussian::epsilon(0.5, delta).unwrap());
+    }
+
+    #[test]
+    fn delta_is_the_weighted_sum() {
+        let mixture = GaussianMixture::new(1.0, &[0.5, 2.0, 0.0], &[0.5, 0.3, 0.2]).unwrap();
+        for epsilon in [0.0, 0.3, 1.0, 5.0] {
+            let expected = 0.5 * gaussian::delta(0.5, epsilon).unwrap() + 0.3 * gaussian::delta(2.0, epsilon).unwrap();
+            let got = mixture.delta(epsilon);
+            assert!(got >= expected * (1.0 - 1e-15) && got <= expected * (1.0 + 1e-13), "{epsilon}: {got} {expected}");
+        }
+    }
+
+    #[test]
+    fn epsilon_meets_delta_and_is_tight() {
+        let sensitivities: Vec<f64> = (1..=500).map(|i| f64::from(i) / 500.0).collect();
+        let mixture = GaussianMixture::new(1.0, &sensitivities, &[1.0 / 500.0; 500]).unwrap();
+        for delta in [0.3, 0.05, 1e-3, 1e-9, 1e-30, 1e-290] {
+            let epsilon = mixture.epsilon(Delta::new(delta).unwrap()).unwrap();
+            assert!(mixture.delta(epsilon) <= delta);
+            assert!(epsilon == 0.0 || mixture.delta(epsilon * (1.0 - 1e-11)) > delta, "delta = {delta}");
+            assert!(epsilon <= gaussian::epsilon(1.0, Delta::new(delta).unwrap()).unwrap());
+        }
+    }
+
+    #[test]
+    fn bad_numbers_are_refused() {
+        for (std_dev, sensitivities, weights) in [
+            (0.0, vec![1.0], vec![1.0]),
+            (f64::NAN, vec![1.0], vec![1.0]),
+            (1.0, vec![1.0, 2.0], vec![1.0]),
+            (1.0, vec![], vec![]),
+            (1.0, vec![-1.0], vec![1.0]),
+            (1.0, vec![1.0, 1.0], vec![1.5, -0.5]),
+            (1.0, vec![1.0], vec![0.9]),
+            (1.0, vec![1.0], vec![f64::NAN]),
+            (1.0, vec![f64::INFINITY], vec![1.0]),
+        ] {
+            assert!(GaussianMixture::new(std_dev, &sensitivities, &weights).is_err());
+        }
+    }
+}

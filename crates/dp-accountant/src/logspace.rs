@@ -1,0 +1,90 @@
+//! Sums, differences and shifted exponentials of numbers that are known by their logarithms.
+
+/// `ln(e^a + e^b)`; negative infinity stands for zero.
+pub(crate) fn log_add(a: f64, b: f64) -> f64 {
+    let (large, small) = if a > b { (a, b) } else { (b, a) };
+    if small == f64::NEG_INFINITY || large == f64::INFINITY {
+        return large;
+    }
+    large + (small - large).exp().ln_1p()
+}
+
+/// `ln(e^a - e^b)` for `a >= b`; negative infinity where they are equal.
+pub(crate) fn log_sub(a: f64, b: f64) -> f64 {
+    if b == f64::NEG_INFINITY {
+        return a;
+    }
+    if a == b {
+        return f64::NEG_INFINITY;
+    }
+    a + log_one_minus_exp(b - a)
+}
+
+/// `ln(1 - e^x)` for `x <= 0`; switches branch at `-ln 2`, where both lose at most one bit (Maechler 2012).
+pub(crate) fn log_one_minus_exp(x: f64) -> f64 {
+    if x > -core::f64::consts::LN_2 { (-x.exp_m1()).ln() } else { (-x.exp()).ln_1p() }
+}
+
+/// `ln(e^x - 1)` for `x >= 0`, without overflow.
+pub(crate) fn log_exp_m1(x: f64) -> f64 {
+    if x == f64::INFINITY { x } else { x + log_one_minus_exp(-x) }
+}
+
+/// `ln(1 + e^x)`, without overflow.
+pub(crate) fn log_one_plus_exp(x: f64) -> f64 {
+    if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }
+}
+
+/// A running sum with Neumaier's correction: its error does not grow with the number of terms.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct CompensatedSum {
+    sum: f64,
+    correction: f64,
+}
+
+impl CompensatedSum {
+    pub(crate) fn add(&mut self, term: f64) {
+        let sum = self.sum + term;
+        self.correction += if self.sum.abs() >= term.abs() { (self.sum - sum) + term } else { (term - sum) + self.sum };
+        self.sum = sum;
+    }
+
+    pub(crate) fn value(self) -> f64 {
+        self.sum + self.correction
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agree_with_the_direct_formulas_where_those_are_exact() {
+        assert!((log_add(2f64.ln(), 3f64.ln()) - 5f64.ln()).abs() < 1e-15);
+        assert!((log_sub(5f64.ln(), 3f64.ln()) - 2f64.ln()).abs() < 1e-15);
+        assert!((log_exp_m1(1.0) - 1f64.exp_m1().ln()).abs() < 1e-15);
+        assert_eq!(log_exp_m1(800.0), 800.0);
+        assert!((log_exp_m1(1e-20) + 20.0 * 10f64.ln()).abs() < 1e-13);
+        assert_eq!(log_one_plus_exp(900.0), 900.0);
+        assert!((log_one_plus_exp(0.0) - 2f64.ln()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn zero_is_negative_infinity() {
+        assert_eq!(log_add(f64::NEG_INFINITY, 1.0), 1.0);
+        assert_eq!(log_add(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
+        assert_eq!(log_sub(1.0, 1.0), f64::NEG_INFINITY);
+        assert_eq!(log_sub(1.0, f64::NEG_INFINITY), 1.0);
+        assert_eq!(log_exp_m1(0.0), f64::NEG_INFINITY);
+        assert_eq!(log_add(f64::INFINITY, f64::INFINITY), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_compensated_sum_keeps_what_a_plain_sum_loses() {
+        let mut sum = CompensatedSum::default();
+        for term in [1.0, 1e100, 1.0, -1e100] {
+            sum.add(term);
+        }
+        assert_eq!(sum.value(), 2.0);
+    }
+}

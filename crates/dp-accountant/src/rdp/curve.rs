@@ -1,0 +1,153 @@
+//! The Renyi curve of everything that was released.
+
+use super::{conversion, gaussian, laplace, laplace_ball, mixture, order, pure};
+use crate::error::{Error, non_negative};
+use crate::event::DpEvent;
+use crate::gaussian::exp_up;
+use crate::leaves::{Leaf, leaves};
+use crate::params::{Delta, RdpOrder};
+use crate::rounding::count_up;
+
+/// An upper bound of the Renyi divergence between neighbours' outputs, at every order, of an event tree.
+///
+/// Curves add under composition, also when later mechanisms depend on earlier outcomes.
+///
+/// # Privacy
+/// The relation is that under which the event's sensitivities hold. Both directions of each neighbouring pair are
+/// covered.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{DpEvent, Delta, RdpOrder, rdp::RdpCurve};
+///
+/// let step = DpEvent::Gaussian { std_dev: 20.0, sensitivity: 2.0 };
+/// let curve = RdpCurve::new(&DpEvent::SelfComposed { event: Box::new(step), count: 50 })?;
+/// assert!((curve.at(RdpOrder::new(8.0)?) - 2.0).abs() < 1e-12); // 50 * 8 * 0.1^2 / 2
+/// assert!((curve.epsilon(Delta::new(1e-6)?) - 3.50).abs() < 0.1);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+///
+/// # References
+/// Mironov 2017, Proposition 1 (composition), arXiv:1702.07476.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RdpCurve {
+    /// The part proportional to the order: Gaussians and zCDP.
+    per_order: f64,
+    /// The rest, with how often.
+    terms: Vec<(Leaf, f64)>,
+    /// Whether something was released without a guarantee.
+    infinite: bool,
+}
+
+impl RdpCurve {
+    /// The curve of an event tree.
+    ///
+    /// # Errors
+    /// A number out of range, and [`Error::Unsupported`] for an approximate guarantee, which has no finite divergence.
+    pub fn new(event: &DpEvent) -> Result<Self, Error> {
+        Self::repeated(event, 1)
+    }
+
+    /// The curve of `count` repetitions of an event tree.
+    pub(super) fn repeated(event: &DpEvent, count: u64) -> Result<Self, Error> {
+        let mut curve = Self::default();
+        for (leaf, count) in leaves(event, count)? {
+            curve.add(leaf, count_up(count))?;
+        }
+        Ok(curve)
+    }
+
+    /// Adds another release, possibly chosen in view of this one's outcome.
+    pub fn compose(&mut self, other: &Self) {
+        self.per_order += other.per_order;
+        self.infinite |= other.infinite;
+        for (leaf, count) in &other.terms {
+            self.add_term(leaf.clone(), *count);
+        }
+    }
+
+    /// Adds `count` releases of one kind.
+    pub(crate) fn add(&mut self, leaf: Leaf, count: f64) -> Result<(), Error> {
+        match leaf {
+            Leaf::NonPrivate => self.infinite = true,
+            Leaf::Gaussian { mu } => self.per_order += count * gaussian::rdp_per_order(mu),
+            Leaf::Zcdp { rho } => self.per_order += count * rho,
+            Leaf::Approximate { .. } => {
+                return Err(Error::Unsupported { accountant: "Renyi", event: "approximate-dp" });
+            }
+            Leaf::Laplace { .. } | Leaf::LaplaceBall { .. } | Leaf::Pure { .. } | Leaf::Mixture(_) => {
+                self.add_term(leaf, count);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_term(&mut self, leaf: Leaf, count: f64) {
+        match self.terms.iter_mut().find(|(term, _)| *term == leaf) {
+            Some((_, times)) => *times += count,
+            None => self.terms.push((leaf, count)),
+        }
+    }
+
+    /// The divergence at one order.
+    pub fn at(&self, order: RdpOrder) -> f64 {
+        self.divergence(order.get())
+    }
+
+    fn divergence(&self, order: f64) -> f64 {
+        if self.infinite {
+            return f64::INFINITY;
+        }
+        let mut total = order * self.per_order;
+        for (leaf, count) in &self.terms {
+            total += count * divergence_of(leaf, order);
+        }
+        total
+    }
+
+    /// The least epsilon at `delta` over all orders above 1 and all conversions of [`conversion`]; infinite for
+    /// `delta` = 0 unless nothing was released.
+    pub fn epsilon(&self, delta: Delta) -> f64 {
+        if self.infinite {
+            return f64::INFINITY;
+        }
+        if self.is_zero() {
+            return 0.0;
+        }
+        let log_delta = delta.get().ln();
+        order::minimise(|order| conversion::best_epsilon(order, self.divergence(order), log_delta))
+    }
+
+    /// The least delta at `epsilon` over all orders above 1 and all conversions of [`conversion`].
+    ///
+    /// # Errors
+    /// `epsilon` negative, NaN or infinite.
+    pub fn delta(&self, epsilon: f64) -> Result<f64, Error> {
+        let epsilon = non_negative("epsilon", epsilon)?;
+        if self.infinite {
+            return Ok(1.0);
+        }
+        if self.is_zero() {
+            return Ok(0.0);
+        }
+        let log = order::minimise(|order| conversion::best_log_delta(order, self.divergence(order), epsilon));
+        Ok(exp_up(log.min(0.0)))
+    }
+
+    fn is_zero(&self) -> bool {
+        self.per_order == 0.0 && self.terms.is_empty() && !self.infinite
+    }
+}
+
+/// One release at one order: delegates to the file of its kind.
+fn divergence_of(leaf: &Leaf, order: f64) -> f64 {
+    match leaf {
+        Leaf::Laplace { x } => laplace::rdp(order, *x),
+        Leaf::LaplaceBall { x } => laplace_ball::rdp(order, *x),
+        Leaf::Pure { epsilon } => pure::rdp(order, *epsilon),
+        Leaf::Mixture(mixture) => mixture::rdp(order, mixture),
+        Leaf::Gaussian { mu } => order * gaussian::rdp_per_order(*mu),
+        Leaf::Zcdp { rho } => order * rho,
+        Leaf::NonPrivate | Leaf::Approximate { .. } => f64::INFINITY,
+    }
+}
