@@ -5,6 +5,7 @@ use nalgebra::RealField;
 
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
+use crate::float_range::holds;
 use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::sensitivity::L2Sensitivity;
@@ -42,26 +43,4 @@ pub(crate) fn release<F: RealField + Copy, A: Adjacency, R: ReleaseRng + ?Sized>
         log.mark_not_private();
     }
     Ok(Released::new(noisy))
-}
-
-/// Whether `F` has noise of this size well inside its range: at least 2^24 times below its largest number, and not
-/// among its subnormal ones, where it would come out as no noise at all.
-fn holds<F: RealField + Copy>(spread: f64) -> bool {
-    let largest: f64 = F::max_value().map_or(f64::MAX, |largest| largest.to_subset_unchecked());
-    let converted: F = nalgebra::convert(spread);
-    let back: f64 = converted.to_subset_unchecked();
-    spread <= largest * 2f64.powi(-24) && (back - spread).abs() <= spread * 2f64.powi(-20)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_float_type_has_its_range() {
-        assert!(holds::<f64>(1e-290) && holds::<f64>(1e300));
-        assert!(holds::<f32>(1e-37) && holds::<f32>(1e31));
-        assert!(!holds::<f32>(1e-45) && !holds::<f32>(1e-60) && !holds::<f32>(1e35) && !holds::<f32>(1e300));
-        assert!(!holds::<f32>(f64::NAN) && !holds::<f64>(f64::INFINITY));
-    }
 }

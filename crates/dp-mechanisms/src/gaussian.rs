@@ -39,7 +39,8 @@ pub const GRID_BITS: u32 = 30;
 /// use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism};
 ///
 /// let sensitivity = L2Sensitivity::<ReplaceOne>::new(0.01)?;
-/// let gaussian = Gaussian::classical(sensitivity, Epsilon::new(0.5)?, Delta::new(1e-5)?)?;
+/// let gaussian = Gaussian::analytic(sensitivity, Epsilon::new(1.0)?, Delta::new(1e-5)?)?;
+/// assert!((gaussian.std_dev() - 0.0373063).abs() < 1e-7);
 ///
 /// let mut log = EventLog::new();
 /// let mean = Bounded::with_proven_sensitivity(vec![0.5, -0.25], sensitivity);
@@ -103,7 +104,21 @@ impl<A: Adjacency> Gaussian<A> {
         Self::from_derived(sensitivity, quotient_up(sensitivity.get(), mu))
     }
 
-    /// With the classical `std_dev = sensitivity √(2 ln(1.25 / delta)) / epsilon`: kept to reproduce papers that use it.
+    /// With the least noise that one release needs for (epsilon, delta).
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for delta = 0, which no Gaussian noise reaches; [`Error::ScaleOverflow`].
+    ///
+    /// # References
+    /// B. Balle, Y.-X. Wang, 2018, Algorithm 1.
+    pub fn analytic(sensitivity: L2Sensitivity<A>, epsilon: Epsilon, delta: Delta) -> Result<Self, Error> {
+        let delta = positive_delta(delta)?;
+        let noise_multiplier = dp_accountant::gaussian::noise_multiplier(epsilon, delta)?;
+        Self::from_noise_multiplier(sensitivity, noise_multiplier)
+    }
+
+    /// With the classical `std_dev = sensitivity √(2 ln(1.25 / delta)) / epsilon`: more noise than
+    /// [`analytic`](Self::analytic), kept to reproduce papers that use it.
     ///
     /// # Errors
     /// [`Error::ClassicalNeedsEpsilonBelowOne`], as the formula is not proved from 1 on (and false from some epsilon

@@ -5,6 +5,7 @@ mod additive;
 pub mod bounded;
 pub mod clip;
 pub mod error;
+mod float_range;
 mod gamma_law;
 pub mod gaussian;
 pub mod gaussian_mixture;
@@ -16,6 +17,8 @@ pub mod released;
 pub mod rng;
 mod rounding;
 pub mod sensitivity;
+#[cfg(test)]
+mod testing;
 
 pub use bounded::{Bounded, Secret};
 pub use error::Error;

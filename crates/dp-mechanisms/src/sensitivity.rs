@@ -81,7 +81,7 @@ norm! {
 ///     coordinate_laplace_scale(bound) // needs `bound.to_l1(dim)?`
 /// }
 /// ```
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Sensitivity<N: Norm, A: Adjacency> {
     value: f64,
     kind: PhantomData<(N, A)>,
@@ -118,6 +118,12 @@ impl<N: Norm, A: Adjacency> Sensitivity<N, A> {
     /// The number.
     pub const fn get(self) -> f64 {
         self.value
+    }
+}
+
+impl<N: Norm, A: Adjacency> PartialEq for Sensitivity<N, A> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
     }
 }
 

@@ -8,6 +8,7 @@ use nalgebra::RealField;
 use super::{ClippingNorm, UNIT_ROUNDOFF, coefficient};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
+use crate::float_range::holds;
 use crate::sensitivity::Sensitivity;
 
 /// The largest part of the clipping norm that may be set aside for rounding.
@@ -109,10 +110,12 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         if !(slack <= LARGEST_SLACK) {
             return Err(Error::OutOfRange { name: "slack for the rounding of a sum", value: slack, range: "[0, 1/8]" });
         }
-        let back: f64 = nalgebra::convert::<f64, F>(norm * norm * 2f64.powi(-24)).to_subset_unchecked();
-        if !(back.is_finite() && back > 0.0 && (norm * norm).is_finite() && back * 2f64.powi(24) >= norm * norm * 0.99)
-        {
-            return Err(Error::OutOfRange { name: "clipping norm", value: norm, range: "where its square is a float" });
+        if !(holds::<F>(norm * norm) && holds::<F>(norm * norm * 2f64.powi(-24))) {
+            return Err(Error::OutOfRange {
+                name: "clipping norm",
+                value: norm,
+                range: "where its square is well inside the float type",
+            });
         }
         let factor = match A::KIND {
             AdjacencyKind::AddRemoveOne | AdjacencyKind::ZeroOut => 1.0,

@@ -1,0 +1,25 @@
+//! Whether a number is of a size that a float type can hold.
+
+use nalgebra::RealField;
+
+/// Whether numbers of this size are well inside the range of `F`: at least 2^24 times below the largest, and not among
+/// the subnormal ones, which noise or a squared norm may turn into zero.
+pub(crate) fn holds<F: RealField + Copy>(size: f64) -> bool {
+    let largest: f64 = F::max_value().map_or(f64::MAX, |largest| largest.to_subset_unchecked());
+    let converted: F = nalgebra::convert(size);
+    let back: f64 = converted.to_subset_unchecked();
+    size <= largest * 2f64.powi(-24) && (back - size).abs() <= size * 2f64.powi(-20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_float_type_has_its_range() {
+        assert!(holds::<f64>(1e-290) && holds::<f64>(1e300));
+        assert!(holds::<f32>(1e-37) && holds::<f32>(1e31));
+        assert!(!holds::<f32>(1e-45) && !holds::<f32>(1e-60) && !holds::<f32>(1e35) && !holds::<f32>(1e300));
+        assert!(!holds::<f32>(f64::NAN) && !holds::<f64>(f64::INFINITY));
+    }
+}

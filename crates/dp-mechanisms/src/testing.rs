@@ -1,0 +1,76 @@
+//! For tests only: golden values and the Kolmogorov-Smirnov test.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+/// The content of a golden file, from `DP_GOLDEN_DIR` or else the copy in the project. A missing file fails the test.
+pub(crate) fn golden(file: &str) -> Value {
+    let folder = std::env::var_os("DP_GOLDEN_DIR")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
+    let path = folder.join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// One golden case.
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) input: Value,
+    pub(crate) out: Value,
+    relative: f64,
+    absolute: f64,
+}
+
+/// The cases of one function.
+pub(crate) fn golden_cases(file: &str, function: &str) -> Vec<Case> {
+    let file = golden(file);
+    let cases = file["cases"].as_array().unwrap();
+    cases
+        .iter()
+        .filter(|case| case["fn"] == function)
+        .map(|case| Case {
+            id: case["id"].as_str().unwrap().to_owned(),
+            input: case["in"].clone(),
+            out: case["out"].clone(),
+            relative: case["rtol"].as_f64().unwrap(),
+            absolute: case["atol"].as_f64().unwrap_or(0.0),
+        })
+        .collect()
+}
+
+impl Case {
+    pub(crate) fn input(&self, name: &str) -> f64 {
+        self.input[name].as_f64().unwrap_or_else(|| panic!("{}: no input {name}", self.id))
+    }
+
+    pub(crate) fn output(&self, name: &str) -> f64 {
+        self.out[name].as_f64().unwrap_or_else(|| panic!("{}: no output {name}", self.id))
+    }
+
+    pub(crate) fn check(&self, name: &str, found: f64) {
+        self.check_number(name, found, self.output(name));
+    }
+
+    pub(crate) fn check_number(&self, name: &str, found: f64, expected: f64) {
+        let tolerance = self.absolute + self.relative * expected.abs();
+        assert!((found - expected).abs() <= tolerance, "{}: {name} = {found}, expected {expected}", self.id);
+    }
+}
+
+/// The largest distance between the empirical distribution function of `sample` and `cdf`. Sorts the sample.
+pub(crate) fn ks_distance(sample: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
+    sample.sort_unstable_by(f64::total_cmp);
+    let n = sample.len() as f64;
+    let distances = sample.iter().enumerate().map(|(i, &x)| {
+        let expected = cdf(x);
+        (expected - i as f64 / n).max((i as f64 + 1.0) / n - expected)
+    });
+    distances.fold(0.0, f64::max)
+}
+
+/// The distance that a sample of `n` exceeds with probability at most `false_alarm`, by the inequality of Dvoretzky,
+/// Kiefer and Wolfowitz with Massart's constant: `P(distance > t) <= 2 exp(-2 n t²)`.
+pub(crate) fn ks_threshold(n: usize, false_alarm: f64) -> f64 {
+    ((2.0 / false_alarm).ln() / (2.0 * n as f64)).sqrt()
+}
