@@ -225,10 +225,29 @@ impl<F: Copy> Examples<F> {
     /// [`ShapeError::Dense`] unless there is one target per example.
     pub fn with_targets(mut self, targets: Vec<F>) -> Result<Self, ShapeError> {
         if targets.len() != self.targets.len() {
-            return Err(ShapeError::Dense { values: self.targets.len() * self.dim, rows: targets.len(), dim: self.dim });
+            return Err(ShapeError::Dense {
+                values: self.targets.len() * self.dim,
+                rows: targets.len(),
+                dim: self.dim,
+            });
         }
         self.targets = targets;
         Ok(self)
+    }
+}
+
+#[cfg(feature = "files")]
+impl<F> Examples<F> {
+    /// Sparse examples that were built before their width was known, cut to `dim` features. The last value of each row
+    /// that has one is the intercept, if there is an intercept, and moves to `intercept`; null rows have none.
+    pub(crate) fn narrowed(mut self, dim: usize, intercept: Option<usize>) -> Self {
+        self.dim = dim;
+        if let (Storage::Sparse { offsets, indices, .. }, Some(intercept)) = (&mut self.storage, intercept) {
+            for row in offsets.windows(2).filter(|row| row[0] < row[1]) {
+                indices[row[1] - 1] = intercept as u32;
+            }
+        }
+        self
     }
 }
 

@@ -95,11 +95,7 @@ impl<F: Copy + Default> DenseBuilder<F> {
     ///
     /// # Errors
     /// [`ShapeError::Dense`] when an index is not below `dim`; nothing is added then.
-    pub fn push_nonzeros(
-        &mut self,
-        nonzeros: impl IntoIterator<Item = (u32, F)>,
-        target: F,
-    ) -> Result<(), ShapeError> {
+    pub fn push_nonzeros(&mut self, nonzeros: impl IntoIterator<Item = (u32, F)>, target: F) -> Result<(), ShapeError> {
         let start = self.values.len();
         self.values.resize(start + self.dim, F::default());
         for (index, value) in nonzeros {
@@ -183,11 +179,7 @@ impl<F: Copy + Default> SparseBuilder<F> {
     ///
     /// # Errors
     /// [`ShapeError::Sparse`]; nothing is added then.
-    pub fn push_nonzeros(
-        &mut self,
-        nonzeros: impl IntoIterator<Item = (u32, F)>,
-        target: F,
-    ) -> Result<(), ShapeError> {
+    pub fn push_nonzeros(&mut self, nonzeros: impl IntoIterator<Item = (u32, F)>, target: F) -> Result<(), ShapeError> {
         let start = self.values.len();
         let mut least = 0;
         for (index, value) in nonzeros {

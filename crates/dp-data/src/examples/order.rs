@@ -99,8 +99,7 @@ impl<F: Copy> Examples<F> {
         match &mut self.storage {
             Storage::Dense(values) => permute_in_place(values, dim, order),
             Storage::Sparse { offsets, indices, values } => {
-                self.storage =
-                    gather_sparse(order.iter().map(|&position| position as usize), offsets, indices, values);
+                self.storage = gather_sparse(order.iter().map(|&position| position as usize), offsets, indices, values);
             }
         }
         permute_in_place(&mut self.targets, 1, order);

@@ -1,0 +1,201 @@
+//! What is gathered of one column while a draft reads the file.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::DraftOptions;
+use crate::encode::parse_number;
+use crate::schema::{Column, ColumnKind, OTHER_CATEGORY, OnMissing, OnUnknown, Review};
+
+/// Texts that usually stand for a missing number.
+const USUAL_MARKERS: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?"];
+/// Of a numeric column at most one cell in this many may be something else (which loading then refuses, with its line).
+const NUMBERS_TO_ONE: u64 = 9;
+/// The values of a label that are kept; beyond them it is no label.
+const MOST_LABELS: usize = 1000;
+
+/// What was seen of a feature column.
+pub(super) struct ColumnSurvey {
+    numbers: u64,
+    others: u64,
+    markers: Vec<&'static str>,
+    min: f64,
+    max: f64,
+    /// Sum of the values over the count so far, to stay finite.
+    mean: f64,
+    counts_rows: Option<f64>,
+    values: HashSet<Box<[u8]>>,
+    max_categories: usize,
+}
+
+impl ColumnSurvey {
+    pub(super) fn new(max_categories: usize) -> Self {
+        Self {
+            numbers: 0,
+            others: 0,
+            markers: Vec::new(),
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            mean: 0.0,
+            counts_rows: None,
+            values: HashSet::new(),
+            max_categories,
+        }
+    }
+
+    pub(super) fn see(&mut self, cell: &[u8], row: u64) {
+        if let Some(number) = parse_number(cell) {
+            let from_row = number - row as f64;
+            match self.counts_rows {
+                None if self.numbers == 0 => self.counts_rows = Some(from_row),
+                Some(first) if first != from_row => self.counts_rows = None,
+                _ => {}
+            }
+            self.numbers += 1;
+            self.min = self.min.min(number);
+            self.max = self.max.max(number);
+            self.mean += number / self.numbers as f64 - self.mean / self.numbers as f64;
+        } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell.trim_ascii()) {
+            if !self.markers.contains(marker) {
+                self.markers.push(marker);
+            }
+        } else {
+            self.others += 1;
+        }
+        if self.values.len() <= self.max_categories && !self.values.contains(cell) {
+            self.values.insert(cell.into());
+        }
+    }
+
+    /// The column, and remarks for the reviewer.
+    pub(super) fn draft(self, name: &str, options: &DraftOptions) -> (Column, Vec<String>) {
+        let mut remarks = Vec::new();
+        let column = |kind, missing| Column {
+            name: name.to_owned(),
+            kind,
+            on_missing: OnMissing::Error,
+            missing,
+            review: Review::Unreviewed,
+        };
+        let numeric = self.numbers > 0 && self.numbers >= self.others.saturating_mul(NUMBERS_TO_ONE);
+        if self.numbers + self.others == 0 {
+            remarks.push("Every cell is missing.".into());
+            return (column(ColumnKind::Drop, None), remarks);
+        }
+        if self.values.len() == 1 {
+            remarks.push("Every row holds the same value.".into());
+            return (column(ColumnKind::Drop, None), remarks);
+        }
+        if numeric && self.others == 0 && self.markers.is_empty() && self.numbers > 2 && self.counts_rows.is_some() {
+            remarks.push("It numbers the rows.".into());
+            return (column(ColumnKind::Drop, None), remarks);
+        }
+        if numeric {
+            return self.draft_numeric(name, options, remarks);
+        }
+        if self.values.len() > self.max_categories {
+            remarks.push(format!("Text with more than {} values.", self.max_categories));
+            return (column(ColumnKind::Drop, None), remarks);
+        }
+        // Markers other than the empty cell are ordinary categories of a text column.
+        if self.markers.contains(&"") {
+            remarks
+                .push("Some cells are empty: set on_missing to \"category\", \"neutral\" or { value = ... }.".into());
+        }
+        let mut categories: Vec<String> = self
+            .values
+            .iter()
+            .filter(|value| !value.trim_ascii().is_empty())
+            .map(|value| String::from_utf8_lossy(value).into_owned())
+            .collect();
+        categories.sort_unstable();
+        let on_unknown =
+            if categories.iter().any(|value| value == OTHER_CATEGORY) { OnUnknown::Other } else { OnUnknown::Error };
+        (column(ColumnKind::Categorical { categories, on_unknown }, None), remarks)
+    }
+
+    fn draft_numeric(&self, name: &str, options: &DraftOptions, mut remarks: Vec<String>) -> (Column, Vec<String>) {
+        // Skewed towards a range that starts at 0 and spans powers of ten: amounts of money, counts of bytes.
+        let skewed = self.min == 0.0 && self.max >= 1000.0 && self.mean * 20.0 < self.max;
+        let log1p = skewed && options.apply_log1p;
+        if skewed && !log1p {
+            remarks.push("Skewed over powers of ten: `log1p = true` would suit it.".into());
+        }
+        let mut missing = None;
+        if !self.markers.is_empty() {
+            let shown: Vec<_> = self.markers.iter().map(|marker| format!("\"{marker}\"")).collect();
+            remarks
+                .push(format!("Cells hold {}: set on_missing to \"neutral\" or {{ value = ... }}.", shown.join(", ")));
+            if self.markers.iter().any(|marker| !marker.is_empty()) {
+                missing = Some(self.markers.iter().map(|marker| (*marker).to_owned()).collect());
+            }
+        }
+        if self.others > 0 {
+            remarks.push("Some cells are not numbers; loading will name them.".into());
+        }
+        let kind = ColumnKind::Numeric { min: self.min, max: self.max, log1p };
+        let on_missing = OnMissing::Error;
+        let column = Column { name: name.to_owned(), kind, on_missing, missing, review: Review::Unreviewed };
+        (column, remarks)
+    }
+}
+
+/// The values of the label column with their counts.
+#[derive(Default)]
+pub(super) struct LabelSurvey {
+    counts: BTreeMap<Box<[u8]>, u64>,
+    overflowed: bool,
+}
+
+impl LabelSurvey {
+    pub(super) fn see(&mut self, cell: &[u8]) {
+        if let Some(count) = self.counts.get_mut(cell) {
+            *count += 1;
+        } else if self.counts.len() < MOST_LABELS {
+            if !cell.trim_ascii().is_empty() {
+                self.counts.insert(cell.into(), 1);
+            }
+        } else {
+            self.overflowed = true;
+        }
+    }
+
+    /// The values, unless there are too many.
+    pub(super) fn values(&self) -> Option<Vec<String>> {
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+        (!self.overflowed).then(|| self.counts.keys().map(|value| text(value)).collect())
+    }
+
+    /// Whether a row may hold this value, as text or as the same number.
+    pub(super) fn holds(&self, wanted: &str) -> bool {
+        self.overflowed || self.counts.keys().any(|value| same(value, wanted.as_bytes()))
+    }
+
+    pub(super) fn same(&self, a: &str, b: &str) -> bool {
+        same(a.as_bytes(), b.as_bytes())
+    }
+
+    /// Of two values the one that is more likely meant as positive, and why.
+    pub(super) fn likely_positive<'v>(&self, a: &'v String, b: &'v String) -> (&'v String, &'static str) {
+        if let (Some(x), Some(y)) = (parse_number(a.as_bytes()), parse_number(b.as_bytes())) {
+            return (if x > y { a } else { b }, "the larger of the two numbers");
+        }
+        let count = |value: &String| self.counts.get(value.as_bytes()).copied().unwrap_or(0);
+        (if count(a) < count(b) { a } else { b }, "the rarer of the two values")
+    }
+
+    /// For the curator.
+    pub(super) fn describe(&self) -> String {
+        let shown: Vec<_> = self
+            .counts
+            .keys()
+            .take(8)
+            .map(|value| format!("`{}`", String::from_utf8_lossy(value).escape_debug()))
+            .collect();
+        let more = if self.counts.len() > shown.len() || self.overflowed { " and more" } else { "" };
+        if shown.is_empty() { "no values".into() } else { format!("the values {}{more}", shown.join(", ")) }
+    }
+}
+
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a == b || matches!((parse_number(a), parse_number(b)), (Some(x), Some(y)) if x == y)
+}

@@ -1,0 +1,430 @@
+//! From the cells of a record to a feature vector of norm at most 1.
+
+mod label;
+mod norm;
+mod number;
+mod plan;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use label::LabelPlan;
+pub(crate) use norm::bound_norm;
+pub(crate) use number::parse_number;
+use plan::{CellOutcome, ColumnPlan};
+pub use row::{RowBuffer, Stored};
+
+use crate::error::{DataError, DataErrorKind};
+use crate::schema::{ColumnKind, Label, Others, Review, Schema};
+
+/// Above this expected share of features that are not zero, rows are stored dense.
+const SPARSE_SHARE: f64 = 0.35;
+
+/// How features are scaled and rows bounded; all of it public.
+///
+/// # Formula
+/// ```text
+/// t = (g(clamp(v, min, max)) - g(min)) / (g(max) - g(min)),   g = log1p for columns that say so, else the identity
+/// numeric feature      2 t - 1 (Symmetric)   or   t (Unit)
+/// categorical feature  1 at the record's category, 0 elsewhere
+/// intercept            a constant, the last feature
+/// row                  x / |x| (Unit)   or   x / max(1, |x|) (Clip),   the intercept included in x
+/// ```
+/// With an intercept of 1 no row is shorter than 1, and `Clip` and `Unit` are the same map.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Encoding {
+    /// The interval that a numeric column's public range is mapped to.
+    pub range: NumericRange,
+    /// How the row is brought to norm at most 1.
+    pub row_norm: RowNorm,
+    /// The constant of the intercept before the row is scaled; 0 for none.
+    pub intercept: f64,
+}
+
+/// The interval that numeric columns are mapped to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NumericRange {
+    /// `[-1, 1]`.
+    Symmetric,
+    /// `[0, 1]`.
+    Unit,
+}
+
+/// How a row is brought to norm at most 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowNorm {
+    /// Longer rows are shortened to norm 1.
+    Clip,
+    /// Every row but the zero row gets norm 1.
+    Unit,
+}
+
+impl Encoding {
+    /// Unit rows, the default: numeric columns to `[-1, 1]`, intercept 1, the row divided by its norm. Short rows use
+    /// the whole ball, and numeric columns weigh more against one-hot ones.
+    pub const UNIT_ROWS: Self = Self { range: NumericRange::Symmetric, row_norm: RowNorm::Unit, intercept: 1.0 };
+
+    /// The encoding common in the literature: numeric columns to `[0, 1]`, intercept 1, rows bounded as asked.
+    pub const fn unit_scale(row_norm: RowNorm) -> Self {
+        Self { range: NumericRange::Unit, row_norm, intercept: 1.0 }
+    }
+
+    /// The same with another constant for the intercept; 0 for none.
+    pub const fn with_intercept(self, intercept: f64) -> Self {
+        Self { intercept, ..self }
+    }
+
+    fn check(&self) -> Result<(), DataError> {
+        if self.intercept.is_finite() && self.intercept >= 0.0 {
+            return Ok(());
+        }
+        let message = format!("the intercept is {:?}", self.intercept);
+        Err(DataError::new(DataErrorKind::EncodingInvalid, message).expected("a finite number, 0 or above"))
+    }
+}
+
+impl Default for Encoding {
+    fn default() -> Self {
+        Self::UNIT_ROWS
+    }
+}
+
+/// What the encoder reads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum InputFormat {
+    /// A table with named columns.
+    Table(Schema),
+    /// Sparse text lines `label index:value ...`.
+    Libsvm(LibsvmFormat),
+}
+
+/// What is publicly known about a libsvm file. Values are taken as they are; only the row norm is bounded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LibsvmFormat {
+    /// Number of features, the intercept not counted. `None`: taken from the data when it is loaded.
+    pub features: Option<u32>,
+    /// Whether `features` was taken from the data, and so is assumed public.
+    #[serde(default)]
+    pub features_from_data: bool,
+    /// Whether the first index is 0 rather than 1.
+    #[serde(default)]
+    pub zero_based: bool,
+    /// The classes. Values are compared as numbers where both are, so that `+1`, `1` and `1.0` are the same.
+    pub label: Label,
+}
+
+impl Default for LibsvmFormat {
+    /// Indices from 1, features unknown, positive `1`, negative `-1` or `0`.
+    fn default() -> Self {
+        let label = Label {
+            column: "label".into(),
+            positive: vec!["1".into()],
+            negative: vec!["-1".into(), "0".into()],
+            others: Others::Error,
+            missing_is_neutral: false,
+            review: Review::Reviewed,
+        };
+        Self { features: None, features_from_data: false, zero_based: false, label }
+    }
+}
+
+/// Turns records into feature vectors of norm at most 1 and labels into -1 and +1.
+///
+/// Features come in the order of the schema's columns, a categorical column taking one per category (and one for missing
+/// values, if these are a category); **the intercept is last**. Serialises into a model file, and what is read back is
+/// checked again.
+///
+/// # Privacy
+/// The exact Euclidean norm of what is stored is at most 1, intercept included: rows are scaled by `(1 - k)/|x|`, where
+/// `k = (d + 8) 2^-53` for `d` features that are not zero exceeds every rounding error of computing norm and products,
+/// and single precision rounds towards zero. The width, the storage and the scaling depend on the schema alone.
+///
+/// A null record (see [`OnMissing::Neutral`](crate::schema::OnMissing::Neutral)) becomes a row of zeros, the intercept
+/// included, with target 0 and its mark in [`Block::valid`](crate::Block::valid) `false`.
+///
+/// # Examples
+/// ```
+/// use dp_data::encode::{Encoder, Encoding, RowBuffer};
+/// use dp_data::schema::Schema;
+///
+/// let schema = Schema::parse(
+///     "toy.toml",
+///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+///      columns.age = { type = 'numeric', min = 0, max = 100 }\n\
+///      columns.sex = { type = 'categorical', categories = ['f', 'm'] }",
+/// )?;
+/// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+/// assert_eq!(encoder.feature_names(), ["age", "sex=f", "sex=m", "<intercept>"]);
+///
+/// let mut row = RowBuffer::new(&encoder);
+/// encoder.encode_row(|column| [b"75".as_slice(), b"m"][column], Some(b"yes"), &mut row)?;
+/// assert_eq!((row.indices(), row.target()), (&[0, 2, 3][..], Some(1.0)));
+/// let norm: f64 = row.values().iter().map(|v| v * v).sum::<f64>().sqrt(); // (0.5, 1, 1) / 1.5
+/// assert!((norm - 1.0).abs() < 1e-14 && (row.values()[0] - 1.0 / 3.0).abs() < 1e-14);
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "EncoderRecord", into = "EncoderRecord")]
+pub struct Encoder {
+    input: InputFormat,
+    encoding: Encoding,
+    columns: Vec<ColumnPlan>,
+    label: LabelPlan,
+    dim: usize,
+}
+
+/// What of an encoder is written into a model file; the rest follows from it.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EncoderRecord {
+    input: InputFormat,
+    encoding: Encoding,
+}
+
+impl From<Encoder> for EncoderRecord {
+    fn from(encoder: Encoder) -> Self {
+        Self { input: encoder.input, encoding: encoder.encoding }
+    }
+}
+
+impl TryFrom<EncoderRecord> for Encoder {
+    type Error = DataError;
+
+    fn try_from(record: EncoderRecord) -> Result<Self, DataError> {
+        match record.input {
+            InputFormat::Table(schema) => Self::new(&schema, record.encoding),
+            InputFormat::Libsvm(format) => Self::libsvm(format, record.encoding),
+        }
+    }
+}
+
+impl Encoder {
+    /// An encoder for a table.
+    ///
+    /// # Errors
+    /// `encoding.invalid`. A schema is checked when it is made.
+    pub fn new(schema: &Schema, encoding: Encoding) -> Result<Self, DataError> {
+        encoding.check()?;
+        let mut dim = 0;
+        let mut columns = Vec::with_capacity(schema.columns().len());
+        for column in schema.columns() {
+            let plan = ColumnPlan::new(schema, column, encoding.range, dim);
+            dim += plan.width();
+            columns.push(plan);
+        }
+        let label = LabelPlan::new(schema.label(), schema.missing());
+        let dim = dim as usize + usize::from(encoding.intercept > 0.0);
+        Ok(Self { input: InputFormat::Table(schema.clone()), encoding, columns, label, dim })
+    }
+
+    /// An encoder for libsvm lines, whose number of features is declared.
+    ///
+    /// # Errors
+    /// `encoding.invalid`, `schema.columns` when the number of features is missing, 0 or too large, or `schema.label`.
+    pub fn libsvm(format: LibsvmFormat, encoding: Encoding) -> Result<Self, DataError> {
+        encoding.check()?;
+        let features = match format.features {
+            Some(features) if (1..u32::MAX).contains(&features) => features,
+            other => {
+                let message = format!("{} libsvm features declared", other.map_or("no".into(), |n| n.to_string()));
+                return Err(DataError::new(DataErrorKind::SchemaColumns, message)
+                    .expected(format!("between 1 and {} features", u32::MAX - 1)));
+            }
+        };
+        let label = LabelPlan::new(&format.label, &[]);
+        let dim = features as usize + usize::from(encoding.intercept > 0.0);
+        Ok(Self { input: InputFormat::Libsvm(format), encoding, columns: Vec::new(), label, dim })
+    }
+
+    /// What it reads.
+    pub fn input(&self) -> &InputFormat {
+        &self.input
+    }
+
+    /// The schema, if it reads a table.
+    pub fn schema(&self) -> Option<&Schema> {
+        match &self.input {
+            InputFormat::Table(schema) => Some(schema),
+            InputFormat::Libsvm(_) => None,
+        }
+    }
+
+    /// The label that it reads.
+    pub fn label(&self) -> &Label {
+        match &self.input {
+            InputFormat::Table(schema) => schema.label(),
+            InputFormat::Libsvm(format) => &format.label,
+        }
+    }
+
+    /// How it scales and bounds.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
+    /// Features per example, the intercept included.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The index of the intercept, the last feature, if there is one.
+    pub fn intercept_index(&self) -> Option<usize> {
+        (self.encoding.intercept > 0.0).then(|| self.dim - 1)
+    }
+
+    /// What holds of the exact Euclidean norm of every row that it makes: at most this. Always 1.
+    pub fn row_bound(&self) -> f64 {
+        1.0
+    }
+
+    /// The names of the features, in order: `age`, `work=private`, `<intercept>`.
+    ///
+    /// Features of libsvm files are named by their index as the file writes it.
+    pub fn feature_names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.dim);
+        match &self.input {
+            InputFormat::Table(schema) => {
+                for (column, plan) in schema.columns().iter().zip(&self.columns) {
+                    match &column.kind {
+                        ColumnKind::Drop => {}
+                        ColumnKind::Numeric { .. } => names.push(column.name.clone()),
+                        ColumnKind::Categorical { categories, .. } => {
+                            names.extend(categories.iter().map(|category| format!("{}={category}", column.name)));
+                            if plan.width() as usize > categories.len() {
+                                names.push(format!("{}=<missing>", column.name));
+                            }
+                        }
+                    }
+                }
+            }
+            InputFormat::Libsvm(format) => {
+                let first = u64::from(!format.zero_based);
+                let features = u64::from(format.features.unwrap_or(0));
+                names.extend((first..first + features).map(|index| index.to_string()));
+            }
+        }
+        if self.encoding.intercept > 0.0 {
+            names.push("<intercept>".into());
+        }
+        names
+    }
+
+    /// Whether examples are best stored as compressed rows. From the schema alone: at most 0.35 of the features are
+    /// not zero when every numeric column counts as one and every categorical column as one. libsvm files are sparse.
+    pub fn prefers_sparse(&self) -> bool {
+        match &self.input {
+            InputFormat::Libsvm(_) => true,
+            InputFormat::Table(_) => {
+                let used = self.columns.iter().filter(|plan| plan.width() > 0).count();
+                let nonzeros = used + usize::from(self.encoding.intercept > 0.0);
+                nonzeros as f64 <= SPARSE_SHARE * self.dim as f64
+            }
+        }
+    }
+
+    /// Whether some record can become a null record.
+    pub fn can_be_neutral(&self) -> bool {
+        match &self.input {
+            InputFormat::Table(schema) => schema.can_be_neutral(),
+            InputFormat::Libsvm(format) => format.label.others == Others::Neutral || format.label.missing_is_neutral,
+        }
+    }
+
+    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema. Allocates nothing once the
+    /// buffer has its size.
+    ///
+    /// # Errors
+    /// `csv.bad_number`, `csv.missing_value`, `csv.unknown_category`, `label.unknown` or `label.missing`, with the
+    /// column, where the schema says `error`.
+    pub fn encode_row<'c>(
+        &self,
+        cell: impl Fn(usize) -> &'c [u8],
+        label: Option<&[u8]>,
+        row: &mut RowBuffer,
+    ) -> Result<(), DataError> {
+        row.prepare(self.columns.len());
+        let mut neutral = false;
+        for (position, plan) in self.columns.iter().enumerate() {
+            if plan.width() == 0 {
+                continue;
+            }
+            let bytes = cell(position);
+            // A record that is refused is refused whatever its other cells hold, so a null record is looked at to its end.
+            match plan.encode(bytes, row, position) {
+                CellOutcome::Encoded => {}
+                CellOutcome::Neutral => neutral = true,
+                CellOutcome::Refused(kind) => return Err(self.refuse_cell(kind, position, bytes)),
+            }
+        }
+        self.finish_row(label, neutral, row)
+    }
+
+    /// Adds label, intercept and norm bound to the features collected in `row`.
+    pub(crate) fn finish_row(
+        &self,
+        label: Option<&[u8]>,
+        mut neutral: bool,
+        row: &mut RowBuffer,
+    ) -> Result<(), DataError> {
+        let mut target = None;
+        if let Some(cell) = label {
+            target = self.label.target(cell).map_err(|kind| self.refuse_label(kind, cell))?;
+            neutral |= target.is_none();
+        }
+        if neutral {
+            row.make_null();
+            return Ok(());
+        }
+        if self.encoding.intercept > 0.0 {
+            row.push(self.dim as u32 - 1, self.encoding.intercept);
+        }
+        bound_norm(row.values_mut(), self.encoding.row_norm);
+        row.set_target(target);
+        Ok(())
+    }
+
+    fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: &[u8]) -> DataError {
+        let Some(column) = self.schema().and_then(|schema| schema.columns().get(position)) else {
+            return DataError::new(kind, "a cell cannot be encoded").found_cell(cell);
+        };
+        let name = &column.name;
+        let error = match kind {
+            DataErrorKind::CsvMissingValue => DataError::new(kind, format!("a cell of column `{name}` is missing"))
+                .expected("a value in every row (`on_missing` is \"error\")")
+                .help("mend the file, or declare `on_missing` for the column: \"neutral\" or { value = ... }"),
+            DataErrorKind::CsvUnknownCategory => {
+                DataError::new(kind, format!("a cell of column `{name}` holds an undeclared category"))
+                    .expected("one of the categories of the schema")
+                    .help("add it to `categories` if it is publicly possible, or declare `on_unknown`")
+            }
+            kind => DataError::new(kind, format!("a cell of column `{name}` is not a finite number"))
+                .expected("a decimal number")
+                .help("mend the file, declare the text under `missing`, or declare `on_missing` for the column"),
+        };
+        error.found_cell(cell).at_column(name)
+    }
+
+    fn refuse_label(&self, kind: DataErrorKind, cell: &[u8]) -> DataError {
+        let label = self.label();
+        let name = &label.column;
+        let error = match kind {
+            DataErrorKind::LabelMissing => DataError::new(kind, format!("a label in column `{name}` is missing"))
+                .help("mend the file, or declare `on_missing = \"neutral\"` for the label"),
+            kind => DataError::new(kind, format!("a label in column `{name}` is of neither declared class"))
+                .help("add it to `positive` or `negative`, or declare `others`"),
+        };
+        let classes = [("positive", &label.positive), ("negative", &label.negative)].map(|(class, values)| {
+            let values: Vec<_> = values.iter().take(8).map(|value| format!("`{value}`")).collect();
+            if values.is_empty() { format!("any other ({class})") } else { format!("{} ({class})", values.join(", ")) }
+        });
+        error.found_cell(cell).at_column(name).expected(classes.join(" or "))
+    }
+}

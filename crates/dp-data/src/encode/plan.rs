@@ -1,0 +1,213 @@
+//! One column's encoding, with everything that can be computed beforehand.
+
+use std::collections::HashMap;
+
+use super::row::RowBuffer;
+use super::{NumericRange, parse_number};
+use crate::error::DataErrorKind;
+use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, Schema};
+
+/// How the cells of one column become features.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ColumnPlan {
+    Drop,
+    Numeric(NumericPlan),
+    Categorical(CategoricalPlan),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NumericPlan {
+    feature: u32,
+    min: f64,
+    max: f64,
+    log1p: bool,
+    /// Half of the transformed minimum and half of the transformed width: halves, so that no finite range overflows.
+    half_low: f64,
+    half_width: f64,
+    range: NumericRange,
+    missing: Vec<Box<[u8]>>,
+    /// What a missing or unreadable cell becomes.
+    absent: Absent,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CategoricalPlan {
+    first: u32,
+    width: u32,
+    positions: HashMap<Box<[u8]>, u32>,
+    missing: Vec<Box<[u8]>>,
+    absent: Absent,
+    unknown: Absent,
+}
+
+/// What stands in for a cell that has no value of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Absent {
+    Refuse,
+    Neutral,
+    /// A number, or the position of a category.
+    Use(f64),
+}
+
+/// What became of a cell.
+pub(super) enum CellOutcome {
+    Encoded,
+    Neutral,
+    Refused(DataErrorKind),
+}
+
+impl ColumnPlan {
+    pub(super) fn new(schema: &Schema, column: &Column, range: NumericRange, first: u32) -> Self {
+        let missing = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
+        match &column.kind {
+            ColumnKind::Drop => Self::Drop,
+            ColumnKind::Numeric { min, max, log1p } => {
+                let half = |value: f64| 0.5 * if *log1p { value.ln_1p() } else { value };
+                Self::Numeric(NumericPlan {
+                    feature: first,
+                    min: *min,
+                    max: *max,
+                    log1p: *log1p,
+                    half_low: half(*min),
+                    half_width: half(*max) - half(*min),
+                    range,
+                    missing,
+                    absent: match &column.on_missing {
+                        OnMissing::Neutral => Absent::Neutral,
+                        OnMissing::Value(Fill::Number(value)) => Absent::Use(*value),
+                        _ => Absent::Refuse,
+                    },
+                })
+            }
+            ColumnKind::Categorical { categories, on_unknown } => {
+                let positions: HashMap<Box<[u8]>, u32> =
+                    categories.iter().map(|category| category.as_bytes().into()).zip(0..).collect();
+                let position_of = |name: &str| match positions.get(name.as_bytes()) {
+                    Some(&position) => Absent::Use(f64::from(position)),
+                    None => Absent::Refuse,
+                };
+                let categories = categories.len() as u32;
+                let (absent, width) = match &column.on_missing {
+                    OnMissing::Neutral => (Absent::Neutral, categories),
+                    OnMissing::Category => (Absent::Use(f64::from(categories)), categories + 1),
+                    OnMissing::Value(Fill::Category(name)) => (position_of(name), categories),
+                    _ => (Absent::Refuse, categories),
+                };
+                let unknown = match on_unknown {
+                    OnUnknown::Error => Absent::Refuse,
+                    OnUnknown::Neutral => Absent::Neutral,
+                    OnUnknown::Other => position_of(OTHER_CATEGORY),
+                };
+                Self::Categorical(CategoricalPlan { first, width, positions, missing, absent, unknown })
+            }
+        }
+    }
+
+    /// Number of features.
+    pub(super) fn width(&self) -> u32 {
+        match self {
+            Self::Drop => 0,
+            Self::Numeric(_) => 1,
+            Self::Categorical(plan) => plan.width,
+        }
+    }
+
+    /// Adds the features of `cell`, of column `position` of the schema, to the row.
+    #[inline]
+    pub(super) fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
+        match self {
+            Self::Drop => CellOutcome::Encoded,
+            Self::Numeric(plan) => plan.encode(cell, row, position),
+            Self::Categorical(plan) => plan.encode(cell, row, position),
+        }
+    }
+}
+
+/// Whether `cell`, blanks around it aside, is one of the markers. Empty cells are the usual case.
+fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
+    !markers.is_empty() && {
+        let trimmed = cell.trim_ascii();
+        markers.iter().any(|marker| **marker == *trimmed)
+    }
+}
+
+impl NumericPlan {
+    fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
+        let number = if is_missing(&self.missing, cell) {
+            None
+        } else {
+            match parse_number(cell) {
+                Some(number) => Some(number),
+                None if self.absent == Absent::Refuse => return CellOutcome::Refused(DataErrorKind::CsvBadNumber),
+                None => None,
+            }
+        };
+        let tally = row.tally(position);
+        let number = match (number, self.absent) {
+            (Some(number), _) => number,
+            (None, Absent::Use(number)) => {
+                tally.replaced += 1;
+                number
+            }
+            (None, Absent::Neutral) => {
+                tally.neutral += 1;
+                return CellOutcome::Neutral;
+            }
+            (None, Absent::Refuse) => return CellOutcome::Refused(DataErrorKind::CsvMissingValue),
+        };
+        let clamped = number.clamp(self.min, self.max);
+        tally.clamped += u64::from(clamped != number);
+        tally.see(clamped);
+        row.push(self.feature, self.scale(clamped));
+        CellOutcome::Encoded
+    }
+
+    /// The feature for a value within the range; 0 where the range has no width.
+    fn scale(&self, value: f64) -> f64 {
+        let transformed = if self.log1p { value.ln_1p() } else { value };
+        let share = (0.5 * transformed - self.half_low) / self.half_width;
+        // The division gives NaN or infinity for a range without width, however small a width underflows to 0.
+        let share = if self.half_width > 0.0 { share.clamp(0.0, 1.0) } else { return 0.0 };
+        match self.range {
+            NumericRange::Symmetric => 2.0 * share - 1.0,
+            NumericRange::Unit => share,
+        }
+    }
+}
+
+impl CategoricalPlan {
+    fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
+        let tally = row.tally(position);
+        let (absent, refusal) = if is_missing(&self.missing, cell) && !self.declared_missing(cell) {
+            (self.absent, DataErrorKind::CsvMissingValue)
+        } else {
+            match self.positions.get(cell) {
+                Some(&place) => {
+                    tally.see(f64::from(place));
+                    row.push(self.first + place, 1.0);
+                    return CellOutcome::Encoded;
+                }
+                None => (self.unknown, DataErrorKind::CsvUnknownCategory),
+            }
+        };
+        match absent {
+            Absent::Refuse => CellOutcome::Refused(refusal),
+            Absent::Neutral => {
+                tally.neutral += 1;
+                CellOutcome::Neutral
+            }
+            Absent::Use(place) => {
+                tally.replaced += 1;
+                tally.see(place);
+                // Positions are below 2^32, so the cast is exact.
+                row.push(self.first + place as u32, 1.0);
+                CellOutcome::Encoded
+            }
+        }
+    }
+
+    /// A marker of missing values that the column also lists as a category is that category.
+    fn declared_missing(&self, cell: &[u8]) -> bool {
+        self.positions.contains_key(cell)
+    }
+}

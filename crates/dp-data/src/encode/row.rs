@@ -1,0 +1,164 @@
+//! The buffer that one record is encoded into, and what the curator is told about all of them.
+
+use super::Encoder;
+use crate::examples::f32_towards_zero;
+
+/// One encoded record: the features that are not zero, and the target. Reused from record to record.
+pub struct RowBuffer {
+    indices: Vec<u32>,
+    values: Vec<f64>,
+    target: Option<f64>,
+    null: bool,
+    tallies: Vec<ColumnTally>,
+}
+
+/// What was seen of a column so far. For the curator's warnings only.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ColumnTally {
+    /// Values outside the public range.
+    pub(crate) clamped: u64,
+    /// Missing, unreadable or unknown values that were replaced.
+    pub(crate) replaced: u64,
+    /// Records that this column made null.
+    pub(crate) neutral: u64,
+    first: Option<f64>,
+    varies: bool,
+}
+
+impl ColumnTally {
+    #[inline]
+    pub(crate) fn see(&mut self, value: f64) {
+        match self.first {
+            Some(first) => self.varies |= first != value,
+            None => self.first = Some(value),
+        }
+    }
+
+    /// Whether values were seen and all were the same.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.first.is_some() && !self.varies
+    }
+}
+
+impl RowBuffer {
+    /// A buffer for the rows of `encoder`.
+    pub fn new(encoder: &Encoder) -> Self {
+        let columns = encoder.schema().map_or(0, |schema| schema.columns().len());
+        Self {
+            indices: Vec::with_capacity(columns + 1),
+            values: Vec::with_capacity(columns + 1),
+            target: None,
+            null: false,
+            tallies: vec![ColumnTally::default(); columns],
+        }
+    }
+
+    /// The features that are not zero, increasing.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// Their values.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// +1 or -1; `None` when no label was given, or for a null record.
+    pub fn target(&self) -> Option<f64> {
+        self.target
+    }
+
+    /// Whether this is a null record: no features, no target.
+    pub fn is_null(&self) -> bool {
+        self.null
+    }
+
+    /// The inner product with `weights`, one per feature of the encoder.
+    ///
+    /// # Panics
+    /// If there are fewer weights than features.
+    pub fn dot(&self, weights: &[f64]) -> f64 {
+        self.indices.iter().zip(&self.values).map(|(&index, value)| weights[index as usize] * value).sum()
+    }
+
+    /// Writes the row out in full.
+    ///
+    /// # Panics
+    /// If `out` is shorter than the encoder's `dim`.
+    pub fn write_dense(&self, out: &mut [f64]) {
+        out.fill(0.0);
+        for (&index, &value) in self.indices.iter().zip(&self.values) {
+            out[index as usize] = value;
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.indices.clear();
+        self.values.clear();
+        self.target = None;
+        self.null = false;
+    }
+
+    /// Empties the buffer and sees to it that it has a tally for each of `columns`.
+    pub(crate) fn prepare(&mut self, columns: usize) {
+        self.clear();
+        if self.tallies.len() < columns {
+            self.tallies.resize(columns, ColumnTally::default());
+        }
+    }
+
+    pub(crate) fn make_null(&mut self) {
+        self.clear();
+        self.null = true;
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, index: u32, value: f64) {
+        if value != 0.0 {
+            self.indices.push(index);
+            self.values.push(value);
+        }
+    }
+
+    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
+    pub(crate) fn set_target(&mut self, target: Option<f64>) {
+        self.target = target;
+    }
+
+    /// The tally of a column for which the buffer was prepared.
+    #[inline]
+    pub(super) fn tally(&mut self, column: usize) -> &mut ColumnTally {
+        &mut self.tallies[column]
+    }
+
+    pub(crate) fn tallies(&self) -> &[ColumnTally] {
+        &self.tallies
+    }
+}
+
+/// The floats that features are stored in: `f32` and `f64`.
+pub trait Stored: Copy + Default + Send + sealed::Sealed + 'static {
+    /// The nearest number of this type that is not larger in magnitude, so that a bound on the norm survives.
+    fn towards_zero(value: f64) -> Self;
+}
+
+impl Stored for f64 {
+    fn towards_zero(value: f64) -> Self {
+        value
+    }
+}
+
+impl Stored for f32 {
+    fn towards_zero(value: f64) -> Self {
+        f32_towards_zero(value)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}

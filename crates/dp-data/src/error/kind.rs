@@ -1,0 +1,161 @@
+//! The closed list of things that can be wrong, each with a stable code and a paragraph that explains it.
+
+/// Declares each kind once: its name, its code, its explanation.
+macro_rules! kinds {
+    ($($(#[doc = $summary:literal])+ $name:ident, $code:literal, $explanation:literal;)+) => {
+        /// What can be wrong with a schema or a file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum DataErrorKind {
+            $($(#[doc = $summary])+ $name,)+
+        }
+
+        impl DataErrorKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
+            /// The stable code, e.g. `csv.ragged`.
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$name => $code,)+ }
+            }
+
+            /// One paragraph: what it means and what to do.
+            pub fn explanation(self) -> &'static str {
+                match self { $(Self::$name => $explanation,)+ }
+            }
+        }
+
+        /// Every code with its explanation.
+        ///
+        /// # Examples
+        /// ```
+        /// assert!(dp_data::error::codes().iter().any(|(code, _)| *code == "bounds.missing"));
+        /// ```
+        pub fn codes() -> &'static [(&'static str, &'static str)] {
+            &[$(($code, $explanation),)+]
+        }
+    };
+}
+
+kinds! {
+    /// A file cannot be opened.
+    FileOpen, "file.open",
+        "The file could not be opened: it does not exist, is a folder, or may not be read by this user. Check the path and the permissions; `-` reads standard input.";
+    /// Reading failed in the middle.
+    FileRead, "file.read",
+        "The operating system reported an error while the file was being read, for instance a removed disk or a lost network share. Nothing was kept of what had been read. Try again, or copy the file to a local disk first.";
+    /// A compressed file ends too early.
+    FileTruncated, "file.truncated",
+        "A .gz or .xz file ends before its last block is complete, usually after an interrupted download or copy. A part of the rows would be missing without any sign of it in the text, so the file is refused. Fetch it again and compare its size or checksum.";
+    /// A compressed file is damaged.
+    FileCorrupt, "file.corrupt",
+        "A .gz or .xz file fails its own checksum or holds something that is not compressed data. Fetch it again and compare its checksum.";
+    /// There is nothing in the file.
+    CsvEmpty, "csv.empty",
+        "The file holds no header. A CSV file starts with one row that names its columns.";
+    /// There is a header and no row.
+    CsvNoRows, "csv.no_rows",
+        "The file holds a header and no rows, so there is nothing to learn from or to score.";
+    /// A column of the schema is not in the header.
+    CsvMissingColumn, "csv.missing_column",
+        "A column that the schema or the command line names is not in the header of the file. Names are compared exactly, blanks and capitals included. Check the spelling, the delimiter (a wrong one makes a single column of the whole header), or give the column `type = \"drop\"` in the schema.";
+    /// A column name occurs twice.
+    CsvDuplicateColumn, "csv.duplicate_column",
+        "Two columns of the header have the same name, so a name does not say which one is meant. Rename one of them.";
+    /// A row has too few or too many cells.
+    CsvRagged, "csv.ragged",
+        "A row has more or fewer cells than the header. Usual causes are a delimiter inside a cell that is not quoted, a wrong --delimiter, or a row that was cut. Rows are never padded or shortened, because the cells would silently move into other columns.";
+    /// The text is not UTF-8.
+    CsvNotUtf8, "csv.not_utf8",
+        "The file holds bytes that are not UTF-8 text. Convert it first, for instance with `iconv -f latin1 -t utf-8`; a byte order mark at the start is fine.";
+    /// A quoted cell never ends.
+    CsvUnclosedQuote, "csv.unclosed_quote",
+        "A cell starts with a quote and the file ends before the quote is closed: a stray quote, or a file that was cut. A quote inside a quoted cell is written twice.";
+    /// A row is unreasonably long.
+    CsvLongRecord, "csv.long_record",
+        "A single row is longer than 64 MiB. Usually a quote that is never closed has swallowed the rest of the file; the line given is where the row starts.";
+    /// The delimiter or quote is impossible.
+    CsvOptions, "csv.options",
+        "Delimiter and quote must be two different ASCII characters, and neither may end a line.";
+    /// A cell of a numeric column is not a finite number.
+    CsvBadNumber, "csv.bad_number",
+        "A cell of a numeric column does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), choose another `on_missing` for the column, or make the column categorical. Whether this happens depends on the records: `on_missing = \"neutral\"` gives the record no influence instead of stopping.";
+    /// A cell is empty or holds a marker of missing values.
+    CsvMissingValue, "csv.missing_value",
+        "A cell is missing and its column declares `on_missing = \"error\"`, the default for files. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
+    /// A category that was not declared.
+    CsvUnknownCategory, "csv.unknown_category",
+        "A cell of a categorical column holds a value that the schema does not list. Add it to `categories` if it is publicly known to be possible, or declare `on_unknown = \"other\"` (with a category named `other`) or `on_unknown = \"neutral\"`.";
+    /// A label value that was not declared.
+    LabelUnknown, "label.unknown",
+        "A label is neither among the declared positive values nor among the negative ones. The two classes are declared, never taken from the data: add the value to `positive` or `negative` under `[label]`, or say what all others mean with `others`.";
+    /// A label is missing.
+    LabelMissing, "label.missing",
+        "The label cell of a row is empty or holds a marker of missing values. Mend the file, or declare `on_missing = \"neutral\"` under `[label]`, which gives such records no influence.";
+    /// A draft cannot tell the positive label.
+    LabelUndecided, "label.undecided",
+        "The schema cannot be drafted because the two classes are not clear from the file: the label column has one value only, or more than two, or does not hold the positive value that was asked for. Name the positive value with --positive.";
+    /// A libsvm line that cannot be read.
+    LibsvmSyntax, "libsvm.syntax",
+        "A line is not of the form `label index:value index:value ...`. A comment may follow after `#`.";
+    /// A libsvm index out of range.
+    LibsvmBadIndex, "libsvm.bad_index",
+        "A feature index is not in the declared range. Indices start at 1 unless --zero-based is given, and end at the declared number of features.";
+    /// libsvm indices that do not increase.
+    LibsvmIndexOrder, "libsvm.index_order",
+        "The feature indices of a line must strictly increase; the same index twice would be ambiguous.";
+    /// A libsvm value that is not a finite number.
+    LibsvmBadValue, "libsvm.bad_value",
+        "A value or label is not a finite decimal number; nan and inf are refused, because one such value makes every weight of a model NaN.";
+    /// A libsvm file without lines.
+    LibsvmEmpty, "libsvm.empty",
+        "The file holds no line with a label, so there is nothing to learn from or to score.";
+    /// The schema is not TOML.
+    SchemaSyntax, "schema.syntax",
+        "The schema is not well-formed TOML. `dp schema` drafts one that is.";
+    /// A key that does not exist.
+    SchemaUnknownKey, "schema.unknown_key",
+        "A key of the schema has no meaning here. Misspelt keys are refused rather than ignored, because a range or a policy that is silently not applied is worse than an error.";
+    /// A key that is needed.
+    SchemaMissingKey, "schema.missing_key",
+        "The schema lacks a key that is needed: every column has a `type`, a categorical one its `categories`, and `[label]` its `column` and its classes.";
+    /// A value of the wrong type.
+    SchemaType, "schema.type",
+        "A key of the schema holds a value of another type, or a word that is not among those it can hold.";
+    /// Contradictions among the columns.
+    SchemaColumns, "schema.columns",
+        "The columns of the schema contradict one another: a name occurs twice, the label is also a feature, there is no feature left, or there are more features than fit.";
+    /// A list of categories that cannot be used.
+    SchemaCategories, "schema.categories",
+        "The list of categories is empty or names a category twice, or a policy names a category that is not in it.";
+    /// A missing-value policy that does not fit its column.
+    SchemaOnMissing, "schema.on_missing",
+        "The policy for missing values does not fit the column: a numeric column takes `error`, `neutral` or `{ value = number within the range }`; a categorical one `error`, `neutral`, `category` or `{ value = \"a declared category\" }`.";
+    /// A policy for unknown categories that cannot be applied.
+    SchemaOnUnknown, "schema.on_unknown",
+        "`on_unknown = \"other\"` counts every undeclared value as the category named `other`, which has to be among `categories`.";
+    /// `log1p` on a range where it is not defined.
+    SchemaLog1p, "schema.log1p",
+        "`log1p = true` replaces a value v by log(1 + v), which needs a range that starts at 0 or above.";
+    /// The classes of the label contradict one another.
+    SchemaLabel, "schema.label",
+        "The classes under `[label]` contradict one another: a value is both positive and negative, or one of the classes has no value and is not what `others` stands for.";
+    /// Fields taken from the data that nobody has reviewed.
+    SchemaUnreviewed, "schema.unreviewed",
+        "Ranges, categories and label values must be known without looking at the records. Those marked `reviewed = false` were taken from the data by a draft. Replace them by what is publicly known and set `reviewed = true`, or declare them public by name (--assume-public), which is recorded in the certificate.";
+    /// A name that the schema does not hold.
+    SchemaUnknownColumn, "schema.unknown_column",
+        "A column that was to be assumed public is not in the schema.";
+    /// A numeric column without a range.
+    BoundsMissing, "bounds.missing",
+        "A numeric column needs `min` and `max` that hold for everyone and are known without looking at this data: values are scaled by them and clamped to them. A range taken from the data would itself be a release.";
+    /// A range that is upside down.
+    BoundsOrder, "bounds.order",
+        "`min` must not be larger than `max`.";
+    /// A range that is not finite.
+    BoundsNotFinite, "bounds.not_finite",
+        "`min` and `max` must be finite numbers.";
+    /// An impossible encoding.
+    EncodingInvalid, "encoding.invalid",
+        "The constant of the intercept must be a finite number that is not negative.";
+}

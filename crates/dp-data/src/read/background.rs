@@ -1,0 +1,79 @@
+//! Reading ahead on another thread, so that decompression and parsing share two cores.
+
+use std::io::{self, Read};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+/// Bytes handed over at a time.
+const CHUNK: usize = 256 * 1024;
+/// Chunks that may wait.
+const AHEAD: usize = 4;
+
+/// A reader whose source is read on another thread. Dropping it ends that thread at its next chunk.
+pub(super) struct Background {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    current: Vec<u8>,
+    consumed: usize,
+    finished: bool,
+}
+
+impl Background {
+    pub(super) fn new(mut source: impl Read + Send + 'static) -> Self {
+        let (sender, chunks) = sync_channel(AHEAD);
+        // The thread is not joined: it ends by itself at the end of the source or when nobody listens any more.
+        thread::spawn(move || {
+            loop {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                let outcome = source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
+                // What could be read before an error is handed over first, so that the error has its place.
+                let last = outcome.is_err() || chunk.len() < CHUNK;
+                if !chunk.is_empty() && sender.send(Ok(chunk)).is_err() {
+                    return;
+                }
+                if let Err(error) = outcome {
+                    let _ = sender.send(Err(error));
+                    return;
+                }
+                if last {
+                    // An empty chunk says that the end was reached, which a thread that died would not say.
+                    let _ = sender.send(Ok(Vec::new()));
+                    return;
+                }
+            }
+        });
+        Self { chunks, current: Vec::new(), consumed: 0, finished: false }
+    }
+}
+
+impl Read for Background {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if out.is_empty() {
+            return Ok(0);
+        }
+        while self.consumed == self.current.len() {
+            if self.finished {
+                return Ok(0);
+            }
+            match self.chunks.recv() {
+                Ok(Ok(chunk)) => {
+                    self.finished = chunk.is_empty();
+                    self.current = chunk;
+                    self.consumed = 0;
+                }
+                Ok(Err(error)) => {
+                    self.finished = true;
+                    return Err(error);
+                }
+                Err(_) => {
+                    self.finished = true;
+                    return Err(io::Error::other("the decompressing thread stopped"));
+                }
+            }
+        }
+        let available = &self.current[self.consumed..];
+        let count = available.len().min(out.len());
+        out[..count].copy_from_slice(&available[..count]);
+        self.consumed += count;
+        Ok(count)
+    }
+}

@@ -1,0 +1,408 @@
+//! Splitting CSV into records.
+//!
+//! Most lines of most files hold no quote. Such a line is split at its delimiters where it lies; every other record goes
+//! through `csv-core`, which knows the whole of RFC 4180. A property test holds the two equal.
+
+use std::io::Read;
+
+use csv_core::ReadRecordResult;
+
+use super::{Input, read_error};
+use crate::error::{DataError, DataErrorKind};
+
+/// Bytes asked of the source at a time.
+const CHUNK: usize = 256 * 1024;
+/// The longest record.
+const LONGEST: usize = 64 * 1024 * 1024;
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
+/// How the text is cut into cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CsvOptions {
+    /// Between cells.
+    pub delimiter: u8,
+    /// Around cells that hold delimiters, line ends or quotes; doubled inside.
+    pub quote: u8,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self { delimiter: b',', quote: b'"' }
+    }
+}
+
+impl CsvOptions {
+    fn check(self) -> Result<Self, DataError> {
+        let usable = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0);
+        if usable(self.delimiter) && usable(self.quote) && self.delimiter != self.quote {
+            return Ok(self);
+        }
+        Err(DataError::new(DataErrorKind::CsvOptions, "the delimiter or the quote cannot be used")
+            .expected("two different ASCII characters that do not end a line"))
+    }
+}
+
+/// Reads a CSV file with a header, record by record, without allocating for each.
+///
+/// Lines end with LF, CRLF or CR; blank lines are skipped; a byte order mark is dropped. Every record has as many cells
+/// as the header, and the text is UTF-8, or reading stops with an error.
+///
+/// # Examples
+/// ```
+/// use dp_data::read::{CsvReader, Input};
+///
+/// let input = Input::from_bytes("a.csv", b"name,note\r\nAda,\"first, of many\"\r\n".to_vec());
+/// let mut reader = CsvReader::new(input, Default::default())?;
+/// assert_eq!(reader.header(), ["name", "note"]);
+/// let record = reader.next_record()?.unwrap();
+/// assert_eq!((record.cell(1), record.line()), (&b"first, of many"[..], 2));
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+pub struct CsvReader {
+    file: String,
+    splitter: Splitter,
+    header: Vec<String>,
+}
+
+impl CsvReader {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// `csv.options`, `csv.empty`, `csv.duplicate_column`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.long_record`,
+    /// `file.*`.
+    pub fn new(input: Input, options: CsvOptions) -> Result<Self, DataError> {
+        let options = options.check()?;
+        let (file, source) = input.into_parts();
+        let mut splitter = Splitter::new(source, options);
+        let header = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
+        Ok(Self { file, splitter, header })
+    }
+
+    /// The names of the columns.
+    pub fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The name used in messages.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Where the column of this name stands in the header.
+    ///
+    /// # Errors
+    /// `csv.missing_column`.
+    pub fn position(&self, name: &str) -> Result<usize, DataError> {
+        self.header.iter().position(|column| column == name).ok_or_else(|| {
+            let shown: Vec<_> = self.header.iter().take(12).map(|column| format!("`{column}`")).collect();
+            let more = if self.header.len() > shown.len() { ", ..." } else { "" };
+            DataError::new(DataErrorKind::CsvMissingColumn, format!("there is no column `{name}`"))
+                .in_file(&self.file)
+                .at_line(1)
+                .at_column(name)
+                .expected(format!("it among {}{more}", shown.join(", ")))
+                .help("check the spelling and the delimiter")
+        })
+    }
+
+    /// The next record, or `None` at the end.
+    ///
+    /// # Errors
+    /// `csv.ragged`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.long_record`, `file.*`.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, DataError> {
+        match self.splitter.next() {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                let record = self.splitter.record();
+                if record.len() == self.header.len() {
+                    return Ok(Some(record));
+                }
+                let error =
+                    DataError::new(DataErrorKind::CsvRagged, "a row has another number of cells than the header");
+                Err(error
+                    .found(format!("{} cells", record.len()))
+                    .in_file(&self.file)
+                    .at_line(record.line())
+                    .expected(format!("{} cells", self.header.len()))
+                    .help("check quotes and delimiter on that line"))
+            }
+            Err(error) => Err(error.in_file(&self.file)),
+        }
+    }
+}
+
+fn read_header(splitter: &mut Splitter) -> Result<Vec<String>, DataError> {
+    if !splitter.next()? {
+        return Err(DataError::new(DataErrorKind::CsvEmpty, "the file is empty")
+            .at_line(1)
+            .expected("a header that names the columns"));
+    }
+    let record = splitter.record();
+    let mut header: Vec<String> = Vec::with_capacity(record.len());
+    for cell in record.cells() {
+        let name = String::from_utf8_lossy(cell).into_owned();
+        if header.contains(&name) {
+            return Err(DataError::new(
+                DataErrorKind::CsvDuplicateColumn,
+                format!("the column name `{name}` occurs twice in the header"),
+            )
+            .at_line(record.line())
+            .at_column(name)
+            .expected("each name once"));
+        }
+        header.push(name);
+    }
+    Ok(header)
+}
+
+/// One record: its cells without quotes, and the line on which it starts.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    bytes: &'a [u8],
+    bounds: &'a [(usize, usize)],
+    line: u64,
+}
+
+impl<'a> Record<'a> {
+    /// Number of cells.
+    pub fn len(&self) -> usize {
+        self.bounds.len()
+    }
+
+    /// Whether there are no cells, which no reader gives.
+    pub fn is_empty(&self) -> bool {
+        self.bounds.is_empty()
+    }
+
+    /// The bytes of a cell, which are UTF-8.
+    ///
+    /// # Panics
+    /// If there is no such cell.
+    #[inline]
+    pub fn cell(&self, position: usize) -> &'a [u8] {
+        let (start, end) = self.bounds[position];
+        &self.bytes[start..end]
+    }
+
+    /// All cells.
+    pub fn cells(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let bytes = self.bytes;
+        self.bounds.iter().map(move |&(start, end)| &bytes[start..end])
+    }
+
+    /// The line on which the record starts, from 1, the header counted.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+}
+
+/// Cuts bytes into records, whatever their number of cells.
+struct Splitter {
+    source: Box<dyn Read + Send>,
+    options: CsvOptions,
+    slow: csv_core::Reader,
+    /// Bytes read and not yet split: `buffer[start..end]`.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    at_end_of_source: bool,
+    line: u64,
+    bounds: Vec<(usize, usize)>,
+    record_line: u64,
+    /// Cells of a record with quotes, one after another; otherwise the cells lie in `buffer`.
+    unquoted: Vec<u8>,
+    ends: Vec<usize>,
+    in_unquoted: bool,
+}
+
+impl Splitter {
+    fn new(source: Box<dyn Read + Send>, options: CsvOptions) -> Self {
+        let mut slow = csv_core::ReaderBuilder::new().delimiter(options.delimiter).quote(options.quote).build();
+        // Its first call would drop a byte order mark, which is only one at the start of the file.
+        let _ = slow.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
+        Self {
+            source,
+            options,
+            slow,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            at_end_of_source: false,
+            line: 0,
+            bounds: Vec::new(),
+            record_line: 0,
+            unquoted: vec![0; 1024],
+            ends: vec![0; 64],
+            in_unquoted: false,
+        }
+    }
+
+    /// The record found last.
+    fn record(&self) -> Record<'_> {
+        let bytes = if self.in_unquoted { &self.unquoted } else { &self.buffer };
+        Record { bytes, bounds: &self.bounds, line: self.record_line }
+    }
+
+    /// Finds the next record; false at the end.
+    fn next(&mut self) -> Result<bool, DataError> {
+        if self.line == 0 {
+            self.skip_byte_order_mark()?;
+            self.line = 1;
+        }
+        let mut searched = 0;
+        loop {
+            let pending = &self.buffer[self.start..self.end];
+            if let Some(found) = memchr::memchr(b'\n', &pending[searched..]) {
+                let length = searched + found;
+                if length == 0 || pending[..length] == *b"\r" {
+                    self.start += length + 1;
+                    self.line += 1;
+                    searched = 0;
+                    continue;
+                }
+                if !self.fast_record(length)? {
+                    return self.slow_record();
+                }
+                self.start += 1;
+                self.line += 1;
+                return Ok(true);
+            }
+            searched = pending.len();
+            if self.at_end_of_source {
+                return Ok(!pending.is_empty() && (self.fast_record(searched)? || self.slow_record()?));
+            }
+            // A record may also end with CR alone, which only the slow path looks for.
+            if searched >= CHUNK && memchr::memchr2(b'\r', self.options.quote, pending).is_some() {
+                return self.slow_record();
+            }
+            if searched >= LONGEST {
+                return Err(long_record(self.line));
+            }
+            self.fill()?;
+        }
+    }
+
+    fn skip_byte_order_mark(&mut self) -> Result<(), DataError> {
+        while self.end - self.start < BYTE_ORDER_MARK.len() && !self.at_end_of_source {
+            self.fill()?;
+        }
+        if self.buffer[self.start..self.end].starts_with(BYTE_ORDER_MARK) {
+            self.start += BYTE_ORDER_MARK.len();
+        }
+        Ok(())
+    }
+
+    /// Splits the line of this length if nothing in it needs more than that, and steps over it.
+    fn fast_record(&mut self, length: usize) -> Result<bool, DataError> {
+        let line = &self.buffer[self.start..self.start + length];
+        let content = line.strip_suffix(b"\r").unwrap_or(line);
+        if content.is_empty() || memchr::memchr2(self.options.quote, b'\r', content).is_some() {
+            return Ok(false);
+        }
+        self.record_line = self.line;
+        self.in_unquoted = false;
+        self.bounds.clear();
+        let mut cell_start = self.start;
+        for found in memchr::memchr_iter(self.options.delimiter, content) {
+            let cell_end = self.start + found;
+            self.bounds.push((cell_start, cell_end));
+            cell_start = cell_end + 1;
+        }
+        self.bounds.push((cell_start, self.start + content.len()));
+        if let Err(error) = std::str::from_utf8(content) {
+            let cell = self.bounds.iter().filter(|bounds| bounds.1 < self.start + error.valid_up_to()).count();
+            return Err(not_utf8(self.line, Some(cell)));
+        }
+        self.start += length;
+        Ok(true)
+    }
+
+    /// Reads one record by `csv-core`, from wherever the pending bytes start; false when only blank lines are left.
+    fn slow_record(&mut self) -> Result<bool, DataError> {
+        let (mut length, mut written, mut cells) = (0, 0, 0);
+        loop {
+            let rest = &self.buffer[self.start + length..self.end];
+            if rest.is_empty() && !self.at_end_of_source {
+                self.fill()?;
+                continue;
+            }
+            // At the end of the source one more line end closes every record but one inside a quoted cell.
+            let closing = rest.is_empty();
+            let input = if closing { &b"\n"[..] } else { rest };
+            let (result, read, added, ended) =
+                self.slow.read_record(input, &mut self.unquoted[written..], &mut self.ends[cells..]);
+            length += if closing { 0 } else { read };
+            written += added;
+            cells += ended;
+            match result {
+                ReadRecordResult::Record => break,
+                ReadRecordResult::InputEmpty if closing && written + cells > 0 => {
+                    return Err(DataError::new(DataErrorKind::CsvUnclosedQuote, "a quoted cell is never closed")
+                        .at_line(self.line)
+                        .expected("a closing quote before the end of the file")
+                        .help("look for a stray quote on that line, or for a file that was cut"));
+                }
+                ReadRecordResult::InputEmpty if closing => return Ok(false),
+                ReadRecordResult::InputEmpty if length >= LONGEST => return Err(long_record(self.line)),
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull => self.unquoted.resize(self.unquoted.len() * 2, 0),
+                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+                ReadRecordResult::End => return Ok(false),
+            }
+        }
+        let raw = &self.buffer[self.start..self.start + length];
+        if std::str::from_utf8(raw).is_err() {
+            return Err(not_utf8(self.line, None));
+        }
+        self.record_line = self.line;
+        self.in_unquoted = true;
+        self.bounds.clear();
+        let mut cell_start = 0;
+        for &cell_end in &self.ends[..cells] {
+            self.bounds.push((cell_start, cell_end));
+            cell_start = cell_end;
+        }
+        self.line += memchr::memchr_iter(b'\n', raw).count() as u64;
+        self.start += length;
+        Ok(true)
+    }
+
+    /// Reads more bytes behind the pending ones, which move to the front of the buffer.
+    fn fill(&mut self) -> Result<(), DataError> {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.buffer.len() < self.end + CHUNK {
+            let longer = (self.end + CHUNK).max(self.end * 2);
+            self.buffer.resize(longer, 0);
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.at_end_of_source = true,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(read_error(error)),
+            }
+            return Ok(());
+        }
+    }
+}
+
+fn long_record(line: u64) -> DataError {
+    DataError::new(DataErrorKind::CsvLongRecord, "a row is longer than 64 MiB")
+        .at_line(line)
+        .help("look for a quote that is never closed, or a file that is no CSV")
+}
+
+fn not_utf8(line: u64, cell: Option<usize>) -> DataError {
+    let error = DataError::new(DataErrorKind::CsvNotUtf8, "the text is not UTF-8")
+        .at_line(line)
+        .expected("UTF-8 text")
+        .help("convert the file, for instance with `iconv -f latin1 -t utf-8`");
+    match cell {
+        Some(cell) => error.found(format!("cell {}", cell + 1)),
+        None => error,
+    }
+}

@@ -1,0 +1,120 @@
+//! Opening a file, standard input or bytes, decompressing by what the first bytes say.
+
+use std::fs::File;
+use std::io::{self, Chain, Cursor, Read};
+
+use flate2::read::MultiGzDecoder;
+use liblzma::read::XzDecoder;
+
+use super::background::Background;
+use crate::error::{DataError, DataErrorKind};
+
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
+
+/// Where text comes from, with the name used in messages. `.gz` and `.xz` content is recognised by its first bytes,
+/// whatever the name, and decompressed on a thread of its own.
+///
+/// # Examples
+/// ```
+/// use dp_data::read::Input;
+///
+/// let input = Input::from_bytes("people.csv", b"age,income\n41,low\n".to_vec());
+/// assert_eq!(input.name(), "people.csv");
+/// assert_eq!(Input::open("no/such/file.csv").unwrap_err().code(), "file.open");
+/// ```
+pub struct Input {
+    name: String,
+    reader: Box<dyn Read + Send>,
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Input {
+    /// Opens `path`, or standard input when it is `-`.
+    ///
+    /// # Errors
+    /// `file.open`, `file.read`.
+    pub fn open(path: &str) -> Result<Self, DataError> {
+        if path == "-" {
+            return Self::from_reader("standard input", io::stdin());
+        }
+        let opened = File::open(path).and_then(|file| {
+            // Opening a folder succeeds on Unix and only reading it fails, with a message that does not say so.
+            if file.metadata()?.is_dir() { Err(io::Error::from(io::ErrorKind::IsADirectory)) } else { Ok(file) }
+        });
+        match opened {
+            Ok(file) => Self::from_reader(path, file),
+            Err(source) => Err(DataError::new(DataErrorKind::FileOpen, format!("cannot open the file: {source}"))
+                .in_file(path)
+                .help("check the path and the permissions")
+                .caused_by(source)),
+        }
+    }
+
+    /// Reads from any reader; `name` is used in messages.
+    ///
+    /// # Errors
+    /// `file.read`, when not even the first bytes can be read.
+    pub fn from_reader(name: &str, mut reader: impl Read + Send + 'static) -> Result<Self, DataError> {
+        let mut head = Vec::with_capacity(XZ_MAGIC.len());
+        reader
+            .by_ref()
+            .take(XZ_MAGIC.len() as u64)
+            .read_to_end(&mut head)
+            .map_err(|source| read_error(source).in_file(name))?;
+        let reader: Box<dyn Read + Send> = if head.starts_with(GZIP_MAGIC) {
+            Box::new(Background::new(MultiGzDecoder::new(whole(head, reader))))
+        } else if head.starts_with(XZ_MAGIC) {
+            Box::new(Background::new(XzDecoder::new_multi_decoder(whole(head, reader))))
+        } else {
+            Box::new(whole(head, reader))
+        };
+        Ok(Self { name: name.to_owned(), reader })
+    }
+
+    /// Reads bytes held in memory; `name` is used in messages.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Self {
+        let reader: Box<dyn Read + Send> = if bytes.starts_with(GZIP_MAGIC) {
+            Box::new(MultiGzDecoder::new(Cursor::new(bytes)))
+        } else if bytes.starts_with(XZ_MAGIC) {
+            Box::new(XzDecoder::new_multi_decoder(Cursor::new(bytes)))
+        } else {
+            Box::new(Cursor::new(bytes))
+        };
+        Self { name: name.to_owned(), reader }
+    }
+
+    /// The name used in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn into_parts(self) -> (String, Box<dyn Read + Send>) {
+        (self.name, self.reader)
+    }
+}
+
+fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
+    Cursor::new(head).chain(rest)
+}
+
+/// A failed read in the words of this crate. Decoders report a cut file as an unexpected end.
+pub(crate) fn read_error(source: io::Error) -> DataError {
+    let error = match source.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            DataError::new(DataErrorKind::FileTruncated, "the compressed file ends before its content is complete")
+                .help("fetch the file again and compare its size or checksum")
+        }
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            DataError::new(DataErrorKind::FileCorrupt, "the compressed file is damaged")
+                .help("fetch the file again and compare its checksum")
+        }
+        _ => DataError::new(DataErrorKind::FileRead, format!("reading failed: {source}")),
+    };
+    error.caused_by(source)
+}

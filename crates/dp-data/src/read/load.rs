@@ -1,0 +1,236 @@
+//! From a file to examples in memory.
+
+use std::collections::HashSet;
+
+use super::Input;
+use super::csv::{CsvOptions, CsvReader};
+use super::libsvm::LibsvmReader;
+use super::warning::{CuratorWarning, from_columns};
+use crate::encode::{Encoder, Encoding, InputFormat, LibsvmFormat, RowBuffer, Stored};
+use crate::error::{DataError, DataErrorKind};
+use crate::examples::{DenseBuilder, Examples, ShapeError, SparseBuilder};
+use crate::schema::{ColumnKind, Schema};
+
+/// Examples read from a file.
+#[derive(Debug)]
+pub struct Loaded<F> {
+    /// The examples, each of norm at most 1, in the order of the file.
+    pub examples: Examples<F>,
+    /// What the curator, and nobody else, should be told.
+    pub warnings: Vec<CuratorWarning>,
+}
+
+/// Reads whatever `encoder` encodes. `options` matter to tables only.
+///
+/// # Errors
+/// As [`load_csv`] and [`load_libsvm`].
+pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
+    match encoder.input() {
+        InputFormat::Table(_) => load_csv(input, encoder, options),
+        InputFormat::Libsvm(format) => load_libsvm(input, format, encoder.encoding()).map(|(_, loaded)| loaded),
+    }
+}
+
+/// Reads a CSV file with labels into examples, in one pass.
+///
+/// Memory is that of the examples and a buffer. Rows are dense or sparse as [`Encoder::prefers_sparse`] says.
+///
+/// # Errors
+/// `csv.*`, `label.*` and `file.*`, with line and column; `schema.columns` when the encoder is not one for tables.
+///
+/// # Examples
+/// ```
+/// use dp_data::{Encoder, Encoding, Schema, read};
+///
+/// let schema = Schema::parse(
+///     "toy.toml",
+///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+///      columns.age = { type = 'numeric', min = 0, max = 100 }",
+/// )?;
+/// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+/// let input = read::Input::from_bytes("toy.csv", b"age,y\n0,no\n100,yes\n".to_vec());
+/// let loaded = read::load_csv::<f64>(input, &encoder, &Default::default())?;
+/// assert_eq!(loaded.examples.targets(), &[-1.0, 1.0]);
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
+    let mut reader = CsvReader::new(input, *options)?;
+    let schema = encoder
+        .schema()
+        .ok_or_else(|| DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for tables"))?;
+    let positions = column_positions(&reader, schema)?;
+    let label = reader.position(&schema.label().column)?;
+    let mut warnings = unused_columns(&reader, schema);
+    let mut row = RowBuffer::new(encoder);
+    let mut collector = Collector::new(encoder)?;
+    let file = reader.file().to_owned();
+    while let Some(record) = reader.next_record()? {
+        encoder
+            .encode_row(|column| record.cell(positions[column]), Some(record.cell(label)), &mut row)
+            .map_err(|error| error.in_file(&file).at_line(record.line()))?;
+        collector.push(&row)?;
+    }
+    if collector.rows() == 0 {
+        return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
+            .in_file(&file)
+            .expected("at least one row"));
+    }
+    warnings.extend(from_columns(encoder, &row));
+    Ok(collector.finish(encoder, warnings))
+}
+
+/// Reads a libsvm file into sparse examples, in one pass, and gives the encoder that made them.
+///
+/// Values are taken as they are; the intercept is appended and the row norm bounded as `encoding` says. Where
+/// `format.features` is `None` the width is that of the largest index; the encoder's format then says so with
+/// `features_from_data`.
+///
+/// # Privacy
+/// A width taken from the data is an assumption to be recorded: a record may be the only one with the largest index.
+///
+/// # Errors
+/// `libsvm.*`, `label.*` and `file.*`, with the line.
+///
+/// # Examples
+/// ```
+/// use dp_data::{encode::{Encoding, LibsvmFormat}, read};
+///
+/// let input = read::Input::from_bytes("a.libsvm", b"+1 1:3 4:4\n-1 2:1 # comment\n".to_vec());
+/// let format = LibsvmFormat { features: Some(123), ..Default::default() };
+/// let (encoder, loaded) = read::load_libsvm::<f64>(input, &format, Encoding::UNIT_ROWS)?;
+/// assert_eq!((encoder.dim(), loaded.examples.targets()), (124, &[1.0, -1.0][..]));
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+pub fn load_libsvm<F: Stored>(
+    input: Input,
+    format: &LibsvmFormat,
+    encoding: Encoding,
+) -> Result<(Encoder, Loaded<F>), DataError> {
+    // Any width will do while it is unknown: rows are encoded one by one, and only the intercept's index depends on it.
+    let provisional = LibsvmFormat { features: format.features.or(Some(u32::MAX - 1)), ..format.clone() };
+    let encoder = Encoder::libsvm(provisional, encoding)?;
+    let InputFormat::Libsvm(provisional) = encoder.input() else {
+        return Err(DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for libsvm files"));
+    };
+    let mut reader = LibsvmReader::new(input);
+    let file = reader.file().to_owned();
+    let mut row = RowBuffer::new(&encoder);
+    let mut collector = Collector::new(&encoder)?;
+    let mut widest = 1;
+    while let Some(line) = reader.next_line()? {
+        row.clear();
+        let width = line.collect(provisional, &mut row).map_err(|error| error.in_file(&file))?;
+        widest = widest.max(width);
+        encoder
+            .finish_row(Some(line.label), false, &mut row)
+            .map_err(|error| error.in_file(&file).at_line(line.line))?;
+        collector.push(&row)?;
+    }
+    if collector.rows() == 0 {
+        return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
+    }
+    let mut loaded = collector.finish(&encoder, Vec::new());
+    let encoder = match format.features {
+        Some(_) => encoder,
+        None => {
+            let found = LibsvmFormat { features: Some(widest), features_from_data: true, ..format.clone() };
+            let narrowed = Encoder::libsvm(found, encoding)?;
+            loaded.examples = loaded.examples.narrowed(narrowed.dim(), narrowed.intercept_index());
+            narrowed
+        }
+    };
+    Ok((encoder, loaded))
+}
+
+/// Where each column of the schema stands in the file; dropped columns need not be there.
+pub(super) fn column_positions(reader: &CsvReader, schema: &Schema) -> Result<Vec<usize>, DataError> {
+    schema
+        .columns()
+        .iter()
+        .map(|column| match column.kind {
+            ColumnKind::Drop => Ok(0),
+            _ => reader.position(&column.name),
+        })
+        .collect()
+}
+
+fn unused_columns(reader: &CsvReader, schema: &Schema) -> Vec<CuratorWarning> {
+    let named: HashSet<&str> = schema.columns().iter().map(|column| column.name.as_str()).collect();
+    let unused = |name: &&String| !named.contains(name.as_str()) && **name != schema.label().column;
+    let columns: Vec<String> = reader.header().iter().filter(unused).cloned().collect();
+    if columns.is_empty() { Vec::new() } else { vec![CuratorWarning::UnusedColumns { columns }] }
+}
+
+/// Collects encoded rows, and counts what the curator is told about.
+struct Collector<F> {
+    storage: Builder<F>,
+    positive: u64,
+    negative: u64,
+    null: u64,
+}
+
+enum Builder<F> {
+    Dense(DenseBuilder<F>),
+    Sparse(SparseBuilder<F>),
+}
+
+impl<F: Stored> Collector<F> {
+    fn new(encoder: &Encoder) -> Result<Self, DataError> {
+        let marks = encoder.can_be_neutral();
+        let storage = if encoder.prefers_sparse() {
+            let builder = SparseBuilder::new(encoder.dim()).map_err(shape)?;
+            Builder::Sparse(if marks { builder.with_marks() } else { builder })
+        } else {
+            let builder = DenseBuilder::new(encoder.dim()).map_err(shape)?;
+            Builder::Dense(if marks { builder.with_marks() } else { builder })
+        };
+        Ok(Self { storage, positive: 0, negative: 0, null: 0 })
+    }
+
+    fn push(&mut self, row: &RowBuffer) -> Result<(), DataError> {
+        let Some(target) = row.target() else {
+            self.null += 1;
+            match &mut self.storage {
+                Builder::Dense(builder) => builder.push_null(),
+                Builder::Sparse(builder) => builder.push_null(),
+            }
+            return Ok(());
+        };
+        *(if target > 0.0 { &mut self.positive } else { &mut self.negative }) += 1;
+        let nonzeros = row.indices().iter().copied().zip(row.values().iter().map(|&value| F::towards_zero(value)));
+        // Targets are -1 and 1, which every float holds exactly.
+        let target = F::towards_zero(target);
+        match &mut self.storage {
+            Builder::Dense(builder) => builder.push_nonzeros(nonzeros, target),
+            Builder::Sparse(builder) => builder.push_nonzeros(nonzeros, target),
+        }
+        .map_err(shape)
+    }
+
+    fn rows(&self) -> usize {
+        match &self.storage {
+            Builder::Dense(builder) => builder.len(),
+            Builder::Sparse(builder) => builder.len(),
+        }
+    }
+
+    fn finish(self, encoder: &Encoder, mut warnings: Vec<CuratorWarning>) -> Loaded<F> {
+        if self.null > 0 {
+            warnings.push(CuratorWarning::Neutral { records: self.null });
+        }
+        if (self.positive == 0) != (self.negative == 0) {
+            let column = encoder.label().column.clone();
+            warnings.push(CuratorWarning::SingleClass { column, positive: self.positive > 0 });
+        }
+        let examples = match self.storage {
+            Builder::Dense(builder) => builder.finish(),
+            Builder::Sparse(builder) => builder.finish(),
+        };
+        Loaded { examples, warnings }
+    }
+}
+
+/// The encoder and the builder agree on the width, so that this is not expected.
+fn shape(error: ShapeError) -> DataError {
+    DataError::new(DataErrorKind::SchemaColumns, error.to_string())
+}

@@ -1,0 +1,350 @@
+//! What is publicly known about a table: its columns with their ranges and categories, and its label.
+//!
+//! Ranges and categories decide how a record is encoded, so they must not come from the records. What a
+//! [draft](crate::draft) took from the data is marked [`Review::Unreviewed`] until a person has replaced or confirmed it,
+//! or has declared it public by name, which the certificate then records.
+
+mod parse;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DataError, DataErrorKind};
+
+/// The columns of a table and its label, checked.
+///
+/// Reads from commented TOML with [`Schema::parse`] and writes it with [`Schema::to_toml`]; with serde it becomes part of
+/// a model file.
+///
+/// # Privacy
+/// Everything in it is public. Feature columns keep the order in which the schema lists them.
+///
+/// # Examples
+/// ```
+/// use dp_data::schema::Schema;
+///
+/// let schema = Schema::parse(
+///     "people.toml",
+///     r#"
+///     [label]
+///     column = "income"
+///     positive = ">50K"
+///     negative = "<=50K"
+///
+///     [columns.age]
+///     type = "numeric"
+///     min = 0
+///     max = 120
+///
+///     [columns.work]
+///     type = "categorical"
+///     categories = ["private", "public", "other"]
+///     "#,
+/// )?;
+/// assert_eq!(schema.columns().len(), 2);
+/// assert!(schema.unreviewed().is_empty());
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "SchemaRecord", into = "SchemaRecord")]
+pub struct Schema {
+    columns: Vec<Column>,
+    label: Label,
+    missing: Vec<String>,
+}
+
+/// What of a schema is written into files; read back it is checked again.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SchemaRecord {
+    label: Label,
+    columns: Vec<Column>,
+    missing: Vec<String>,
+}
+
+impl From<Schema> for SchemaRecord {
+    fn from(schema: Schema) -> Self {
+        Self { label: schema.label, columns: schema.columns, missing: schema.missing }
+    }
+}
+
+impl TryFrom<SchemaRecord> for Schema {
+    type Error = DataError;
+
+    fn try_from(record: SchemaRecord) -> Result<Self, DataError> {
+        Self::new(record.columns, record.label, record.missing)
+    }
+}
+
+/// One column of the table.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Its name in the header.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnKind,
+    /// What a missing or unreadable cell means.
+    #[serde(default)]
+    pub on_missing: OnMissing,
+    /// Markers of missing values of this column, instead of the schema's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Vec<String>>,
+    /// Whether its range or categories are known to be public.
+    #[serde(default)]
+    pub review: Review,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ColumnKind {
+    /// Numbers in a public range. Values outside are clamped to it.
+    Numeric {
+        /// The least value that anyone can have.
+        min: f64,
+        /// The greatest.
+        max: f64,
+        /// Whether `log(1 + value)` is used in place of the value, for ranges that span powers of ten.
+        #[serde(default)]
+        log1p: bool,
+    },
+    /// One of a public list of values.
+    Categorical {
+        /// The values.
+        categories: Vec<String>,
+        /// What any other value means.
+        on_unknown: OnUnknown,
+    },
+    /// Not used.
+    Drop,
+}
+
+/// What a missing cell means; also a cell of a numeric column that is not a finite number.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnMissing {
+    /// The file is refused.
+    #[default]
+    Error,
+    /// The record becomes a null record: it keeps its place and has no influence.
+    Neutral,
+    /// This value is put in its place.
+    Value(Fill),
+    /// Missing is a category of its own (categorical columns only).
+    Category,
+}
+
+/// What is put in the place of a missing value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Fill {
+    /// A number within the range of the column.
+    Number(f64),
+    /// A declared category.
+    Category(String),
+}
+
+/// What a value means that is not among the declared categories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnUnknown {
+    /// The file is refused.
+    #[default]
+    Error,
+    /// It counts as the declared category named `other`.
+    Other,
+    /// The record becomes a null record.
+    Neutral,
+}
+
+/// The name of the category that stands for all undeclared ones.
+pub const OTHER_CATEGORY: &str = "other";
+
+/// The column to predict and the values of its two classes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Label {
+    /// Its name in the header.
+    pub column: String,
+    /// Values that become +1. Empty only when `others` is [`Others::Positive`].
+    pub positive: Vec<String>,
+    /// Values that become -1. Empty only when `others` is [`Others::Negative`].
+    pub negative: Vec<String>,
+    /// What every other value means.
+    #[serde(default)]
+    pub others: Others,
+    /// Whether a record without label becomes a null record instead of being refused.
+    #[serde(default)]
+    pub missing_is_neutral: bool,
+    /// Whether the two classes are known to be public.
+    #[serde(default)]
+    pub review: Review,
+}
+
+/// What a label value means that is declared neither positive nor negative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Others {
+    /// The file is refused.
+    #[default]
+    Error,
+    /// It is positive.
+    Positive,
+    /// It is negative.
+    Negative,
+    /// The record becomes a null record.
+    Neutral,
+}
+
+/// Whether a field of the schema is known to hold only what is public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Review {
+    /// A person wrote or confirmed it.
+    #[default]
+    Reviewed,
+    /// It was taken from the data and nobody has looked.
+    Unreviewed,
+    /// It was taken from the data and declared public by name.
+    AssumedPublic,
+}
+
+impl Schema {
+    /// A schema of these columns and label; `missing` lists the markers of missing values (usually the empty string).
+    ///
+    /// # Errors
+    /// [`DataError`] with a code of `schema.*` or `bounds.*` when they contradict one another.
+    pub fn new(columns: Vec<Column>, label: Label, missing: Vec<String>) -> Result<Self, DataError> {
+        validate::check(&columns, &label)?;
+        Ok(Self { columns, label, missing })
+    }
+
+    /// Reads a schema from TOML; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// [`DataError`] with a code of `schema.*` or `bounds.*`, the field and, where it is known, the line.
+    pub fn parse(file: &str, text: &str) -> Result<Self, DataError> {
+        parse::parse(text).map_err(|error| error.in_file(file))
+    }
+
+    /// Writes the schema as TOML, with a `# REVIEW` comment at everything that still needs one.
+    pub fn to_toml(&self) -> String {
+        write::to_toml(self, &|_| None)
+    }
+
+    /// As [`to_toml`](Self::to_toml), with a comment above the columns for which `comment` gives one.
+    pub fn to_toml_with_comments(&self, comment: &dyn Fn(&str) -> Option<String>) -> String {
+        write::to_toml(self, comment)
+    }
+
+    /// The feature columns, dropped ones included, in the order of the schema.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The label.
+    pub fn label(&self) -> &Label {
+        &self.label
+    }
+
+    /// The markers of missing values, for columns without their own.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// The markers of missing values of `column`.
+    pub fn missing_of<'a>(&'a self, column: &'a Column) -> &'a [String] {
+        column.missing.as_ref().unwrap_or(&self.missing)
+    }
+
+    /// Names of columns, the label's included, whose public part was taken from the data and not reviewed.
+    pub fn unreviewed(&self) -> Vec<&str> {
+        self.names_in(Review::Unreviewed)
+    }
+
+    /// Names of columns, the label's included, that were declared public; the certificate lists them.
+    pub fn assumed_public(&self) -> Vec<&str> {
+        self.names_in(Review::AssumedPublic)
+    }
+
+    /// Declares the unreviewed columns of these names (the label's among them, if wanted) public.
+    ///
+    /// # Errors
+    /// `schema.unknown_column` when a name is not in the schema; nothing changes then.
+    pub fn assume_public<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), DataError> {
+        for name in names.iter().map(AsRef::as_ref) {
+            if name != self.label.column && self.columns.iter().all(|column| column.name != name) {
+                return Err(DataError::new(
+                    DataErrorKind::SchemaUnknownColumn,
+                    format!("there is no column `{name}` to assume public"),
+                )
+                .at_column(name)
+                .expected("the name of a column or of the label"));
+            }
+        }
+        let named = |name: &str| names.iter().any(|wanted| wanted.as_ref() == name);
+        self.assume_where(named);
+        Ok(())
+    }
+
+    /// Declares everything unreviewed public.
+    pub fn assume_all_public(&mut self) {
+        self.assume_where(|_| true);
+    }
+
+    /// Refuses a schema with unreviewed parts; training calls this before any record is read.
+    ///
+    /// # Errors
+    /// `schema.unreviewed`, naming the columns.
+    pub fn check_reviewed(&self) -> Result<(), DataError> {
+        let names = self.unreviewed();
+        let Some(first) = names.first() else { return Ok(()) };
+        let list = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        Err(DataError::new(
+            DataErrorKind::SchemaUnreviewed,
+            format!("ranges, categories or classes were taken from the data and not reviewed: {list}"),
+        )
+        .at_column(*first)
+        .expected("values known without looking at this data, marked `reviewed = true`")
+        .help("edit the schema, or declare the columns public by name with --assume-public"))
+    }
+
+    /// Whether some record can become a null record under this schema.
+    pub fn can_be_neutral(&self) -> bool {
+        self.label.missing_is_neutral
+            || self.label.others == Others::Neutral
+            || self.columns.iter().any(|column| match &column.kind {
+                ColumnKind::Drop => false,
+                ColumnKind::Categorical { on_unknown: OnUnknown::Neutral, .. } => true,
+                _ => column.on_missing == OnMissing::Neutral,
+            })
+    }
+
+    fn names_in(&self, review: Review) -> Vec<&str> {
+        let label = (self.label.review == review).then_some(self.label.column.as_str());
+        let columns = self.columns.iter().filter(|column| column.review == review).map(|column| column.name.as_str());
+        label.into_iter().chain(columns).collect()
+    }
+
+    fn assume_where(&mut self, named: impl Fn(&str) -> bool) {
+        let assume = |review: &mut Review| {
+            if *review == Review::Unreviewed {
+                *review = Review::AssumedPublic;
+            }
+        };
+        if named(&self.label.column) {
+            assume(&mut self.label.review);
+        }
+        for column in self.columns.iter_mut().filter(|column| named(&column.name)) {
+            assume(&mut column.review);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! From TOML to a schema. The tree is walked by hand, because a message that names the field, the line and the nearest
+//! known key is worth more than a derived one.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Column, ColumnKind, Fill, Label, OTHER_CATEGORY, OnMissing, OnUnknown, Others, Review, Schema};
+use crate::error::{DataError, DataErrorKind};
+
+pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let refused = DataError::new(DataErrorKind::SchemaSyntax, format!("not well-formed TOML: {}", error.message()))
+            .help("`dp schema` drafts a schema");
+        match error.span() {
+            Some(span) => refused.at_line(line_of(text, span.start)),
+            None => refused,
+        }
+    })?;
+    let root = Section { text, path: String::new(), table: document.get_ref(), span: 0..0 };
+    root.check_keys(&["label", "columns", "missing", "on_missing"])?;
+
+    let missing = root.optional_strings("missing")?.unwrap_or_else(|| vec![String::new()]);
+    let on_missing = root.on_missing()?.unwrap_or_default();
+    let label = parse_label(&root.required_section("label")?)?;
+    let columns_section = root.required_section("columns")?;
+    let mut columns = Vec::new();
+    for name in columns_section.table.keys() {
+        let section = columns_section.required_section(name.get_ref())?;
+        let column = parse_column(name.get_ref(), &section, &on_missing)?;
+        columns.push((column, section.line()));
+    }
+    let lines: Vec<(String, u64)> = columns.iter().map(|(column, line)| (column.name.clone(), *line)).collect();
+    let label_line = root.required_section("label")?.line();
+    Schema::new(columns.into_iter().map(|(column, _)| column).collect(), label, missing).map_err(|error| {
+        let of_column = lines.iter().find(|(name, _)| Some(name.as_str()) == error.column()).map(|(_, line)| *line);
+        match of_column {
+            Some(line) => error.at_line(line),
+            None if error.kind() == DataErrorKind::SchemaLabel => error.at_line(label_line),
+            None => error,
+        }
+    })
+}
+
+fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Result<Column, DataError> {
+    let kind_name = section.word("type", &["numeric", "categorical", "drop"])?.ok_or_else(|| {
+        section
+            .error(DataErrorKind::SchemaMissingKey, "type", format!("column `{name}` has no type"))
+            .expected("`numeric`, `categorical` or `drop`")
+    })?;
+    let common = ["type", "on_missing", "missing", "reviewed"];
+    let own: &[&str] = match kind_name {
+        "numeric" => &["min", "max", "log1p"],
+        "categorical" => &["categories", "on_unknown"],
+        _ => &[],
+    };
+    section.check_keys(&[&common[..], own].concat())?;
+    let declared = section.on_missing()?;
+    let kind = match kind_name {
+        "numeric" => parse_numeric(name, section)?,
+        "categorical" => parse_categorical(name, section)?,
+        _ => ColumnKind::Drop,
+    };
+    let on_missing = match declared {
+        Some(on_missing) => on_missing,
+        // The schema's default speaks of all columns, so it is dropped where it cannot be meant.
+        None => match (default, &kind) {
+            (OnMissing::Category, ColumnKind::Numeric { .. }) | (_, ColumnKind::Drop) => OnMissing::Error,
+            (default, _) => default.clone(),
+        },
+    };
+    let missing = section.optional_strings("missing")?;
+    Ok(Column { name: name.to_owned(), kind, on_missing, missing, review: section.review()? })
+}
+
+fn parse_numeric(name: &str, section: &Section<'_>) -> Result<ColumnKind, DataError> {
+    let bound = |key: &str| {
+        section.number(key)?.ok_or_else(|| {
+            section
+                .error(DataErrorKind::BoundsMissing, key, format!("column `{name}` has no {key}"))
+                .expected("min and max that hold for everyone, known without looking at this data")
+                .help("for instance `min = 0`, `max = 120` for an age")
+        })
+    };
+    Ok(ColumnKind::Numeric {
+        min: bound("min")?,
+        max: bound("max")?,
+        log1p: section.boolean("log1p")?.unwrap_or(false),
+    })
+}
+
+fn parse_categorical(name: &str, section: &Section<'_>) -> Result<ColumnKind, DataError> {
+    let categories = section.optional_strings("categories")?.ok_or_else(|| {
+        section
+            .error(DataErrorKind::SchemaMissingKey, "categories", format!("column `{name}` lists no categories"))
+            .expected("the values that are publicly known to be possible")
+    })?;
+    let on_unknown = match section.word("on_unknown", &["error", "other", "neutral"])? {
+        Some("other") => OnUnknown::Other,
+        Some("neutral") => OnUnknown::Neutral,
+        Some(_) => OnUnknown::Error,
+        None if categories.iter().any(|category| category == OTHER_CATEGORY) => OnUnknown::Other,
+        None => OnUnknown::Error,
+    };
+    Ok(ColumnKind::Categorical { categories, on_unknown })
+}
+
+fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
+    section.check_keys(&["column", "positive", "negative", "others", "on_missing", "reviewed"])?;
+    let column = section.string("column")?.ok_or_else(|| {
+        section
+            .error(DataErrorKind::SchemaMissingKey, "column", "the label has no column")
+            .expected("the name of the column to predict")
+    })?;
+    let others = match section.word("others", &["error", "positive", "negative", "neutral"])? {
+        Some("positive") => Others::Positive,
+        Some("negative") => Others::Negative,
+        Some("neutral") => Others::Neutral,
+        _ => Others::Error,
+    };
+    Ok(Label {
+        column,
+        positive: section.optional_strings("positive")?.unwrap_or_default(),
+        negative: section.optional_strings("negative")?.unwrap_or_default(),
+        others,
+        missing_is_neutral: section.word("on_missing", &["error", "neutral"])? == Some("neutral"),
+        review: section.review()?,
+    })
+}
+
+/// A table with its path, for reading typed values out of it.
+struct Section<'a> {
+    text: &'a str,
+    path: String,
+    table: &'a DeTable<'a>,
+    span: Range<usize>,
+}
+
+impl<'a> Section<'a> {
+    fn line(&self) -> u64 {
+        line_of(self.text, self.span.start)
+    }
+
+    fn field(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table.get(key)
+    }
+
+    fn error(&self, kind: DataErrorKind, key: &str, message: impl Into<String>) -> DataError {
+        let start = match self.get(key) {
+            Some(value) => value.span().start,
+            None => self.span.start,
+        };
+        DataError::new(kind, message).at_field(self.field(key)).at_line(line_of(self.text, start))
+    }
+
+    fn wrong_type(&self, key: &str, expected: impl Into<String>) -> DataError {
+        let found = self.get(key).map_or("nothing", |value| value.get_ref().type_str());
+        self.error(DataErrorKind::SchemaType, key, format!("`{key}` holds {found} that does not fit here"))
+            .expected(expected)
+    }
+
+    fn check_keys(&self, known: &[&str]) -> Result<(), DataError> {
+        for key in self.table.keys() {
+            let name: &str = key.get_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let mut error = DataError::new(DataErrorKind::SchemaUnknownKey, format!("`{name}` has no meaning here"))
+                .at_field(self.field(name))
+                .at_line(line_of(self.text, key.span().start))
+                .expected(format!("one of {}", known.join(", ")));
+            if let Some(near) = nearest(name, known) {
+                error = error.help(format!("did you mean `{near}`?"));
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn required_section(&self, key: &str) -> Result<Section<'a>, DataError> {
+        let value = self.get(key).ok_or_else(|| {
+            self.error(DataErrorKind::SchemaMissingKey, key, format!("the table [{}] is missing", self.field(key)))
+        })?;
+        let table = value.get_ref().as_table().ok_or_else(|| self.wrong_type(key, "a table"))?;
+        Ok(Section { text: self.text, path: self.field(key), table, span: value.span() })
+    }
+
+    fn string(&self, key: &str) -> Result<Option<String>, DataError> {
+        match self.get(key).map(Spanned::get_ref) {
+            None => Ok(None),
+            Some(DeValue::String(text)) => Ok(Some(text.clone().into_owned())),
+            Some(_) => Err(self.wrong_type(key, "a string")),
+        }
+    }
+
+    fn word(&self, key: &str, words: &[&'static str]) -> Result<Option<&'static str>, DataError> {
+        let expected = || words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        match self.get(key).map(Spanned::get_ref) {
+            None => Ok(None),
+            Some(DeValue::String(text)) => match words.iter().find(|word| **word == *text) {
+                Some(word) => Ok(Some(word)),
+                None => Err(self.wrong_type(key, format!("one of {}", expected()))),
+            },
+            Some(_) => Err(self.wrong_type(key, format!("one of {}", expected()))),
+        }
+    }
+
+    fn boolean(&self, key: &str) -> Result<Option<bool>, DataError> {
+        match self.get(key).map(Spanned::get_ref) {
+            None => Ok(None),
+            Some(DeValue::Boolean(value)) => Ok(Some(*value)),
+            Some(_) => Err(self.wrong_type(key, "true or false")),
+        }
+    }
+
+    fn number(&self, key: &str) -> Result<Option<f64>, DataError> {
+        match self.get(key).map(Spanned::get_ref) {
+            None => Ok(None),
+            Some(value) => match number_of(value) {
+                Some(number) => Ok(Some(number)),
+                None => Err(self.wrong_type(key, "a number")),
+            },
+        }
+    }
+
+    /// A string, a number or a truth value as the text it stands for, or a list of such.
+    fn optional_strings(&self, key: &str) -> Result<Option<Vec<String>>, DataError> {
+        let expected = "a string or a list of strings";
+        match self.get(key).map(Spanned::get_ref) {
+            None => Ok(None),
+            Some(DeValue::Array(items)) => items
+                .iter()
+                .map(|item| text_of(item.get_ref()).ok_or_else(|| self.wrong_type(key, expected)))
+                .collect::<Result<Vec<_>, _>>()
+                .map(Some),
+            Some(value) => match text_of(value) {
+                Some(text) => Ok(Some(vec![text])),
+                None => Err(self.wrong_type(key, expected)),
+            },
+        }
+    }
+
+    fn on_missing(&self) -> Result<Option<OnMissing>, DataError> {
+        let key = "on_missing";
+        match self.get(key).map(Spanned::get_ref) {
+            Some(DeValue::Table(_)) => {
+                let section = self.required_section(key)?;
+                section.check_keys(&["value"])?;
+                match section.get("value").map(Spanned::get_ref) {
+                    Some(DeValue::String(text)) => {
+                        Ok(Some(OnMissing::Value(Fill::Category(text.clone().into_owned()))))
+                    }
+                    Some(value) => match number_of(value) {
+                        Some(number) => Ok(Some(OnMissing::Value(Fill::Number(number)))),
+                        None => Err(section.wrong_type("value", "a number or a category")),
+                    },
+                    None => Err(section.error(
+                        DataErrorKind::SchemaMissingKey,
+                        "value",
+                        "`on_missing` is a table without `value`",
+                    )),
+                }
+            }
+            _ => Ok(self.word(key, &["error", "neutral", "category"])?.map(|word| match word {
+                "neutral" => OnMissing::Neutral,
+                "category" => OnMissing::Category,
+                _ => OnMissing::Error,
+            })),
+        }
+    }
+
+    fn review(&self) -> Result<Review, DataError> {
+        match self.get("reviewed").map(Spanned::get_ref) {
+            None | Some(DeValue::Boolean(true)) => Ok(Review::Reviewed),
+            Some(DeValue::Boolean(false)) => Ok(Review::Unreviewed),
+            Some(DeValue::String(text)) if *text == "assumed-public" => Ok(Review::AssumedPublic),
+            Some(_) => Err(self.wrong_type("reviewed", "true, false or \"assumed-public\"")),
+        }
+    }
+}
+
+fn text_of(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.clone().into_owned()),
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Boolean(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+fn number_of(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        _ => None,
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> u64 {
+    let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
+    before.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1
+}
+
+/// The known word with the fewest edits, if these are few.
+fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    known
+        .iter()
+        .map(|word| (edits(name, word), *word))
+        .min()
+        .filter(|(distance, _)| *distance <= 2)
+        .map(|(_, word)| word)
+}
+
+/// Levenshtein's distance.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,147 @@
+//! The rules that columns and label keep among themselves.
+
+use std::collections::HashSet;
+
+use super::{Column, ColumnKind, Fill, Label, OTHER_CATEGORY, OnMissing, OnUnknown, Others};
+use crate::error::{DataError, DataErrorKind};
+
+/// Widest encoding: a feature's position is stored in 32 bits.
+const WIDEST: u64 = u32::MAX as u64;
+
+pub(super) fn check(columns: &[Column], label: &Label) -> Result<(), DataError> {
+    let mut names = HashSet::new();
+    let mut width: u64 = 1;
+    let mut used = 0_usize;
+    for column in columns {
+        let refuse = |message: String| {
+            DataError::new(DataErrorKind::SchemaColumns, message).at_column(&column.name).at_field(field(column, ""))
+        };
+        if !names.insert(column.name.as_str()) {
+            return Err(refuse(format!("column `{}` occurs twice", column.name)).expected("one entry per column"));
+        }
+        if column.name == label.column {
+            return Err(refuse(format!("column `{}` is both feature and label", column.name))
+                .help("remove it from the columns, or name another label"));
+        }
+        match &column.kind {
+            ColumnKind::Numeric { min, max, log1p } => {
+                check_range(column, *min, *max, *log1p)?;
+                used += 1;
+                width += 1;
+            }
+            ColumnKind::Categorical { categories, on_unknown } => {
+                check_categories(column, categories, *on_unknown)?;
+                used += 1;
+                width += categories.len() as u64 + 1;
+            }
+            ColumnKind::Drop => {}
+        }
+    }
+    if used == 0 || width > WIDEST {
+        let why = if used == 0 { "no column is used as a feature" } else { "there are more features than fit" };
+        return Err(DataError::new(DataErrorKind::SchemaColumns, why)
+            .at_field("columns")
+            .expected(format!("between 1 and {WIDEST} features")));
+    }
+    check_label(label)
+}
+
+fn check_range(column: &Column, min: f64, max: f64, log1p: bool) -> Result<(), DataError> {
+    let name = &column.name;
+    let refuse =
+        |kind, key, message: String| DataError::new(kind, message).at_column(name).at_field(field(column, key));
+    if !min.is_finite() || !max.is_finite() {
+        let key = if min.is_finite() { "max" } else { "min" };
+        return Err(refuse(DataErrorKind::BoundsNotFinite, key, format!("the range of column `{name}` is not finite"))
+            .expected("finite numbers"));
+    }
+    if !(min <= max) {
+        return Err(refuse(
+            DataErrorKind::BoundsOrder,
+            "min",
+            format!("column `{name}` has min {min:?} above max {max:?}"),
+        )
+        .expected("min <= max"));
+    }
+    if log1p && !(min >= 0.0) {
+        return Err(refuse(
+            DataErrorKind::SchemaLog1p,
+            "log1p",
+            format!("column `{name}` has log1p and a range that starts at {min:?}"),
+        )
+        .expected("min >= 0"));
+    }
+    match &column.on_missing {
+        OnMissing::Error | OnMissing::Neutral => Ok(()),
+        OnMissing::Value(Fill::Number(value)) if (min..=max).contains(value) => Ok(()),
+        OnMissing::Value(_) | OnMissing::Category => Err(refuse(
+            DataErrorKind::SchemaOnMissing,
+            "on_missing",
+            format!("the policy for missing values of the numeric column `{name}` does not fit"),
+        )
+        .expected(format!("`error`, `neutral` or {{ value = a number from {min:?} to {max:?} }}"))),
+    }
+}
+
+fn check_categories(column: &Column, categories: &[String], on_unknown: OnUnknown) -> Result<(), DataError> {
+    let name = &column.name;
+    let refuse =
+        |kind, key, message: String| DataError::new(kind, message).at_column(name).at_field(field(column, key));
+    if categories.is_empty() {
+        return Err(refuse(
+            DataErrorKind::SchemaCategories,
+            "categories",
+            format!("column `{name}` lists no categories"),
+        )
+        .expected("at least one category"));
+    }
+    let mut seen = HashSet::new();
+    if let Some(twice) = categories.iter().find(|category| !seen.insert(category.as_str())) {
+        return Err(refuse(
+            DataErrorKind::SchemaCategories,
+            "categories",
+            format!("column `{name}` lists the category `{twice}` twice"),
+        )
+        .expected("each category once"));
+    }
+    if on_unknown == OnUnknown::Other && !seen.contains(OTHER_CATEGORY) {
+        return Err(refuse(
+            DataErrorKind::SchemaOnUnknown,
+            "on_unknown",
+            format!("column `{name}` counts unknown values as `{OTHER_CATEGORY}`, which it does not list"),
+        )
+        .help(format!("add \"{OTHER_CATEGORY}\" to the categories")));
+    }
+    match &column.on_missing {
+        OnMissing::Error | OnMissing::Neutral | OnMissing::Category => Ok(()),
+        OnMissing::Value(Fill::Category(value)) if seen.contains(value.as_str()) => Ok(()),
+        OnMissing::Value(_) => Err(refuse(
+            DataErrorKind::SchemaOnMissing,
+            "on_missing",
+            format!("the policy for missing values of the categorical column `{name}` does not fit"),
+        )
+        .expected("`error`, `neutral`, `category` or { value = \"one of the categories\" }")),
+    }
+}
+
+fn check_label(label: &Label) -> Result<(), DataError> {
+    let refuse = |key: &str, message: String| {
+        DataError::new(DataErrorKind::SchemaLabel, message).at_column(&label.column).at_field(format!("label.{key}"))
+    };
+    if label.positive.is_empty() && label.others != Others::Positive {
+        return Err(refuse("positive", "the positive class has no value".into())
+            .expected("a value or a list, or `others = \"positive\"`"));
+    }
+    if label.negative.is_empty() && label.others != Others::Negative {
+        return Err(refuse("negative", "the negative class has no value".into())
+            .expected("a value or a list, or `others = \"negative\"`"));
+    }
+    if let Some(both) = label.positive.iter().find(|value| label.negative.contains(value)) {
+        return Err(refuse("positive", format!("the value `{both}` is both positive and negative")));
+    }
+    Ok(())
+}
+
+fn field(column: &Column, key: &str) -> String {
+    if key.is_empty() { format!("columns.{}", column.name) } else { format!("columns.{}.{key}", column.name) }
+}

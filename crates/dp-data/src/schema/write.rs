@@ -1,0 +1,142 @@
+//! From a schema to commented TOML.
+
+use std::fmt::Write as _;
+
+use super::{Column, ColumnKind, Fill, OnMissing, OnUnknown, Others, Review, Schema};
+
+const HEAD: &str = "\
+# What is publicly known about the table. Ranges, categories and classes decide how records are encoded, so they must
+# be known without looking at the records. Fields marked `reviewed = false` were taken from the data: replace them by
+# what is publicly known and set `reviewed = true`. Until then training refuses this schema.
+";
+
+pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut out = String::from(HEAD);
+    line(&mut out, "missing", &strings(&schema.missing));
+    let label = &schema.label;
+    out.push_str("\n[label]\n");
+    comments(&mut out, comment(&label.column));
+    line(&mut out, "column", &quoted(&label.column));
+    for (key, values) in [("positive", &label.positive), ("negative", &label.negative)] {
+        match values.as_slice() {
+            [] => {}
+            [one] => line(&mut out, key, &quoted(one)),
+            many => line(&mut out, key, &strings(many)),
+        }
+    }
+    match label.others {
+        Others::Error => {}
+        Others::Positive => line(&mut out, "others", "\"positive\""),
+        Others::Negative => line(&mut out, "others", "\"negative\""),
+        Others::Neutral => line(&mut out, "others", "\"neutral\""),
+    }
+    if label.missing_is_neutral {
+        line(&mut out, "on_missing", "\"neutral\"");
+    }
+    review(&mut out, label.review, "are these the classes, and is the positive one the one to predict?");
+    for column in &schema.columns {
+        write_column(&mut out, column, comment(&column.name));
+    }
+    out
+}
+
+fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
+    let _ = writeln!(out, "\n[columns.{}]", key(&column.name));
+    comments(out, comment);
+    let question = match &column.kind {
+        ColumnKind::Numeric { min, max, log1p } => {
+            line(out, "type", "\"numeric\"");
+            line(out, "min", &number(*min));
+            line(out, "max", &number(*max));
+            if *log1p {
+                line(out, "log1p", "true");
+            }
+            "which range holds for everyone?"
+        }
+        ColumnKind::Categorical { categories, on_unknown } => {
+            line(out, "type", "\"categorical\"");
+            line(out, "categories", &strings(categories));
+            let policy = match on_unknown {
+                OnUnknown::Error => "\"error\"",
+                OnUnknown::Other => "\"other\"",
+                OnUnknown::Neutral => "\"neutral\"",
+            };
+            line(out, "on_unknown", policy);
+            "which values are publicly known to be possible?"
+        }
+        ColumnKind::Drop => {
+            line(out, "type", "\"drop\"");
+            "is this column not to be used?"
+        }
+    };
+    if let Some(missing) = &column.missing {
+        line(out, "missing", &strings(missing));
+    }
+    match &column.on_missing {
+        OnMissing::Error => {}
+        OnMissing::Neutral => line(out, "on_missing", "\"neutral\""),
+        OnMissing::Category => line(out, "on_missing", "\"category\""),
+        OnMissing::Value(Fill::Number(value)) => line(out, "on_missing", &format!("{{ value = {} }}", number(*value))),
+        OnMissing::Value(Fill::Category(value)) => {
+            line(out, "on_missing", &format!("{{ value = {} }}", quoted(value)));
+        }
+    }
+    review(out, column.review, question);
+}
+
+// Writing to a string cannot fail, so the results of `writeln!` are dropped.
+fn line(out: &mut String, key: &str, value: &str) {
+    let _ = writeln!(out, "{key} = {value}");
+}
+
+fn comments(out: &mut String, comment: Option<String>) {
+    for text in comment.iter().flat_map(|comment| comment.lines()) {
+        let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let _ = writeln!(out, "# {clean}");
+    }
+}
+
+fn review(out: &mut String, review: Review, question: &str) {
+    match review {
+        Review::Reviewed => {}
+        Review::Unreviewed => {
+            let _ = writeln!(out, "reviewed = false # REVIEW: {question}");
+        }
+        Review::AssumedPublic => line(out, "reviewed", "\"assumed-public\""),
+    }
+}
+
+fn strings(list: &[String]) -> String {
+    format!("[{}]", list.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", "))
+}
+
+fn key(name: &str) -> String {
+    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare { name.to_owned() } else { quoted(name) }
+}
+
+/// A basic string, always on one line, for keys and values alike.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Integers as such, everything else with the fewest digits that read back as the same number.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 && !(value == 0.0 && value.is_sign_negative()) {
+        format!("{value:.0}")
+    } else {
+        format!("{value:?}")
+    }
+}
