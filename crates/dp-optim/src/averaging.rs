@@ -1,0 +1,167 @@
+//! Which combination of the iterates is the model.
+
+use crate::error::Error;
+
+/// The weights `α_t` of the iterates in the output `Σ_t α_t w_t`. Iterates are taken after their update.
+///
+/// # Formula
+/// ```text
+/// Last          α_T = 1
+/// Uniform       α_t = 1/T
+/// Suffix        α_t = 1/s for the last s = min(updates, T) updates
+/// Polynomial    α_t = 2t / (T (T + 1))
+/// Coefficients  α_t = values[t - 1], any sign
+/// ```
+///
+/// # Privacy
+/// Averaging is part of what is released and changes the sensitivity: under strong convexity the early iterates differ
+/// more than the last one does, so that uniform averaging *raises* it (see [`growth`](crate::growth)).
+#[derive(Debug, Clone, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+#[non_exhaustive]
+pub enum Averaging {
+    /// The last iterate.
+    #[default]
+    Last,
+    /// The mean of all iterates.
+    Uniform,
+    /// The mean of the last iterates.
+    Suffix {
+        /// How many.
+        updates: u64,
+    },
+    /// Weights proportional to t.
+    Polynomial,
+    /// Any weights.
+    Coefficients {
+        /// One weight per update.
+        values: Vec<f64>,
+    },
+}
+
+impl Averaging {
+    /// The suffix of the `⌈ln T⌉` last iterates, at least one: nearly the last iterate's sensitivity.
+    pub fn logarithmic_suffix(updates: u64) -> Self {
+        Self::Suffix { updates: ((updates as f64).ln().ceil() as u64).max(1) }
+    }
+
+    /// Checks the parameters for a run of `updates` updates.
+    ///
+    /// # Errors
+    /// [`Error::Count`] for an empty suffix, [`Error::Length`] and [`Error::OutOfRange`] for a list that is not one
+    /// finite number per update.
+    pub fn prepare(&self, updates: u64) -> Result<AveragingWeights, Error> {
+        let total = updates as f64;
+        let rule = match self {
+            Self::Last => Rule::Suffix { first: updates, weight: 1.0 },
+            Self::Uniform => Rule::Suffix { first: 1, weight: 1.0 / total },
+            Self::Suffix { updates: 0 } => {
+                return Err(Error::Count { name: "averaging suffix", value: 0, range: "1 or more" });
+            }
+            Self::Suffix { updates: s } => {
+                let s = (*s).min(updates);
+                Rule::Suffix { first: updates - s + 1, weight: 1.0 / s as f64 }
+            }
+            Self::Polynomial => Rule::Polynomial { slope: 2.0 / (total * (total + 1.0)) },
+            Self::Coefficients { values } => {
+                if values.len() as u64 != updates {
+                    let found = values.len() as u64;
+                    return Err(Error::Length { name: "the list of averaging coefficients", found, updates });
+                }
+                if let Some(&value) = values.iter().find(|value| !value.is_finite()) {
+                    return Err(Error::OutOfRange { name: "averaging coefficient", value, range: "(-inf, inf)" });
+                }
+                Rule::Coefficients(values.clone())
+            }
+        };
+        Ok(AveragingWeights { rule, updates })
+    }
+}
+
+/// A checked [`Averaging`]: the weight of each iterate as a pure function of its number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AveragingWeights {
+    rule: Rule,
+    updates: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Rule {
+    Suffix { first: u64, weight: f64 },
+    Polynomial { slope: f64 },
+    Coefficients(Vec<f64>),
+}
+
+impl AveragingWeights {
+    /// The weight of the iterate after update `t`, counted from 1.
+    #[inline]
+    pub fn at(&self, t: u64) -> f64 {
+        match &self.rule {
+            Rule::Suffix { first, weight } => {
+                if t >= *first {
+                    *weight
+                } else {
+                    0.0
+                }
+            }
+            Rule::Polynomial { slope } => slope * t as f64,
+            Rule::Coefficients(values) => {
+                t.checked_sub(1).and_then(|i| values.get(usize::try_from(i).ok()?)).copied().unwrap_or(0.0)
+            }
+        }
+    }
+
+    /// Whether the output is the last iterate itself, with weight 1.
+    pub(crate) fn is_last(&self) -> bool {
+        matches!(self.rule, Rule::Suffix { first, weight } if first == self.updates && weight == 1.0)
+    }
+
+    /// `Σ_t |α_t|`, rounded up.
+    pub(crate) fn total(&self) -> f64 {
+        match &self.rule {
+            Rule::Suffix { .. } | Rule::Polynomial { .. } => {
+                if self.is_last() {
+                    1.0
+                } else {
+                    1.0 + 1e-14
+                }
+            }
+            Rule::Coefficients(values) => {
+                values.iter().map(|value| value.abs()).sum::<f64>() * (1.0 + 2.0 * f64::EPSILON * values.len() as f64)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_sum_to_one() {
+        for (averaging, updates) in [
+            (Averaging::Last, 7),
+            (Averaging::Uniform, 7),
+            (Averaging::Suffix { updates: 3 }, 7),
+            (Averaging::Suffix { updates: 30 }, 7),
+            (Averaging::Polynomial, 7),
+            (Averaging::logarithmic_suffix(1000), 1000),
+        ] {
+            let weights = averaging.prepare(updates).unwrap();
+            let sum: f64 = (1..=updates).map(|t| weights.at(t)).sum();
+            assert!((sum - 1.0).abs() < 1e-14, "{averaging:?}: {sum}");
+            assert!(weights.total() >= sum);
+        }
+        assert!(Averaging::Last.prepare(5).unwrap().is_last());
+        assert!(!Averaging::Uniform.prepare(5).unwrap().is_last());
+        assert_eq!(Averaging::logarithmic_suffix(1000), Averaging::Suffix { updates: 7 });
+    }
+
+    #[test]
+    fn refuses_lists_that_do_not_fit() {
+        assert!(Averaging::Suffix { updates: 0 }.prepare(3).is_err());
+        assert!(Averaging::Coefficients { values: vec![1.0] }.prepare(3).is_err());
+        assert!(Averaging::Coefficients { values: vec![1.0, f64::NAN] }.prepare(2).is_err());
+    }
+}

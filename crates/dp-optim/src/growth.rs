@@ -1,0 +1,279 @@
+//! How far two neighbouring data sets can drive the output of stochastic gradient descent apart.
+//!
+//! One numerical recursion over the schedule that actually runs gives every sensitivity of this crate. The formulas of
+//! the literature are special cases of it ([`closed_form`]); those that were printed wrongly are kept under
+//! [`as_published`], without a guarantee, so that tests can show what they miss.
+//!
+//! # Formula
+//! Update `t` of `T = passes · u`, `u = ⌈n/b⌉`, is `w_t = Π(w_{t-1} - η_t ∇F_t(w_{t-1}))`, where `F_t` is the mean loss
+//! of the batch plus the regulariser, γ-strongly convex and β-smooth, and `Π` the projection onto a convex set. The map
+//! of one update moves two points apart by a factor of at most `ρ(η) = max(|1 - ηγ|, |1 - ηβ|)` for any `η ≥ 0`: the
+//! difference of the gradients is `H (v - w)` with `γI ⪯ H ⪯ βI`. Where the batch holds the record in which the data
+//! sets differ, the two maps differ by at most `η_t G / b_t`, `G` the largest difference of two records' gradients at a
+//! common point. Hence, for the weights `α_t` of the released average,
+//! ```text
+//! A_t = |α_t| + ρ(η_{t+1}) A_{t+1}             backwards from A_T = |α_T|
+//! c_t = η_t G / b_t · A_t                      what a difference in batch t contributes
+//! by_position[r] = Σ_{j < passes} c_{j u + r}  a record at position r of every pass
+//! Δ = max_r by_position[r]                     one permutation for all passes
+//! Δ = Σ_j max_r c_{j u + r}                    a fresh permutation for each pass
+//! ```
+//! and never more than `2R Σ|α_t|` where the iterates stay in a ball of radius `R`. Quadratic and Huber losses attain
+//! it. The order of the records must not depend on their values; it need not be secret.
+//!
+//! # References
+//! Hardt, Recht, Singer 2016 (expansion of a gradient step), Lemma 3.7; Wu et al. 2017 (Bolt-on), Lemmas 2 to 8. The
+//! recursion over any schedule, average and batch size is derived above.
+
+mod classes;
+mod closed;
+mod recursion;
+mod rounding;
+
+pub mod as_published;
+pub mod closed_form;
+
+#[cfg(test)]
+mod tests;
+
+pub use classes::PositionClasses;
+pub use rounding::{Arithmetic, Rounding};
+
+use crate::averaging::{Averaging, AveragingWeights};
+use crate::error::{Error, non_negative, positive};
+use crate::schedule::{Schedule, StepSizes};
+
+/// Whether all passes read the records in one order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum OrderPolicy {
+    /// One permutation for all passes.
+    #[default]
+    Fixed,
+    /// A new permutation for each pass.
+    Fresh,
+}
+
+/// What the sum of a batch's gradients is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Divisor {
+    /// The batch size of the configuration, also for a shorter last batch: no record weighs more than another.
+    #[default]
+    Nominal,
+    /// The number of records in the batch. The records of a short last batch weigh more, and the sensitivity with them.
+    Actual,
+}
+
+/// Everything that the sensitivity of a run depends on; all of it public.
+///
+/// # Examples
+/// ```
+/// use dp_optim::growth::{Divisor, Growth, OrderPolicy};
+/// use dp_optim::{Averaging, Schedule};
+/// let growth = Growth {
+///     n: 100,
+///     batch_size: 10,
+///     passes: 5,
+///     schedule: Schedule::StronglyConvex { smoothness: 1.0, strong_convexity: 0.1 },
+///     averaging: Averaging::Last,
+///     order: OrderPolicy::Fixed,
+///     divisor: Divisor::Nominal,
+///     smoothness: 1.0,
+///     strong_convexity: 0.1,
+///     gradient_difference: 2.0,
+///     radius: None,
+///     rounding: None,
+/// };
+/// // G/(γ n), whatever the batch size and the number of passes.
+/// assert!((growth.bound()? - 2.0 / (0.1 * 100.0)).abs() < 1e-12);
+/// # Ok::<(), dp_optim::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Growth {
+    /// Number of records, public.
+    pub n: u64,
+    /// Records per batch; more than `n` means one batch per pass.
+    pub batch_size: u64,
+    /// Passes over the data.
+    pub passes: u64,
+    /// Step sizes.
+    pub schedule: Schedule,
+    /// Which combination of the iterates is released.
+    pub averaging: Averaging,
+    /// One permutation or one per pass.
+    pub order: OrderPolicy,
+    /// What a batch's gradient is divided by.
+    pub divisor: Divisor,
+    /// β: smoothness of one record's regularised loss.
+    pub smoothness: f64,
+    /// γ: strong convexity. With the nominal divisor it must come from the regulariser alone.
+    pub strong_convexity: f64,
+    /// G: largest difference of two neighbouring records' gradients at a common point.
+    pub gradient_difference: f64,
+    /// R: every iterate is projected onto the ball of this radius around the origin.
+    pub radius: Option<f64>,
+    /// The floating-point arithmetic to allow for; `None` bounds the run in exact arithmetic.
+    pub rounding: Option<Rounding>,
+}
+
+/// A certified bound on the L2 distance between the outputs on neighbouring data sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sensitivity {
+    /// Whatever the position of the differing record.
+    pub bound: f64,
+    /// Given the batch in which the differing record sits, in every pass the same: one number for each of the `u`
+    /// batches. Bounds the run under [`OrderPolicy::Fixed`] only.
+    pub by_position: Vec<f64>,
+}
+
+/// How much one gradient step of size `step` on a `strong_convexity`-strongly convex, `smoothness`-smooth function can
+/// move two points apart, for any step size.
+///
+/// # Formula
+/// ```text
+/// ρ(η) = max(|1 - ηγ|, |1 - ηβ|)
+/// ```
+///
+/// # Examples
+/// ```
+/// use dp_optim::growth::expansion;
+/// assert_eq!(expansion(2.0, 1.0, 0.0), 1.0); // convex, at the largest harmless step 2/β
+/// assert_eq!(expansion(0.5, 1.0, 0.5), 0.75); // a contraction
+/// assert_eq!(expansion(2.5, 1.0, 0.0), 1.5); // too long a step expands, and still has a bound
+/// ```
+#[inline]
+pub fn expansion(step: f64, smoothness: f64, strong_convexity: f64) -> f64 {
+    (1.0 - step * strong_convexity).abs().max((1.0 - step * smoothness).abs())
+}
+
+/// A [`Growth`] whose parameters have been checked, with what is constant over the run.
+pub(crate) struct Checked<'a> {
+    pub(crate) growth: &'a Growth,
+    pub(crate) steps: StepSizes,
+    pub(crate) weights: AveragingWeights,
+    pub(crate) updates_per_pass: u64,
+    pub(crate) updates: u64,
+    /// What the gradient of a full batch is divided by.
+    pub(crate) divisor: f64,
+    /// The same for the last batch of a pass.
+    pub(crate) last_divisor: f64,
+}
+
+/// Most updates for which the recursion is run: beyond it only the closed forms answer.
+const MOST_UPDATES: u64 = 1 << 34;
+/// Most updates per pass, each of which needs eight bytes.
+const MOST_POSITIONS: u64 = 1 << 31;
+
+impl Growth {
+    /// The bound over all positions: certified, with every rounding accounted for.
+    ///
+    /// Constant and strongly convex schedules without averaging take time proportional to the number of passes, all
+    /// else to the number of updates.
+    ///
+    /// # Errors
+    /// Parameters outside their range; too many updates for the recursion; no bound on the iterates where `rounding`
+    /// needs one (a radius or strong convexity gives it).
+    pub fn bound(&self) -> Result<f64, Error> {
+        let checked = self.check()?;
+        match closed::terms(&checked) {
+            Some(terms) => Ok(self.cap(terms.distance, &checked) + rounding::term(&checked, &terms.rounding)?),
+            None => self.sensitivity().map(|sensitivity| sensitivity.bound),
+        }
+    }
+
+    /// The bound and the bound for each position, by the recursion: certified, with every rounding accounted for.
+    ///
+    /// # Errors
+    /// As [`bound`](Self::bound).
+    pub fn sensitivity(&self) -> Result<Sensitivity, Error> {
+        let checked = self.check()?;
+        let run = recursion::certified(&checked)?;
+        let rounding = rounding::term(&checked, &run.rounding)?;
+        Ok(Sensitivity {
+            bound: self.cap(run.distance, &checked) + rounding,
+            by_position: run.by_position.into_iter().map(|value| self.cap(value, &checked) + rounding).collect(),
+        })
+    }
+
+    /// The recursion as written, in ordinary arithmetic: the value of the formula, for tables and comparisons. Not
+    /// rounded up, and without the allowance for the rounding of the run.
+    ///
+    /// # Errors
+    /// As [`bound`](Self::bound), except that no bound on the iterates is needed.
+    pub fn formula(&self) -> Result<Sensitivity, Error> {
+        let checked = self.check()?;
+        let run = recursion::nearest(&checked)?;
+        Ok(Sensitivity { bound: self.cap(run.distance, &checked), by_position: run.by_position })
+    }
+
+    /// Updates per pass, `⌈n/b⌉`.
+    pub fn updates_per_pass(&self) -> u64 {
+        self.n.div_ceil(self.batch_size.max(1))
+    }
+
+    /// Probability that a record which sits anywhere with equal chance sits in batch `position` (from 0) of a pass.
+    pub fn position_weight(&self, position: u64) -> f64 {
+        let (n, b) = (self.n, self.batch_size.min(self.n));
+        let size = n.saturating_sub(position.saturating_mul(b)).min(b);
+        size as f64 / n as f64
+    }
+
+    /// No two points of the ball are further apart than its diameter.
+    fn cap(&self, distance: f64, checked: &Checked<'_>) -> f64 {
+        match self.radius {
+            Some(radius) => distance.min(2.0 * radius * checked.weights.total() * (1.0 + 4.0 * f64::EPSILON)),
+            None => distance,
+        }
+    }
+
+    fn check(&self) -> Result<Checked<'_>, Error> {
+        if self.n == 0 {
+            return Err(Error::Count { name: "number of records", value: 0, range: "1 or more" });
+        }
+        if self.batch_size == 0 {
+            return Err(Error::Count { name: "batch size", value: 0, range: "1 or more" });
+        }
+        if self.passes > 1 << 24 {
+            return Err(Error::Count { name: "passes", value: self.passes, range: "at most 2^24" });
+        }
+        positive("smoothness", self.smoothness)?;
+        non_negative("strong convexity", self.strong_convexity)?;
+        if !(self.strong_convexity <= self.smoothness) {
+            return Err(Error::OutOfRange {
+                name: "strong convexity",
+                value: self.strong_convexity,
+                range: "[0, smoothness]",
+            });
+        }
+        non_negative("gradient difference", self.gradient_difference)?;
+        if let Some(radius) = self.radius {
+            positive("radius", radius)?;
+        }
+        if let Some(rounding) = &self.rounding {
+            rounding.check()?;
+        }
+        let updates_per_pass = self.updates_per_pass();
+        let updates = updates_per_pass.checked_mul(self.passes).filter(|&updates| updates < 1 << 53);
+        let Some(updates) = updates else {
+            return Err(Error::Count { name: "updates per pass", value: updates_per_pass, range: "below 2^53 in all" });
+        };
+        let batch_size = self.batch_size.min(self.n);
+        let last = self.n - (updates_per_pass - 1) * batch_size;
+        let last_divisor = match self.divisor {
+            Divisor::Nominal => batch_size,
+            Divisor::Actual => last,
+        };
+        Ok(Checked {
+            growth: self,
+            steps: self.schedule.prepare(updates)?,
+            weights: self.averaging.prepare(updates)?,
+            updates_per_pass,
+            updates,
+            divisor: batch_size as f64,
+            last_divisor: last_divisor as f64,
+        })
+    }
+}

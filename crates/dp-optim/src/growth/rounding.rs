@@ -1,0 +1,167 @@
+//! What floating-point arithmetic adds to the distance between two runs.
+
+use super::Checked;
+use crate::error::{Error, non_negative, positive};
+
+/// How the engine carries the iterate; decides how many roundings an update makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Arithmetic {
+    /// The batch's gradient is summed in a buffer, then subtracted from the iterate at once.
+    #[default]
+    Buffered,
+    /// The iterate is a scalar times a vector, and each example is added straight onto the vector.
+    Scaled,
+}
+
+/// Bounds on one run's rounding errors: the run in floats is the exact one plus a small error at every update, in both
+/// of two neighbouring runs and differently, so twice their propagated sum is added to the sensitivity.
+///
+/// # Formula
+/// Let `υ` be the unit roundoff, `d` the dimension, `b` the batch size, `R` a bound on the iterates' norm, `L` the
+/// data loss's Lipschitz constant, `β` its smoothness with the regulariser, `λ` the regularisation, rows of norm at most
+/// one. To first order in `υ`, an update's result is off in norm by at most
+/// ```text
+/// e_t = υ [ (a + p) R + 4 η λ R + η β (d + 2) R + η (b + 24 + q) L ]
+/// ```
+/// from, in this order: rounding the shrunken iterate; the products `1 - ηλ`; the margin's dot product in any order,
+/// seen through the loss's derivative, which is β-Lipschitz; the derivative itself (8 ulp), its products with the rows,
+/// the sum of `b` of them in any order, and the scaled difference.
+///
+/// | | `a` | `p` with a radius | `q` with a radius |
+/// |---|---|---|---|
+/// | [`Buffered`](Arithmetic::Buffered) | 4 | d/2 + 8 | 0 |
+/// | [`Scaled`](Arithmetic::Scaled) | b + 8 | d/2 + 8 + 4 (K + b) | (d + 4)(K + b) |
+///
+/// *Scaled*: the iterate is `w = s v` with `s` in [1/2, 2]. Each of the `b` additions onto `v` rounds every coordinate,
+/// `υ ‖v‖` in norm and `υ R` in terms of `w`, and a change of `s` or a renormalisation costs a few `υ R`. With a radius,
+/// `‖v‖²` is followed from example to example for at most [`NORM_INTERVAL`](Self::norm_interval)` = K` examples past a
+/// fresh computation: the addition of `c x` changes it by `2c⟨v, x⟩ + c²‖x‖²`, whose computed value is off by
+/// `2 (d + 4) υ |c| ‖v‖` and whose sum is off by `2υ‖v‖²`, and the rounding of `v` itself by as much again; the
+/// norm that decides the projection is then off by half the relative error, at most `4υ + (d + 4) υ η L/R` for each
+/// example, and the projected iterate by `R` times that.
+///
+/// The average `Σ α_t w_t` is off by at most `υ R Σ|α_t| (T + 4)` when summed from whole iterates, and by
+/// `υ R Σ|α_t| 8 (bT + 2)` when formed lazily beside a scaled iterate (`c_T v - z`, with `c_t = Σ_{τ≤t} α_τ s_τ` and
+/// every addition onto `v` repeated onto `z` with weight `c`; both are at most `8 R Σ|α_t|` in norm).
+///
+/// The allowance is `2 · 1.01 · (Σ_t e_t A_t + average)`, `A_t` as in the [recursion](super); the hundredth covers the
+/// second order (d υ below 1/1000 is checked) and iterates that leave the bound `R` by rounding.
+///
+/// `R` is the radius where there is one. Else, from the origin, `‖w_t‖ ≤ (1 - η_tλ) ‖w_{t-1}‖ + η_t L`, so that
+/// `R = L/λ` when no step exceeds `1/λ` (by induction: `(1 - ηλ) L/λ + ηL = L/λ`), and `R = L Σ η_t` when no
+/// step exceeds `2/λ`; the smaller of the two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rounding {
+    /// Unit roundoff: 2^-53 for f64, 2^-24 for f32.
+    pub unit_roundoff: f64,
+    /// Number of parameters.
+    pub dim: u64,
+    /// L: bound on the norm of one record's data gradient.
+    pub data_lipschitz: f64,
+    /// How the iterate is carried.
+    pub arithmetic: Arithmetic,
+}
+
+/// Sums over the updates that the allowance is made of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// `Σ A_t`.
+    pub(super) reach: f64,
+    /// `Σ η_t A_t`.
+    pub(super) step_times_reach: f64,
+    /// `Σ η_t`.
+    pub(super) steps: f64,
+}
+
+impl Sums {
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.reach *= factor;
+        self.step_times_reach *= factor;
+        self.steps *= factor;
+    }
+
+    pub(super) fn scaled(mut self, factor: f64) -> Self {
+        self.scale(factor);
+        self
+    }
+}
+
+impl Rounding {
+    /// After how many examples the scaled iterate's norm is computed afresh (where there is a radius): often enough
+    /// for a small error, rarely enough to cost next to nothing per example.
+    pub const fn norm_interval(dim: u64) -> u64 {
+        let quarter = dim / 4;
+        if quarter > 64 { quarter } else { 64 }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        positive("unit roundoff", self.unit_roundoff)?;
+        non_negative("data Lipschitz constant", self.data_lipschitz)?;
+        if self.dim == 0 || !(self.dim as f64 * self.unit_roundoff < 1e-3) {
+            return Err(Error::Count { name: "dimension", value: self.dim, range: "1 to a thousandth of 1/roundoff" });
+        }
+        Ok(())
+    }
+}
+
+/// The allowance for the run's rounding; 0 where none is asked for.
+pub(super) fn term(checked: &Checked<'_>, sums: &Sums) -> Result<f64, Error> {
+    let growth = checked.growth;
+    let Some(rounding) = growth.rounding else { return Ok(0.0) };
+    if checked.updates == 0 {
+        return Ok(0.0);
+    }
+    let (lambda, lipschitz) = (growth.strong_convexity, rounding.data_lipschitz);
+    let radius = iterate_bound(checked, sums, lipschitz)?;
+    let batch = growth.batch_size.min(growth.n) as f64;
+    let dim = rounding.dim as f64;
+    let interval = Rounding::norm_interval(rounding.dim) as f64;
+    let projected = growth.radius.is_some();
+    let (iterate, projection, projection_per_step) = match (rounding.arithmetic, projected) {
+        (Arithmetic::Buffered, false) => (4.0, 0.0, 0.0),
+        (Arithmetic::Buffered, true) => (4.0, dim / 2.0 + 8.0, 0.0),
+        (Arithmetic::Scaled, false) => (batch + 8.0, 0.0, 0.0),
+        (Arithmetic::Scaled, true) => {
+            let tracked = interval + batch;
+            (batch + 8.0, dim / 2.0 + 8.0 + 4.0 * tracked, (dim + 4.0) * tracked)
+        }
+    };
+    let per_update = (iterate + projection) * radius;
+    let per_step = 4.0 * lambda * radius
+        + growth.smoothness * (dim + 2.0) * radius
+        + (batch + 24.0 + projection_per_step) * lipschitz;
+    let updates = checked.updates as f64;
+    let averaging = match (checked.weights.is_last(), rounding.arithmetic) {
+        (true, _) => 4.0,
+        (false, Arithmetic::Buffered) => updates + 4.0,
+        (false, Arithmetic::Scaled) => 8.0 * (batch * updates + 2.0),
+    };
+    let error = per_update * sums.reach
+        + per_step * sums.step_times_reach
+        + averaging * radius * checked.weights.total();
+    let term = 2.0 * 1.01 * rounding.unit_roundoff * error;
+    if term.is_finite() { Ok(term) } else { Err(unbounded(term)) }
+}
+
+/// A bound on the norm of every iterate of a run that starts at the origin.
+fn iterate_bound(checked: &Checked<'_>, sums: &Sums, lipschitz: f64) -> Result<f64, Error> {
+    let growth = checked.growth;
+    let longest = checked.steps.largest() * growth.strong_convexity;
+    let mut bound = growth.radius.unwrap_or(f64::INFINITY);
+    if longest <= 2.0 {
+        bound = bound.min(lipschitz * sums.steps);
+    }
+    if growth.strong_convexity > 0.0 && longest <= 1.0 {
+        bound = bound.min(lipschitz / growth.strong_convexity);
+    }
+    if bound.is_finite() { Ok(bound) } else { Err(unbounded(bound)) }
+}
+
+fn unbounded(value: f64) -> Error {
+    Error::Sensitivity {
+        value,
+        why: "the iterates are not bounded, so neither is their rounding; shorten the steps or set a radius",
+    }
+}

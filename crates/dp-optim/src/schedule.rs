@@ -1,0 +1,213 @@
+//! Step-size schedules: a step size for each update, counted from 1 over all passes.
+
+use crate::error::{Error, non_negative, positive};
+
+/// How large each update's step is. Public: it must not depend on the data.
+///
+/// # Formula
+/// With `t = 1, 2, ...` the number of the update (not of the example), over all passes:
+/// ```text
+/// Constant        η_t = step
+/// InverseSqrt     η_t = step / √t
+/// Decreasing      η_t = 2 / (β (t + m^c))
+/// SquareRoot      η_t = 2 / (β (√t + m^c))
+/// StronglyConvex  η_t = min(1/β, 1/(γ t))
+/// Steps           η_t = values[t - 1]
+/// ```
+/// with `β = smoothness`, `γ = strong_convexity`, `m = examples`, `c = power` in [0, 1).
+///
+/// # Examples
+/// ```
+/// use dp_optim::Schedule;
+/// let schedule = Schedule::StronglyConvex { smoothness: 0.5, strong_convexity: 0.1 };
+/// let steps = schedule.prepare(30)?;
+/// assert_eq!(steps.at(1), 2.0); // 1/β: 1/(γ t) would be 10
+/// assert_eq!(steps.at(20), 0.5); // 1/(γ t)
+/// # Ok::<(), dp_optim::Error>(())
+/// ```
+///
+/// # References
+/// Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient
+/// descent-based analytics", SIGMOD 2017, section 3.2 (with `t` counting updates also where batches hold several
+/// examples: see [`as_published`](crate::growth::as_published)).
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+#[non_exhaustive]
+pub enum Schedule {
+    /// The same step at every update.
+    Constant {
+        /// The step size.
+        step: f64,
+    },
+    /// `step / √t`.
+    InverseSqrt {
+        /// The first step size.
+        step: f64,
+    },
+    /// `2 / (β (t + m^c))`.
+    Decreasing {
+        /// Smoothness β.
+        smoothness: f64,
+        /// Number of examples m.
+        examples: f64,
+        /// Exponent c in [0, 1).
+        power: f64,
+    },
+    /// `2 / (β (√t + m^c))`.
+    SquareRoot {
+        /// Smoothness β.
+        smoothness: f64,
+        /// Number of examples m.
+        examples: f64,
+        /// Exponent c in [0, 1).
+        power: f64,
+    },
+    /// `min(1/β, 1/(γ t))`.
+    StronglyConvex {
+        /// Smoothness β.
+        smoothness: f64,
+        /// Strong convexity γ.
+        strong_convexity: f64,
+    },
+    /// An explicit list, one step size per update.
+    Steps {
+        /// The step sizes.
+        values: Vec<f64>,
+    },
+}
+
+impl Schedule {
+    /// Checks the parameters and precomputes what is constant over the run.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a parameter outside its range, [`Error::Length`] for a list shorter or longer than
+    /// `updates`.
+    pub fn prepare(&self, updates: u64) -> Result<StepSizes, Error> {
+        let offset = |examples: f64, power: f64| -> Result<f64, Error> {
+            positive("schedule examples", examples)?;
+            if !(0.0..1.0).contains(&power) {
+                return Err(Error::OutOfRange { name: "schedule power", value: power, range: "[0, 1)" });
+            }
+            Ok(examples.powf(power))
+        };
+        let rule = match self {
+            Self::Constant { step } => Rule::Constant(positive("step size", *step)?),
+            Self::InverseSqrt { step } => Rule::InverseSqrt(positive("step size", *step)?),
+            Self::Decreasing { smoothness, examples, power } => Rule::Decreasing {
+                twice_over_smoothness: 2.0 / positive("schedule smoothness", *smoothness)?,
+                offset: offset(*examples, *power)?,
+            },
+            Self::SquareRoot { smoothness, examples, power } => Rule::SquareRoot {
+                twice_over_smoothness: 2.0 / positive("schedule smoothness", *smoothness)?,
+                offset: offset(*examples, *power)?,
+            },
+            Self::StronglyConvex { smoothness, strong_convexity } => Rule::StronglyConvex {
+                cap: 1.0 / positive("schedule smoothness", *smoothness)?,
+                inverse: 1.0 / positive("schedule strong convexity", *strong_convexity)?,
+            },
+            Self::Steps { values } => {
+                if values.len() as u64 != updates {
+                    return Err(Error::Length { name: "the list of steps", found: values.len() as u64, updates });
+                }
+                for &value in values {
+                    non_negative("step size", value)?;
+                }
+                Rule::Steps(values.clone())
+            }
+        };
+        let steps = StepSizes { rule };
+        // Every rule but the list is largest at t = 1; a quotient may still have overflowed there.
+        if !matches!(steps.rule, Rule::Steps(_)) {
+            positive("step size", steps.at(1))?;
+        }
+        Ok(steps)
+    }
+}
+
+/// A checked [`Schedule`]: the step size of each update as a pure function of its number.
+///
+/// The training engine and the sensitivity read step sizes from here, so that they agree bit for bit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepSizes {
+    rule: Rule,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Rule {
+    Constant(f64),
+    InverseSqrt(f64),
+    Decreasing { twice_over_smoothness: f64, offset: f64 },
+    SquareRoot { twice_over_smoothness: f64, offset: f64 },
+    StronglyConvex { cap: f64, inverse: f64 },
+    Steps(Vec<f64>),
+}
+
+impl StepSizes {
+    /// The step size of update `t`, counted from 1. Beyond the end of a list it is 0.
+    #[inline]
+    pub fn at(&self, t: u64) -> f64 {
+        let count = t as f64;
+        match &self.rule {
+            Rule::Constant(step) => *step,
+            Rule::InverseSqrt(step) => step / count.sqrt(),
+            Rule::Decreasing { twice_over_smoothness, offset } => twice_over_smoothness / (count + offset),
+            Rule::SquareRoot { twice_over_smoothness, offset } => twice_over_smoothness / (count.sqrt() + offset),
+            Rule::StronglyConvex { cap, inverse } => cap.min(inverse / count),
+            Rule::Steps(values) => {
+                t.checked_sub(1).and_then(|i| values.get(usize::try_from(i).ok()?)).copied().unwrap_or(0.0)
+            }
+        }
+    }
+
+    /// The step size if it is the same at every update.
+    pub(crate) fn constant(&self) -> Option<f64> {
+        match self.rule {
+            Rule::Constant(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// The largest step size of the run.
+    pub(crate) fn largest(&self) -> f64 {
+        match &self.rule {
+            Rule::Steps(values) => values.iter().copied().fold(0.0, f64::max),
+            _ => self.at(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_step_is_the_first() {
+        for schedule in [
+            Schedule::Constant { step: 0.3 },
+            Schedule::InverseSqrt { step: 2.0 },
+            Schedule::Decreasing { smoothness: 0.25, examples: 100.0, power: 0.5 },
+            Schedule::SquareRoot { smoothness: 0.25, examples: 100.0, power: 0.5 },
+            Schedule::StronglyConvex { smoothness: 0.35, strong_convexity: 0.1 },
+        ] {
+            let steps = schedule.prepare(100).unwrap();
+            let largest = (1..=100).map(|t| steps.at(t)).fold(0.0, f64::max);
+            assert_eq!(largest, steps.largest(), "{schedule:?}");
+        }
+        let steps = Schedule::Steps { values: vec![0.1, 0.4, 0.2] }.prepare(3).unwrap();
+        assert_eq!(steps.largest(), 0.4);
+        assert_eq!(steps.at(3), 0.2);
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_step_size() {
+        for bad in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
+            assert!(Schedule::Constant { step: bad }.prepare(1).is_err(), "{bad}");
+            assert!(Schedule::StronglyConvex { smoothness: bad, strong_convexity: 1.0 }.prepare(1).is_err());
+        }
+        assert!(Schedule::Steps { values: vec![0.1, f64::NAN] }.prepare(2).is_err());
+        assert!(matches!(Schedule::Steps { values: vec![0.1] }.prepare(2), Err(Error::Length { .. })));
+        assert!(Schedule::Decreasing { smoothness: 1.0, examples: 10.0, power: 1.0 }.prepare(1).is_err());
+        assert!(Schedule::StronglyConvex { smoothness: 1e-310, strong_convexity: 1e-310 }.prepare(1).is_err());
+    }
+}
