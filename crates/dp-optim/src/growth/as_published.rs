@@ -62,7 +62,7 @@ pub fn log_density_of_ball_direction(norm: f64, scale: f64) -> f64 {
     exponential_integral(norm / scale).ln()
 }
 
-/// `E₁(x) = ∫_x^∞ e^{-t}/t dt` for `x > 0`: the series up to 1, the continued fraction (Lentz) beyond.
+/// `E₁(x) = ∫_x^∞ e^{-t}/t dt` for `x > 0`: the series up to 1, the continued fraction, evaluated backwards, beyond.
 fn exponential_integral(x: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
     if x <= 1.0 {

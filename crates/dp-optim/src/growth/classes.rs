@@ -11,8 +11,9 @@ use crate::error::Error;
 ///
 /// # Formula
 /// ```text
-/// edge_i = Δ_max (i / classes),   i = 1 .. classes
-/// class of r: the least i with edge_i >= by_position[r];   weight of i: Σ size_r / n
+/// edge_i = Δ_max (i / 256),   i = 1 .. 256
+/// class of r: the least i with edge_i >= by_position[r]
+/// sensitivity of a class: its largest by_position[r];   weight: Σ size_r / n
 /// ```
 /// Empty classes are dropped.
 #[derive(Debug, Clone, PartialEq)]

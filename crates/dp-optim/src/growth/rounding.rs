@@ -23,24 +23,23 @@ pub enum Arithmetic {
 /// data loss's Lipschitz constant, `β` its smoothness with the regulariser, `λ` the regularisation, rows of norm at most
 /// one. To first order in `υ`, an update's result is off in norm by at most
 /// ```text
-/// e_t = υ [ (a + p) R + 4 η λ R + η β (d + 2) R + η (b + 24 + q) L ]
+/// e_t = υ [ (a + p) R + 4 η λ R + η β (d + 2) R + η (b + 24) L ]
 /// ```
 /// from, in this order: rounding the shrunken iterate; the products `1 - ηλ`; the margin's dot product in any order,
 /// seen through the loss's derivative, which is β-Lipschitz; the derivative itself (8 ulp), its products with the rows,
 /// the sum of `b` of them in any order, and the scaled difference.
 ///
-/// | | `a` | `p` with a radius | `q` with a radius |
-/// |---|---|---|---|
-/// | [`Buffered`](Arithmetic::Buffered) | 4 | d/2 + 8 | 0 |
-/// | [`Scaled`](Arithmetic::Scaled) | b + 8 | d/2 + 8 + 4 (K + b) | (d + 4)(K + b) |
+/// | | `a` | `p` with a radius |
+/// |---|---|---|
+/// | [`Buffered`](Arithmetic::Buffered) | 4 | d/2 + 8 |
+/// | [`Scaled`](Arithmetic::Scaled) | b + 8 | d/2 + 8 + (d/2 + 4)(K + b) |
 ///
 /// *Scaled*: the iterate is `w = s v` with `s` in [1/2, 2]. Each of the `b` additions onto `v` rounds every coordinate,
 /// `υ ‖v‖` in norm and `υ R` in terms of `w`, and a change of `s` or a renormalisation costs a few `υ R`. With a radius,
-/// `‖v‖²` is followed from example to example for at most [`NORM_INTERVAL`](Self::norm_interval)` = K` examples past a
-/// fresh computation: the addition of `c x` changes it by `2c⟨v, x⟩ + c²‖x‖²`, whose computed value is off by
-/// `2 (d + 4) υ |c| ‖v‖` and whose sum is off by `2υ‖v‖²`, and the rounding of `v` itself by as much again; the
-/// norm that decides the projection is then off by half the relative error, at most `4υ + (d + 4) υ η L/R` for each
-/// example, and the projected iterate by `R` times that.
+/// `‖v‖²` is followed for at most [`K`](Self::norm_interval) examples and one batch past a fresh computation, by adding
+/// `v_j² - v_j'²` for each entry that changed: at most `d` additions of relative error `υ` and as many differences for
+/// an example, `(d + 8) υ ‖v‖²`, half of which is the relative error of the norm that decides the projection, and `R`
+/// times that the error of the projected iterate.
 ///
 /// The average `Σ α_t w_t` is off by at most `υ R Σ|α_t| (T + 4)` when summed from whole iterates, and by
 /// `υ R Σ|α_t| 8 (bT + 2)` when formed lazily beside a scaled iterate (`c_T v - z`, with `c_t = Σ_{τ≤t} α_τ s_τ` and
@@ -119,19 +118,16 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums) -> Result<f64, Error> {
     let dim = rounding.dim as f64;
     let interval = Rounding::norm_interval(rounding.dim) as f64;
     let projected = growth.radius.is_some();
-    let (iterate, projection, projection_per_step) = match (rounding.arithmetic, projected) {
-        (Arithmetic::Buffered, false) => (4.0, 0.0, 0.0),
-        (Arithmetic::Buffered, true) => (4.0, dim / 2.0 + 8.0, 0.0),
-        (Arithmetic::Scaled, false) => (batch + 8.0, 0.0, 0.0),
-        (Arithmetic::Scaled, true) => {
-            let tracked = interval + batch;
-            (batch + 8.0, dim / 2.0 + 8.0 + 4.0 * tracked, (dim + 4.0) * tracked)
-        }
+    let (iterate, projection) = match (rounding.arithmetic, projected) {
+        (Arithmetic::Buffered, false) => (4.0, 0.0),
+        (Arithmetic::Buffered, true) => (4.0, dim / 2.0 + 8.0),
+        (Arithmetic::Scaled, false) => (batch + 8.0, 0.0),
+        (Arithmetic::Scaled, true) => (batch + 8.0, dim / 2.0 + 8.0 + (dim / 2.0 + 4.0) * (interval + batch)),
     };
     let per_update = (iterate + projection) * radius;
     let per_step = 4.0 * lambda * radius
         + growth.smoothness * (dim + 2.0) * radius
-        + (batch + 24.0 + projection_per_step) * lipschitz;
+        + (batch + 24.0) * lipschitz;
     let updates = checked.updates as f64;
     let averaging = match (checked.weights.is_last(), rounding.arithmetic) {
         (true, _) => 4.0,

@@ -1,0 +1,134 @@
+//! The one training loop, and the parts that plug into it.
+//!
+//! ```text
+//! batches  x  gradient estimate  x  update rule            x  averaging  x  stop rule
+//! rows        plain                 gradient descent, L2,     weights       passes
+//! lists       clipped and noised    projection                per update    certified minimiser
+//! ```
+//! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses
+//! the parts, derives the sensitivity or the event, and releases; nothing in this module is private by itself, and what
+//! a run returns must not leave the process before a mechanism has seen it.
+//!
+//! Data come through [`Batches`], models through [`Model`]; both are type parameters, so that nothing is dispatched or
+//! allocated per example or per step.
+
+mod batches;
+mod control;
+mod gradient;
+mod iterate;
+pub mod minimise;
+mod scaled;
+mod stopping;
+mod update;
+
+#[cfg(test)]
+mod tests;
+
+pub use batches::{Batches, RowBatches, Visit};
+pub use control::{Control, Progress};
+pub use gradient::{GradientEstimate, PlainGradient};
+pub use iterate::{Buffered, Iterate};
+pub use scaled::Scaled;
+pub use stopping::{Passes, StopRule};
+pub use update::{GradientDescent, Step, UpdateRule, project};
+
+use core::marker::PhantomData;
+
+use control::Pace;
+use dp_losses::Model;
+
+use crate::averaging::AveragingWeights;
+use crate::error::Error;
+use crate::growth::Divisor;
+use crate::schedule::StepSizes;
+
+/// The public numbers of a run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Number of examples; every pass must deliver as many.
+    pub n: u64,
+    /// Examples per batch.
+    pub batch_size: usize,
+    /// What a batch's gradient is divided by.
+    pub divisor: Divisor,
+    /// The step sizes.
+    pub steps: StepSizes,
+    /// The weights of the iterates in the output.
+    pub weights: AveragingWeights,
+}
+
+impl Run {
+    /// Runs passes over `batches` until `stop` says so, moving `iterate`.
+    ///
+    /// # Errors
+    /// A pass with another number of examples than `n` ([`dp_data::SourceError::CountChanged`]), a source that fails,
+    /// [`Error::Interrupted`], and what the iterate's gradient estimate refuses. Nothing has been released by this
+    /// call then, unless the gradient estimate releases.
+    pub fn run<F, M, B, I, S>(
+        &self,
+        model: &M,
+        batches: &mut B,
+        iterate: &mut I,
+        stop: &mut S,
+        control: &mut Control<'_>,
+    ) -> Result<(), Error>
+    where
+        M: Model<F>,
+        B: Batches<F, M>,
+        I: Iterate<F, M>,
+        S: StopRule<F, M, B>,
+    {
+        let mut update = 0;
+        let mut pass = 0u64;
+        while !stop.stop(pass, iterate.current(), model, batches)? {
+            let number = u32::try_from(pass)
+                .map_err(|_| Error::Count { name: "passes", value: pass, range: "below 2^32" })?;
+            let mut updates =
+                Updates { run: self, model, iterate, update: &mut update, pace: Pace::new(control, pass), float: PhantomData };
+            let rows = batches.pass(number, self.batch_size, &mut updates)?;
+            updates.pace.finish()?;
+            expect_rows(self.n, rows)?;
+            pass += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Every pass delivers all examples: checked after each pass, before any noise is drawn.
+pub(crate) fn expect_rows(expected: u64, found: u64) -> Result<(), Error> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(dp_data::SourceError::CountChanged { expected, found }.into())
+    }
+}
+
+/// One update for each batch.
+struct Updates<'u, 'c, F, M, I> {
+    run: &'u Run,
+    model: &'u M,
+    iterate: &'u mut I,
+    update: &'u mut u64,
+    pace: Pace<'u, 'c>,
+    float: PhantomData<F>,
+}
+
+impl<F, M: Model<F>, I: Iterate<F, M>> Visit<F, M> for Updates<'_, '_, F, M, I> {
+    #[inline]
+    fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
+        *self.update += 1;
+        let t = *self.update;
+        let divisor = match self.run.divisor {
+            Divisor::Nominal => self.run.batch_size,
+            Divisor::Actual => examples,
+        };
+        let step = Step {
+            update: t,
+            step_size: self.run.steps.at(t),
+            divisor: divisor as f64,
+            weight: self.run.weights.at(t),
+        };
+        self.iterate.update(self.model, batch, examples, &step)?;
+        self.pace.advance(examples)
+    }
+}

@@ -1,0 +1,86 @@
+//! How a caller watches and cancels a run.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::error::Error;
+
+/// How far a run has come. Meant for a progress bar: it holds nothing that depends on a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The pass that is under way, from 0.
+    pub pass: u64,
+    /// Rows read in this pass.
+    pub rows: u64,
+}
+
+/// Cancellation and progress of a run; the default does neither.
+///
+/// # Examples
+/// ```
+/// use core::sync::atomic::AtomicBool;
+/// use dp_optim::engine::Control;
+/// let cancelled = AtomicBool::new(false);
+/// let mut show = |progress: dp_optim::engine::Progress| assert_eq!(progress.pass, 0);
+/// let control = Control { cancelled: Some(&cancelled), progress: Some(&mut show) };
+/// # let _ = control;
+/// ```
+#[derive(Default)]
+pub struct Control<'c> {
+    /// The run ends with [`Error::Interrupted`] soon after this becomes true. Nothing is released then.
+    pub cancelled: Option<&'c AtomicBool>,
+    /// Called at the end of each pass and every so many rows within.
+    pub progress: Option<&'c mut dyn FnMut(Progress)>,
+}
+
+/// Rows between two looks at the flag.
+const INTERVAL: u64 = 1 << 14;
+
+impl Control<'_> {
+    /// Fails if the run has been cancelled.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn check(&self) -> Result<(), Error> {
+        match self.cancelled {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(Error::Interrupted),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn report(&mut self, progress: Progress) {
+        if let Some(show) = &mut self.progress {
+            show(progress);
+        }
+    }
+}
+
+/// Counts the rows of a pass and looks at the [`Control`] every so many of them.
+pub(super) struct Pace<'p, 'c> {
+    control: &'p mut Control<'c>,
+    progress: Progress,
+    next: u64,
+}
+
+impl<'p, 'c> Pace<'p, 'c> {
+    pub(super) fn new(control: &'p mut Control<'c>, pass: u64) -> Self {
+        Self { control, progress: Progress { pass, rows: 0 }, next: INTERVAL }
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self, rows: usize) -> Result<(), Error> {
+        self.progress.rows += rows as u64;
+        if self.progress.rows < self.next {
+            return Ok(());
+        }
+        self.next = self.progress.rows + INTERVAL;
+        self.control.check()?;
+        self.control.report(self.progress);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<(), Error> {
+        self.control.check()?;
+        self.control.report(self.progress);
+        Ok(())
+    }
+}

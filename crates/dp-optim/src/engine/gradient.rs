@@ -1,0 +1,61 @@
+//! Gradient estimates: what stands for the sum of a batch's data gradients in one update.
+
+use dp_losses::Model;
+use nalgebra::RealField;
+
+use crate::error::Error;
+
+/// A way to estimate the sum of a batch's data gradients at a point: plainly, or clipped and with noise.
+///
+/// An estimate that is private by itself clips each example, sums into a [`Bounded`](dp_mechanisms::Bounded), and
+/// writes what its mechanism releases; the mechanism logs the event in the same call. The engine cannot tell, and the
+/// update rule knows neither clipping nor noise.
+pub trait GradientEstimate<F, M: Model<F>> {
+    /// Writes the estimate for `batch` at `parameters` to `sum`, whose former contents do not matter.
+    ///
+    /// # Errors
+    /// Whatever a mechanism refuses. Never because of a record's value.
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        batch: M::Batch<'_>,
+        examples: usize,
+        sum: &mut [F],
+    ) -> Result<(), Error>;
+}
+
+/// The plain sum of the gradients: no clipping, no noise.
+pub struct PlainGradient<F, M: Model<F>> {
+    pass: M::Pass,
+    ones: Vec<F>,
+}
+
+impl<F: RealField + Copy, M: Model<F>> PlainGradient<F, M> {
+    /// Buffers for batches of at most `batch_size` examples.
+    pub fn new(model: &M, batch_size: usize) -> Self {
+        Self { pass: model.pass(batch_size), ones: vec![F::one(); batch_size * model.blocks().len()] }
+    }
+}
+
+impl<F: RealField + Copy, M: Model<F>> GradientEstimate<F, M> for PlainGradient<F, M> {
+    #[inline]
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        batch: M::Batch<'_>,
+        examples: usize,
+        sum: &mut [F],
+    ) -> Result<(), Error> {
+        let coefficients = examples * model.blocks().len();
+        if self.ones.len() < coefficients {
+            self.ones.resize(coefficients, F::one());
+        }
+        model.forward(parameters, batch, &mut self.pass);
+        model.backward(parameters, batch, &mut self.pass);
+        sum.fill(F::zero());
+        model.add_weighted(batch, &mut self.pass, &self.ones[..coefficients], sum);
+        Ok(())
+    }
+}

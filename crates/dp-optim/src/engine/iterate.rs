@@ -1,0 +1,71 @@
+//! The iterate of a run and the average that is formed of it, in two representations.
+
+use dp_losses::Model;
+use nalgebra::{RealField, convert};
+
+use super::gradient::GradientEstimate;
+use super::update::{Step, UpdateRule};
+use crate::error::Error;
+
+/// Where a run is: the point that is updated, and the weighted average of the points so far.
+pub trait Iterate<F, M: Model<F>> {
+    /// One update on a batch of `examples` examples.
+    ///
+    /// # Errors
+    /// Those of the gradient estimate.
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error>;
+
+    /// The current point.
+    fn current(&mut self) -> &[F];
+
+    /// The output: `Σ α_t w_t`.
+    fn into_output(self) -> Vec<F>;
+}
+
+/// The iterate as it is, a buffer for the gradient, and any gradient estimate and update rule.
+pub struct Buffered<F, G, U> {
+    parameters: Vec<F>,
+    sum: Vec<F>,
+    average: Option<Vec<F>>,
+    gradient: G,
+    rule: U,
+}
+
+impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
+    /// Starts at `start`; `averaged` says whether the output is an average rather than the last iterate.
+    pub fn new(start: Vec<F>, averaged: bool, gradient: G, rule: U) -> Self {
+        let zeros = || vec![F::zero(); start.len()];
+        Self { sum: zeros(), average: averaged.then(zeros), parameters: start, gradient, rule }
+    }
+}
+
+impl<F, M, G, U> Iterate<F, M> for Buffered<F, G, U>
+where
+    F: RealField + Copy,
+    M: Model<F>,
+    G: GradientEstimate<F, M>,
+    U: UpdateRule<F>,
+{
+    #[inline]
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+        self.gradient.estimate(model, &self.parameters, batch, examples, &mut self.sum)?;
+        self.rule.apply(&mut self.parameters, &self.sum, step);
+        if let Some(average) = &mut self.average
+            && step.weight != 0.0
+        {
+            let weight: F = convert(step.weight);
+            for (sum, &parameter) in average.iter_mut().zip(&self.parameters) {
+                *sum += weight * parameter;
+            }
+        }
+        Ok(())
+    }
+
+    fn current(&mut self) -> &[F] {
+        &self.parameters
+    }
+
+    fn into_output(self) -> Vec<F> {
+        self.average.unwrap_or(self.parameters)
+    }
+}

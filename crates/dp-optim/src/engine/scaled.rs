@@ -1,0 +1,240 @@
+//! The iterate as a scalar times a vector, so that a step touches only what its rows touch.
+
+use dp_losses::{Model, ScaledSteps};
+use nalgebra::{RealField, convert};
+
+use super::iterate::Iterate;
+use super::update::Step;
+use crate::error::Error;
+use crate::growth::Rounding;
+
+/// The iterate `w = s v` of plain projected gradient descent with an L2 regulariser.
+///
+/// Shrinking and projecting change `s` alone, and each example is added straight onto `v`: an update of a sparse batch
+/// costs as much as it has non-zeros. What that adds in rounding errors is allowed for in the sensitivity
+/// ([`Rounding`], [`Arithmetic::Scaled`](crate::growth::Arithmetic::Scaled)).
+///
+/// # Formula
+/// With `Δ_t` what update `t` adds to `v` and `c_t = Σ_{τ≤t} α_τ s_τ`, the average is formed without touching a whole
+/// vector at any update:
+/// ```text
+/// Σ_t α_t w_t = Σ_t α_t s_t v_t = c_T v_T - z,    z = Σ_t c_{t-1} Δ_t
+/// ```
+/// When `s` leaves [1/2, 2], `v` is multiplied by it and the average's parts are collected: with step sizes `1/(λt)`
+/// that happens `log₂ T` times.
+pub struct Scaled<F, M: ScaledSteps<F>> {
+    scale: f64,
+    direction: Vec<F>,
+    pass: <M as Model<F>>::Pass,
+    coefficients: Vec<F>,
+    blocks: usize,
+    lambda: f64,
+    projection: Option<Projection<F>>,
+    average: Option<LazyAverage<F>>,
+    /// Room for [`Iterate::current`].
+    whole: Vec<F>,
+}
+
+/// `‖v‖²` as it is followed from example to example.
+struct Projection<F> {
+    radius: f64,
+    squared_norm: F,
+    interval: u64,
+    since: u64,
+}
+
+/// The parts of `c v - z`, and what was collected at renormalisations.
+struct LazyAverage<F> {
+    weight: f64,
+    excess: Vec<F>,
+    collected: Vec<F>,
+}
+
+impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
+    /// Starts at `start`, in the ball where there is one; `averaged` says whether the output is an average.
+    pub fn new(
+        model: &M,
+        start: Vec<F>,
+        averaged: bool,
+        batch_size: usize,
+        lambda: f64,
+        radius: Option<f64>,
+    ) -> Self {
+        let dim = start.len();
+        let zeros = || vec![F::zero(); dim];
+        Self {
+            scale: 1.0,
+            pass: model.pass(batch_size),
+            coefficients: Vec::with_capacity(batch_size * model.blocks().len()),
+            blocks: model.blocks().len(),
+            lambda,
+            projection: radius.map(|radius| Projection {
+                radius,
+                squared_norm: squared_norm(&start),
+                interval: Rounding::norm_interval(dim as u64),
+                since: 0,
+            }),
+            average: averaged.then(|| LazyAverage { weight: 0.0, excess: zeros(), collected: zeros() }),
+            whole: Vec::new(),
+            direction: start,
+        }
+    }
+
+    /// Multiplies the scale into the vector.
+    fn renormalise(&mut self) {
+        if let Some(average) = &mut self.average {
+            average.collect(&self.direction);
+        }
+        let scale: F = convert(self.scale);
+        self.direction.iter_mut().for_each(|entry| *entry *= scale);
+        self.scale = 1.0;
+        if let Some(projection) = &mut self.projection {
+            projection.refresh(&self.direction);
+        }
+    }
+
+    fn fill(&mut self, coefficient: F, examples: usize) {
+        self.coefficients.clear();
+        self.coefficients.resize(examples * self.blocks, coefficient);
+    }
+}
+
+impl<F: RealField + Copy> Projection<F> {
+    fn refresh(&mut self, direction: &[F]) {
+        self.squared_norm = squared_norm(direction);
+        self.since = 0;
+    }
+
+    /// The scale that brings `scale · direction` into the ball.
+    fn scale(&mut self, scale: f64, direction: &[F], examples: usize) -> f64 {
+        self.since += examples as u64;
+        if self.since >= self.interval {
+            self.refresh(direction);
+        }
+        let squared: f64 = self.squared_norm.to_subset_unchecked();
+        let norm = scale.abs() * squared.max(0.0).sqrt();
+        if norm > self.radius { scale * (self.radius / norm) } else { scale }
+    }
+}
+
+impl<F: RealField + Copy> LazyAverage<F> {
+    fn collect(&mut self, direction: &[F]) {
+        let weight: F = convert(self.weight);
+        for ((collected, &entry), excess) in self.collected.iter_mut().zip(direction).zip(&mut self.excess) {
+            *collected += weight * entry - *excess;
+            *excess = F::zero();
+        }
+        self.weight = 0.0;
+    }
+}
+
+fn squared_norm<F: RealField + Copy>(vector: &[F]) -> F {
+    vector.iter().fold(F::zero(), |sum, &entry| sum + entry * entry)
+}
+
+impl<F: RealField + Copy, M: ScaledSteps<F>> Iterate<F, M> for Scaled<F, M> {
+    #[inline]
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+        let shrunk = self.scale * (1.0 - step.step_size * self.lambda);
+        if !(0.5..=2.0).contains(&shrunk.abs()) {
+            // The gradient is still taken at the point before the shrinking: fold only what there is, then shrink.
+            self.renormalise();
+        }
+        let before = self.scale;
+        let shrunk = before * (1.0 - step.step_size * self.lambda);
+        if !(0.25..=4.0).contains(&shrunk.abs()) {
+            return self.long_update(model, batch, examples, step);
+        }
+        let coefficient: F = convert(-step.step_size / (step.divisor * shrunk));
+        match (&mut self.average, &mut self.projection) {
+            (None, None) => {
+                model.step_scaled(convert(before), coefficient, batch, &mut self.pass, &mut self.direction);
+            }
+            (None, Some(projection)) => model.step_scaled_tracking_norm(
+                convert(before),
+                coefficient,
+                batch,
+                &mut self.pass,
+                &mut self.direction,
+                &mut projection.squared_norm,
+            ),
+            (Some(_), _) => {
+                model.forward_scaled(convert(before), &self.direction, batch, &mut self.pass);
+                model.backward(&self.direction, batch, &mut self.pass);
+                self.add(model, batch, examples, coefficient);
+            }
+        }
+        self.scale = shrunk;
+        self.settle(examples, step);
+        Ok(())
+    }
+
+    fn current(&mut self) -> &[F] {
+        let scale: F = convert(self.scale);
+        self.whole.clear();
+        self.whole.extend(self.direction.iter().map(|&entry| scale * entry));
+        &self.whole
+    }
+
+    fn into_output(mut self) -> Vec<F> {
+        match &mut self.average {
+            Some(average) => {
+                average.collect(&self.direction);
+                self.average.map_or(Vec::new(), |average| average.collected)
+            }
+            None => {
+                self.renormalise();
+                self.direction
+            }
+        }
+    }
+}
+
+impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
+    /// An update that shrinks (or flips) so much at once that the scale cannot carry it: the gradient is taken first,
+    /// then the shrinking is multiplied into the vector.
+    #[cold]
+    fn long_update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+        model.forward_scaled(convert(self.scale), &self.direction, batch, &mut self.pass);
+        model.backward(&self.direction, batch, &mut self.pass);
+        self.scale *= 1.0 - step.step_size * self.lambda;
+        self.renormalise();
+        self.add(model, batch, examples, convert(-step.step_size / step.divisor));
+        self.settle(examples, step);
+        Ok(())
+    }
+
+    /// Adds `coefficient` times the batch's gradients onto the vector, and what the lazy average needs of it.
+    fn add(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, coefficient: F) {
+        if let Some(average) = &self.average
+            && average.weight != 0.0
+        {
+            let weight: F = convert(average.weight);
+            self.fill(weight * coefficient, examples);
+            if let Some(average) = &mut self.average {
+                model.add_weighted(batch, &mut self.pass, &self.coefficients, &mut average.excess);
+            }
+        }
+        self.fill(coefficient, examples);
+        match &mut self.projection {
+            Some(projection) => model.add_weighted_tracking_norm(
+                batch,
+                &mut self.pass,
+                &self.coefficients,
+                &mut self.direction,
+                &mut projection.squared_norm,
+            ),
+            None => model.add_weighted(batch, &mut self.pass, &self.coefficients, &mut self.direction),
+        }
+    }
+
+    /// Projects, and counts the new point into the average.
+    fn settle(&mut self, examples: usize, step: &Step) {
+        if let Some(projection) = &mut self.projection {
+            self.scale = projection.scale(self.scale, &self.direction, examples);
+        }
+        if let Some(average) = &mut self.average {
+            average.weight += step.weight * self.scale;
+        }
+    }
+}

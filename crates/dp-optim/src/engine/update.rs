@@ -1,0 +1,70 @@
+//! Update rules: how the iterate moves, given an estimate of the gradient. Public arithmetic on what it is given.
+
+use nalgebra::{RealField, convert};
+
+/// The public numbers of one update.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Number of the update, from 1.
+    pub update: u64,
+    /// η of this update.
+    pub step_size: f64,
+    /// What the sum of the batch's gradients is divided by.
+    pub divisor: f64,
+    /// α: weight of the iterate after this update in the average that is released.
+    pub weight: f64,
+}
+
+/// How the iterate moves.
+pub trait UpdateRule<F> {
+    /// Moves `parameters`, given the estimated sum of the batch's data gradients.
+    fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step);
+}
+
+/// Gradient descent on a loss with an L2 regulariser, projected onto a ball around the origin.
+///
+/// # Formula
+/// ```text
+/// w <- Π_R( (1 - ηλ) w - (η / divisor) Σ_i ∇ℓ_i(w) ),   Π_R(w) = w min(1, R/‖w‖)
+/// ```
+///
+/// # Examples
+/// ```
+/// use dp_optim::engine::{GradientDescent, Step, UpdateRule};
+/// let mut rule = GradientDescent { lambda: 0.1, radius: Some(2.0) };
+/// let mut w = [3.0, 0.0];
+/// rule.apply(&mut w, &[0.0, -20.0], &Step { update: 1, step_size: 1.0, divisor: 10.0, weight: 1.0 });
+/// // (2.7, 2.0) has norm 3.36 and is pulled back to the ball.
+/// assert!((f64::hypot(w[0], w[1]) - 2.0).abs() < 1e-12);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GradientDescent {
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`.
+    pub lambda: f64,
+    /// R: radius of the ball, if there is one.
+    pub radius: Option<f64>,
+}
+
+impl<F: RealField + Copy> UpdateRule<F> for GradientDescent {
+    #[inline]
+    fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
+        let shrink: F = convert(1.0 - step.step_size * self.lambda);
+        let scale: F = convert(-step.step_size / step.divisor);
+        for (weight, &gradient) in parameters.iter_mut().zip(gradient_sum) {
+            *weight = shrink * *weight + scale * gradient;
+        }
+        if let Some(radius) = self.radius {
+            project(parameters, radius);
+        }
+    }
+}
+
+/// `Π_R`: the nearest point of the ball of radius `radius` around the origin.
+pub fn project<F: RealField + Copy>(parameters: &mut [F], radius: f64) {
+    let radius: F = convert(radius);
+    let norm = parameters.iter().fold(F::zero(), |sum, &weight| sum + weight * weight).sqrt();
+    if norm > radius {
+        let scale = radius / norm;
+        parameters.iter_mut().for_each(|weight| *weight *= scale);
+    }
+}
