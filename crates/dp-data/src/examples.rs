@@ -1,10 +1,12 @@
 //! Examples held in memory, dense or sparse, each example contiguous.
 
+mod bounds;
 mod builder;
 mod order;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::Feature;
 pub use builder::{DenseBuilder, SparseBuilder};
 pub use order::OrderError;
 

@@ -84,6 +84,9 @@ pub enum Error {
     /// The rows could not be read. Nothing was released.
     #[error(transparent)]
     Source(#[from] dp_data::SourceError),
+    /// A loss refused its parameters.
+    #[error(transparent)]
+    Loss(#[from] dp_losses::Error),
     /// A mechanism refused its parameters.
     #[error(transparent)]
     Mechanism(#[from] dp_mechanisms::Error),

@@ -59,12 +59,19 @@ pub(super) struct Pace<'p, 'c> {
     control: &'p mut Control<'c>,
     progress: Progress,
     next: u64,
+    quiet: bool,
 }
 
 impl<'p, 'c> Pace<'p, 'c> {
     pub(super) fn new(control: &'p mut Control<'c>, pass: u64) -> Self {
-        Self { control, progress: Progress { pass, rows: 0 }, next: INTERVAL }
+        Self { control, progress: Progress { pass, rows: 0 }, next: INTERVAL, quiet: false }
     }
+
+    /// For passes whose number is private: they can be cancelled, and report nothing.
+    pub(super) fn quiet(control: &'p mut Control<'c>) -> Self {
+        Self { quiet: true, ..Self::new(control, 0) }
+    }
+
 
     #[inline]
     pub(super) fn advance(&mut self, rows: usize) -> Result<(), Error> {
@@ -74,7 +81,9 @@ impl<'p, 'c> Pace<'p, 'c> {
         }
         self.next = self.progress.rows + INTERVAL;
         self.control.check()?;
-        self.control.report(self.progress);
+        if !self.quiet {
+            self.control.report(self.progress);
+        }
         Ok(())
     }
 

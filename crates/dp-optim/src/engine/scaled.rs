@@ -142,7 +142,7 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Iterate<F, M> for Scaled<F, M> {
         }
         let before = self.scale;
         let shrunk = before * (1.0 - step.step_size * self.lambda);
-        if !(0.25..=4.0).contains(&shrunk.abs()) {
+        if !(0.5..=2.0).contains(&shrunk.abs()) {
             return self.long_update(model, batch, examples, step);
         }
         let coefficient: F = convert(-step.step_size / (step.divisor * shrunk));
@@ -235,6 +235,9 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
         }
         if let Some(average) = &mut self.average {
             average.weight += step.weight * self.scale;
+        }
+        if !(0.5..=2.0).contains(&self.scale.abs()) {
+            self.renormalise();
         }
     }
 }

@@ -1,0 +1,172 @@
+//! Examples in memory as a source of passes.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use dp_data::examples::{Feature, OrderError};
+use dp_data::{Block, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+use rand::seq::SliceRandom;
+
+const ENGINE: &str = "memory";
+
+/// Examples held in memory, brought into the order of a pass in place: each pass is one borrowed block.
+///
+/// A keyed order is the permutation that ChaCha20 under the key draws, all permutations being equally likely; with a
+/// fresh order for each pass, the number of the pass selects the cipher's stream. It depends on the key and on the
+/// positions at which the examples were given, never on their values, and the same key gives the same order whatever
+/// was asked for before.
+///
+/// # Privacy
+/// Every sensitivity rests on a bound of the rows' norms. [`MemorySource::new`] enforces it, so that it holds whatever
+/// the examples are.
+///
+/// # Examples
+/// ```
+/// use dp_data::{Examples, PassSource};
+/// use dp_optim::MemorySource;
+/// let examples = Examples::dense(vec![3.0, 4.0, 0.1, 0.0], vec![1.0, -1.0], 2)?;
+/// let mut source = MemorySource::new(examples, 1.0, 1.0);
+/// assert_eq!(source.describe()?.n, 2);
+/// let dp_data::Rows::Dense { values, .. } = source.examples().block().rows else { unreachable!() };
+/// assert!((values[0] - 0.6f64).abs() < 1e-12 && values[2] == 0.1); // clipped; left alone
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct MemorySource<F> {
+    examples: Examples<F>,
+    /// `order[i]` is where the example now at `i` was when it was given. Empty: nothing has moved.
+    order: Vec<u32>,
+}
+
+impl<F: Feature> MemorySource<F> {
+    /// Takes the examples and clips every row to L2 norm `row_norm` and every target to `[-target_bound, target_bound]`.
+    ///
+    /// A row or target that is not finite becomes a null record: it keeps its place and contributes nothing. What
+    /// already fits is not touched. (Failing instead would be an answer about a record.)
+    pub fn new(mut examples: Examples<F>, row_norm: f64, target_bound: f64) -> Self {
+        examples.enforce_bounds(row_norm, target_bound);
+        Self { examples, order: Vec::new() }
+    }
+
+    /// The examples in the order of the last pass.
+    pub fn examples(&self) -> &Examples<F> {
+        &self.examples
+    }
+
+    /// The examples back, in the order of the last pass.
+    pub fn into_examples(self) -> Examples<F> {
+        self.examples
+    }
+
+    /// Brings the examples into the order in which position `i` holds what was given at `target[i]`.
+    fn bring_into(&mut self, target: Vec<u32>) -> Result<(), OrderError> {
+        if target == self.order {
+            return Ok(());
+        }
+        if self.order.is_empty() {
+            self.examples.permute(&target)?;
+        } else {
+            let mut now_at = vec![0u32; self.order.len()];
+            for (now, &given) in self.order.iter().enumerate() {
+                now_at[given as usize] = now as u32;
+            }
+            let moves: Vec<u32> = target.iter().map(|&given| now_at[given as usize]).collect();
+            self.examples.permute(&moves)?;
+        }
+        self.order = target;
+        Ok(())
+    }
+}
+
+/// The order of a pass: `order[i]` is the example at position `i`.
+fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Vec<u32> {
+    let mut generator = ChaCha20Rng::from_seed(key);
+    generator.set_stream(stream);
+    let mut order: Vec<u32> = (0..n).collect();
+    order.shuffle(&mut generator);
+    order
+}
+
+impl<F: Feature> PassSource<F> for MemorySource<F> {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        Ok(Description { n: self.examples.len() as u64, dim: self.examples.dim(), engine: ENGINE })
+    }
+
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
+        let refuse = |why| SourceError::Order { engine: ENGINE, why };
+        let n = u32::try_from(self.examples.len()).map_err(|_| refuse("more than 2^32 - 1 examples"))?;
+        let target = match request.order {
+            Order::Keyed { key, fresh_each_pass } => {
+                // Stream 0 is the order that all passes share.
+                let stream = if fresh_each_pass { u64::from(request.pass) + 1 } else { 0 };
+                keyed_order(n, key, stream)
+            }
+            Order::Declared => (0..n).collect(),
+        };
+        self.bring_into(target).map_err(|_| refuse("the order does not fit the examples"))?;
+        Ok(Box::new(MemoryPass { block: Some(self.examples.block()), rows: 0 }))
+    }
+}
+
+/// One pass: a single block.
+struct MemoryPass<'a, F> {
+    block: Option<Block<'a, F>>,
+    rows: u64,
+}
+
+impl<F> RowStream<F> for MemoryPass<'_, F> {
+    fn next_block(&mut self) -> Result<Option<Block<'_, F>>, SourceError> {
+        let block = self.block.take();
+        self.rows += block.as_ref().map_or(0, |block| block.len() as u64);
+        Ok(block)
+    }
+
+    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
+        Ok(PassReceipt { rows: self.rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(n: usize) -> MemorySource<f64> {
+        let values = (0..n).map(|i| i as f64 / n as f64).collect();
+        MemorySource::new(Examples::dense(values, vec![1.0; n], 1).unwrap(), 1.0, 1.0)
+    }
+
+    fn read(source: &mut MemorySource<f64>, pass: u32, order: Order) -> Vec<f64> {
+        let mut stream = source.open_pass(&PassRequest { pass, order }).unwrap();
+        let dp_data::Rows::Dense { values, .. } = stream.next_block().unwrap().unwrap().rows else { unreachable!() };
+        values.to_vec()
+    }
+
+    #[test]
+    fn an_order_depends_on_the_key_alone() {
+        let mut source_a = source(101);
+        let keyed = |key, fresh_each_pass| Order::Keyed { key: [key; 32], fresh_each_pass };
+        let first = read(&mut source_a, 0, keyed(1, false));
+        assert_eq!(first, read(&mut source_a, 7, keyed(1, false)));
+        let other = read(&mut source_a, 0, keyed(2, false));
+        assert_ne!(first, other);
+        let fresh: Vec<_> = (0..3).map(|pass| read(&mut source_a, pass, keyed(1, true))).collect();
+        assert!(fresh[0] != fresh[1] && fresh[1] != fresh[2] && fresh[0] != first);
+        let mut source_b = source(101);
+        assert_eq!(fresh[2], read(&mut source_b, 2, keyed(1, true)), "whatever was asked for before");
+        assert_eq!(first, read(&mut source_b, 0, keyed(1, false)));
+        let given: Vec<f64> = (0..101).map(|i| f64::from(i) / 101.0).collect();
+        assert_eq!(given, read(&mut source_a, 0, Order::Declared));
+    }
+
+    #[test]
+    fn all_permutations_are_equally_likely() {
+        // 24 permutations of 4, 24000 keys: chi-square with 23 degrees of freedom exceeds 70 with probability 1.2e-6.
+        let mut counts = std::collections::BTreeMap::new();
+        for i in 0..24_000u64 {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&i.to_le_bytes());
+            *counts.entry(keyed_order(4, key, 0)).or_insert(0u32) += 1;
+        }
+        let chi_square: f64 = counts.values().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
+        assert_eq!(counts.len(), 24);
+        assert!(chi_square < 70.0, "{chi_square}");
+    }
+}

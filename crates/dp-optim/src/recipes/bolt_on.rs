@@ -1,0 +1,327 @@
+//! Bolt-on private stochastic gradient descent: train as if there were no privacy, then add noise once.
+//!
+//! ```text
+//! plan (public parameters -> sensitivity, noise, event)  ->  train (passes over the data)  ->  release
+//! ```
+//!
+//! # References
+//! Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient
+//! descent-based analytics", SIGMOD 2017, arXiv 1606.04722: Algorithms 1 and 2. The sensitivity here comes from the
+//! [growth recursion](crate::growth), which corrects their treatment of batches and averages and replaces twice the
+//! Lipschitz constant by the difference of two records' gradients.
+
+mod derivation;
+mod noise;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::{BoltOnDerivation, NoiseScale};
+pub use plan::Plan;
+
+use dp_accountant::{Adjacency, AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_losses::{Constants, Domain, L2, LossKind};
+
+use crate::averaging::Averaging;
+use crate::error::{Error, positive};
+use crate::float::{F32_ALLOWANCE, FloatKind};
+use crate::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
+use crate::schedule::Schedule;
+
+const RECIPE: &str = "bolt-on";
+
+/// Which of the two algorithms: what is assumed of the loss, and the steps that go with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Algorithm {
+    /// Algorithm 1: convex losses; a constant step of at most `2/β` unless another schedule is given.
+    Convex,
+    /// Algorithm 2: losses with an L2 regulariser, `λ > 0`; step `min(1/β, 1/(λt))` unless another schedule is given.
+    StronglyConvex,
+}
+
+/// When training stops.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+pub enum Stopping {
+    /// After the number of passes of the recipe.
+    #[default]
+    Passes,
+    /// When the point is certified to be near the minimiser: sensitivity `G/(λn) + 2τ`, see
+    /// [`minimise`](crate::engine::minimise). The passes of the recipe come first and only provide the start.
+    CertifiedMinimiser {
+        /// τ; `None` is a hundredth of the minimisers' own distance, `G/(100 λ n)`.
+        tolerance: Option<f64>,
+    },
+}
+
+/// The distribution of the noise on the released model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum OutputNoise {
+    /// Whichever has the smaller expected squared norm: the Laplace ball for delta = 0 and in few dimensions, else the
+    /// Gaussian. A choice by public numbers.
+    #[default]
+    Least,
+    /// The L2 Laplace ball: pure epsilon.
+    LaplaceBall,
+    /// The Gaussian: needs delta > 0.
+    Gaussian,
+}
+
+/// A budget: what the release may cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Epsilon.
+    pub epsilon: Epsilon,
+    /// Delta; 0 asks for pure differential privacy.
+    pub delta: Delta,
+}
+
+/// A neighbouring relation under which the sensitivity is proved: one record differs, and the number of records is
+/// public. [`ReplaceOne`] and [`ZeroOut`]; for another relation [`BoltOn::plan`] does not compile.
+///
+/// ```compile_fail,E0277
+/// # use dp_optim::recipes::{BoltOn, Budget}; use dp_losses::LossKind;
+/// fn plan(recipe: &BoltOn, budget: Budget) {
+///     // Adding a record moves every later record to another batch: no bound is known.
+///     let _ = recipe.plan::<dp_accountant::AddRemoveOne>(1000, 10, budget);
+/// }
+/// ```
+pub trait RecordAdjacency: Adjacency {}
+impl RecordAdjacency for ReplaceOne {}
+impl RecordAdjacency for ZeroOut {}
+
+/// A bolt-on recipe: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{BoltOn, Budget};
+///
+/// let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.01);
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
+/// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
+/// // G/(λ n) with G slightly below 2, since the iterates stay within 1/λ; the noise has scale Δ/ε.
+/// assert!((plan.sensitivity() - 0.02).abs() < 3e-4);
+/// assert!(plan.reached().epsilon <= 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct BoltOn {
+    /// Which algorithm.
+    pub algorithm: Algorithm,
+    /// The loss.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; positive for the strongly convex algorithm.
+    pub lambda: f64,
+    /// Passes over the data, at least 1.
+    pub passes: u64,
+    /// Records per batch; more than there are means all of them.
+    pub batch_size: u64,
+    /// The step sizes; `None` is the algorithm's own: `1/√n` at most `2/β`, or `min(1/β, 1/(λt))`.
+    pub schedule: Option<Schedule>,
+    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    pub radius: Option<f64>,
+    /// Which combination of the iterates is released.
+    pub averaging: Averaging,
+    /// One permutation for all passes, or one for each.
+    pub order: OrderPolicy,
+    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
+    /// values; else in a random order under a secret key.
+    pub declared_order: bool,
+    /// What a batch's gradient is divided by.
+    pub divisor: Divisor,
+    /// When training stops.
+    pub stopping: Stopping,
+    /// The noise on the released model.
+    pub output_noise: OutputNoise,
+    /// Count on the record's secret position in the permutation (Gaussian noise, fixed order): free where early and late
+    /// positions differ in sensitivity.
+    pub hide_position: bool,
+    /// The floating-point type of training.
+    pub float: FloatKind,
+    /// How the iterate is carried: scaled for sparse rows or tiny batches, else buffered.
+    pub arithmetic: Arithmetic,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; read by losses of real targets.
+    pub target_bound: f64,
+}
+
+impl BoltOn {
+    /// Algorithm 1 with its usual parameters: ten passes, batches of 50, step `1/√n`, the last iterate.
+    pub fn convex(loss: LossKind) -> Self {
+        Self {
+            algorithm: Algorithm::Convex,
+            loss,
+            lambda: 0.0,
+            passes: 10,
+            batch_size: 50,
+            schedule: None,
+            radius: None,
+            averaging: Averaging::Last,
+            order: OrderPolicy::Fixed,
+            declared_order: false,
+            divisor: Divisor::Nominal,
+            stopping: Stopping::Passes,
+            output_noise: OutputNoise::Least,
+            hide_position: true,
+            float: FloatKind::F64,
+            arithmetic: Arithmetic::Buffered,
+            row_norm: 1.0,
+            target_bound: 1.0,
+        }
+    }
+
+    /// Algorithm 2 with its usual parameters: ten passes, batches of 50, step `min(1/β, 1/(λt))`, the last iterate.
+    pub fn strongly_convex(loss: LossKind, lambda: f64) -> Self {
+        Self { algorithm: Algorithm::StronglyConvex, lambda, ..Self::convex(loss) }
+    }
+
+    /// Derives the sensitivity, the noise and the guarantee of this recipe for `n` records of `dim` features, before any
+    /// data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`] the sensitivity is that of replacing a record by
+    /// one whose data gradient is zero, about half of replacing it by any other.
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
+    /// reaches.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget)
+    }
+
+    /// Checks what does not depend on the data's size.
+    fn check(&self) -> Result<(), Error> {
+        let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
+        if self.passes == 0 {
+            return Err(Error::Count { name: "passes", value: 0, range: "1 or more: without any the model is 0" });
+        }
+        if self.passes >= 1 << 24 {
+            return Err(Error::Count { name: "passes", value: self.passes, range: "below 2^24" });
+        }
+        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
+            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
+        }
+        if self.algorithm == Algorithm::StronglyConvex && !(self.lambda > 0.0) {
+            return Err(Error::OutOfRange { name: "lambda", value: self.lambda, range: "(0, inf) when strongly convex" });
+        }
+        if self.hide_position && self.declared_order && self.output_noise == OutputNoise::Gaussian {
+            return not_proved("a declared order is no secret: hide_position needs a keyed order");
+        }
+        if let Stopping::CertifiedMinimiser { tolerance } = self.stopping {
+            if !(self.lambda > 0.0) {
+                return not_proved("a certified minimiser needs strong convexity: set lambda");
+            }
+            if self.radius.is_some() {
+                return not_proved("the certified minimiser is that of the whole space: leave the radius out");
+            }
+            if self.averaging != Averaging::Last {
+                return not_proved("the certified minimiser is a single point: leave averaging out");
+            }
+            if self.float != FloatKind::F64 {
+                return not_proved("single precision cannot certify a minimiser: use f64");
+            }
+            if let Some(tolerance) = tolerance {
+                positive("tolerance", tolerance)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The schedule that runs.
+    fn resolved_schedule(&self, n: u64, smoothness: f64) -> Schedule {
+        match (&self.schedule, self.algorithm) {
+            (Some(schedule), _) => schedule.clone(),
+            (None, Algorithm::Convex) => {
+                Schedule::Constant { step: (1.0 / (n.max(1) as f64).sqrt()).min(2.0 / smoothness) }
+            }
+            (None, Algorithm::StronglyConvex) => {
+                Schedule::StronglyConvex { smoothness, strong_convexity: self.lambda }
+            }
+        }
+    }
+
+    /// Everything that follows from the recipe and the public shape of the data.
+    fn terms(&self, n: u64, dim: u64, adjacency: AdjacencyKind) -> Result<Terms, Error> {
+        self.check()?;
+        if n == 0 {
+            return Err(Error::Count { name: "number of records", value: 0, range: "1 or more" });
+        }
+        if dim == 0 {
+            return Err(Error::Count { name: "dimension", value: 0, range: "1 or more" });
+        }
+        let regulariser = L2::new(self.lambda)?;
+        let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
+        if let Some(radius) = self.radius {
+            domain = domain.with_radius(positive("radius", radius)?)?;
+        }
+        let mut constants = self.loss.constants(regulariser, &domain);
+        let schedule = self.resolved_schedule(n, constants.smoothness);
+        let batch_size = self.batch_size.min(n);
+        let updates = n.div_ceil(batch_size.max(1)).saturating_mul(self.passes);
+        let contracts = self.lambda > 0.0 && schedule.prepare(updates)?.largest() * self.lambda <= 1.0;
+        let minimised = self.stopping != Stopping::Passes;
+        if contracts || minimised {
+            // From the origin every iterate stays within L/λ: (1 - ηλ) L/λ + ηL = L/λ. So does every minimiser.
+            let reach = constants.data_lipschitz / self.lambda * (1.0 + 1e-12);
+            if reach.is_finite() && domain.radius().is_none_or(|radius| reach < radius) {
+                domain = domain.with_radius(reach)?;
+                constants = self.loss.constants(regulariser, &domain);
+            }
+        }
+        let gradient_difference = match adjacency {
+            AdjacencyKind::ReplaceOne => constants.gradient_difference,
+            // A null record's data gradient is zero.
+            AdjacencyKind::ZeroOut => constants.data_lipschitz,
+            adjacency => return Err(Error::Adjacency { recipe: RECIPE, adjacency }),
+        };
+        if !gradient_difference.is_finite() {
+            return Err(Error::NotProved { recipe: RECIPE, why: "this loss has bounded gradients only within a radius: set one" });
+        }
+        let rounding = (self.float == FloatKind::F64).then_some(Rounding {
+            unit_roundoff: f64::EPSILON / 2.0,
+            dim,
+            data_lipschitz: constants.data_lipschitz,
+            arithmetic: self.arithmetic,
+        });
+        let growth = Growth {
+            n,
+            batch_size: self.batch_size,
+            passes: self.passes,
+            schedule,
+            averaging: self.averaging.clone(),
+            order: self.order,
+            divisor: self.divisor,
+            smoothness: constants.smoothness,
+            strong_convexity: self.lambda,
+            gradient_difference,
+            radius: self.radius,
+            rounding,
+        };
+        Ok(Terms { growth, constants })
+    }
+}
+
+/// The recursion's input, and the constants it came from.
+struct Terms {
+    growth: Growth,
+    constants: Constants,
+}
+
+/// `value` with the allowance for single precision where that is asked for.
+fn allow_for(float: FloatKind, value: f64) -> f64 {
+    match float {
+        FloatKind::F64 => value,
+        FloatKind::F32 => value * (1.0 + F32_ALLOWANCE),
+    }
+}

@@ -1,0 +1,140 @@
+//! What a certificate needs to say again how a bolt-on release was made: the recipe, the public shape of the data and
+//! the noise's scale. The sensitivity is not among them: it is recomputed.
+
+use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::{AdjacencyKind, DpEvent};
+
+use super::{BoltOn, RECIPE, Stopping, Terms, allow_for};
+use crate::engine::minimise;
+use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::growth::{OrderPolicy, PositionClasses, closed_form};
+
+/// The noise of a release: its law and scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+pub enum NoiseScale {
+    /// Density proportional to `exp(-‖z‖/scale)`.
+    LaplaceBall {
+        /// The scale.
+        scale: f64,
+    },
+    /// Normal in each coordinate.
+    Gaussian {
+        /// The standard deviation.
+        std_dev: f64,
+    },
+    /// The same, where the guarantee averages over the record's hidden position.
+    HiddenPositionGaussian {
+        /// The standard deviation.
+        std_dev: f64,
+    },
+}
+
+/// How a bolt-on release follows from public parameters.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct BoltOnDerivation {
+    /// The recipe.
+    pub recipe: BoltOn,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Number of records, public.
+    pub n: u64,
+    /// Number of features, intercept included.
+    pub dim: u64,
+    /// The noise that was added.
+    pub noise: NoiseScale,
+}
+
+/// A sensitivity, with what it came from.
+pub(super) struct Derived {
+    pub(super) terms: Terms,
+    pub(super) sensitivity: f64,
+    pub(super) minimise: Option<minimise::Certificate>,
+}
+
+impl Derived {
+    pub(super) fn new(recipe: &BoltOn, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Self, Error> {
+        let terms = recipe.terms(n, dim, relation)?;
+        let (sensitivity, minimise) = match recipe.stopping {
+            Stopping::Passes => (terms.growth.bound()?, None),
+            Stopping::CertifiedMinimiser { tolerance } => {
+                let g = terms.growth.gradient_difference;
+                let apart = closed_form::strongly_convex_decreasing(n, recipe.lambda, g);
+                let tolerance = tolerance.unwrap_or(0.01 * apart);
+                let certificate = minimise::Certificate::new(
+                    n,
+                    dim,
+                    terms.constants.smoothness,
+                    recipe.lambda,
+                    terms.constants.data_lipschitz,
+                    tolerance,
+                )?;
+                let bound = closed_form::approximate_minimiser(n, recipe.lambda, g, tolerance);
+                (bound * (1.0 + 1e-14), Some(certificate))
+            }
+        };
+        let sensitivity = allow_for(recipe.float, sensitivity);
+        if !(sensitivity.is_finite() && sensitivity > 0.0) {
+            return Err(Error::Sensitivity { value: sensitivity, why: "no noise can be scaled to it" });
+        }
+        Ok(Self { terms, sensitivity, minimise })
+    }
+
+    /// The classes of positions, or `None` where hiding the position gains nothing.
+    pub(super) fn position_classes(&self, recipe: &BoltOn) -> Result<Option<PositionClasses>, Error> {
+        if recipe.stopping != Stopping::Passes || recipe.order == OrderPolicy::Fresh || recipe.declared_order {
+            return Ok(None);
+        }
+        let mut sensitivity = self.terms.growth.sensitivity()?;
+        for value in &mut sensitivity.by_position {
+            *value = allow_for(recipe.float, *value);
+        }
+        let classes = PositionClasses::new(&self.terms.growth, &sensitivity)?;
+        Ok((!classes.is_single()).then_some(classes))
+    }
+}
+
+impl Derives for BoltOnDerivation {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        let derived = Derived::new(&self.recipe, self.n, self.dim, self.relation)?;
+        let sensitivity = derived.sensitivity;
+        match self.noise {
+            NoiseScale::LaplaceBall { scale } => {
+                Ok(DpEvent::LaplaceBall { scale: positive("noise scale", scale)?, sensitivity, dim: self.dim })
+            }
+            NoiseScale::Gaussian { std_dev } => {
+                Ok(DpEvent::Gaussian { std_dev: positive("standard deviation", std_dev)?, sensitivity })
+            }
+            NoiseScale::HiddenPositionGaussian { std_dev } => {
+                let classes = derived.position_classes(&self.recipe)?.ok_or(Error::NotProved {
+                    recipe: RECIPE,
+                    why: "this recipe gains nothing by hiding the position, or does not hide it",
+                })?;
+                let PositionClasses { sensitivities, weights } = classes;
+                Ok(DpEvent::GaussianMixture { std_dev: positive("standard deviation", std_dev)?, sensitivities, weights })
+            }
+        }
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        self.relation
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        let mut assumptions =
+            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.recipe.row_norm }, Assumption::OneRowPerUnit];
+        if self.recipe.float == FloatKind::F32 {
+            assumptions.push(Assumption::FloatTraining);
+        }
+        if self.recipe.declared_order {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+}

@@ -1,0 +1,172 @@
+//! A recipe with everything derived that does not need data, and the training that follows it.
+
+use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::{Delta, DpEvent, EventLog, bound};
+use dp_data::{Order, PassSource};
+use dp_losses::{Constants, Real};
+use dp_mechanisms::ReleaseRng;
+
+use super::derivation::{BoltOnDerivation, Derived};
+use super::noise::Noise;
+use super::{BoltOn, Budget, RecordAdjacency};
+use crate::derivation::Derivation;
+use crate::engine::{Control, Run, minimise, project};
+use crate::error::Error;
+use crate::growth::{Growth, OrderPolicy};
+use crate::recipes::linear::LinearTraining;
+use crate::trained::Trained;
+
+/// A bolt-on release, planned: sensitivity, noise, event and guarantee, from public parameters alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    derivation: BoltOnDerivation,
+    growth: Growth,
+    constants: Constants,
+    sensitivity: f64,
+    minimise: Option<minimise::Certificate>,
+    noise: Noise<A>,
+    requested: EpsilonDelta,
+    reached: EpsilonDelta,
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &BoltOn, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
+        let derived = Derived::new(recipe, n, dim, A::KIND)?;
+        let noise = Noise::<A>::calibrate(recipe, &derived, dim, budget)?;
+        // The Laplace ball is pure: its statement needs no delta.
+        let delta = if matches!(noise, Noise::LaplaceBall(_)) { Delta::ZERO } else { budget.delta };
+        let reached = EpsilonDelta { epsilon: bound::epsilon(&noise.event(), delta)?.value, delta: delta.get() };
+        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
+        if !(reached.epsilon <= requested.epsilon) {
+            return Err(Error::OutOfRange {
+                name: "epsilon",
+                value: requested.epsilon,
+                range: "what noise in double precision can reach",
+            });
+        }
+        let derivation = BoltOnDerivation { recipe: recipe.clone(), relation: A::KIND, n, dim, noise: noise.scale() };
+        let Derived { terms, sensitivity, minimise } = derived;
+        Ok(Self {
+            derivation,
+            growth: terms.growth,
+            constants: terms.constants,
+            sensitivity,
+            minimise,
+            noise,
+            requested,
+            reached,
+        })
+    }
+
+    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
+    pub fn event(&self) -> DpEvent {
+        self.noise.event()
+    }
+
+    /// The L2 sensitivity of the model before noise, rounding allowed for.
+    pub fn sensitivity(&self) -> f64 {
+        self.sensitivity
+    }
+
+    /// Root of the expected squared norm of the noise.
+    pub fn noise_norm(&self) -> f64 {
+        self.noise.mean_squared_norm(self.derivation.dim).sqrt()
+    }
+
+    /// What was asked for.
+    pub fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    /// What is reached: at most what was asked for.
+    pub fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    /// The loss's constants that the plan rests on.
+    pub fn constants(&self) -> &Constants {
+        &self.constants
+    }
+
+    /// The recursion's input: schedule, batches, constants.
+    pub fn growth(&self) -> &Growth {
+        &self.growth
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &BoltOnDerivation {
+        &self.derivation
+    }
+
+    /// Trains on `source` and releases the model.
+    ///
+    /// The order of the rows and the noise are drawn from `rng`. A generator that is not secret marks the result as not
+    /// private.
+    ///
+    /// # Privacy
+    /// The released weights and the event are all that may be published. The source must keep the bounds on rows and
+    /// targets ([`MemorySource`](crate::MemorySource) enforces them) and deliver the same records in every pass.
+    ///
+    /// # Errors
+    /// A source of another shape than planned or that fails, [`Error::Interrupted`], a floating-point type other than
+    /// planned. Nothing has been released then.
+    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        let recipe = &self.derivation.recipe;
+        recipe.float.expect::<F>()?;
+        let order = if recipe.declared_order {
+            Order::Declared
+        } else {
+            // A key of its own for each training: a position that was hidden once must not be the same in the next run.
+            let mut key = [0; 32];
+            rng.fill_bytes(&mut key);
+            Order::Keyed { key, fresh_each_pass: recipe.order == OrderPolicy::Fresh }
+        };
+        let output = self.training()?.train::<F, S>(source, order, control)?;
+        let mut log = EventLog::new();
+        let mut weights = self.noise.release(output, &mut log, rng)?;
+        if let Some(radius) = recipe.radius {
+            weights = weights.map(|mut weights| {
+                project(&mut weights, radius);
+                weights
+            });
+        }
+        Ok(Trained {
+            weights,
+            log,
+            derivation: Derivation::BoltOn(self.derivation.clone()),
+            noise: self.noise.mode(),
+            requested: self.requested,
+            reached: self.reached,
+        })
+    }
+
+    /// The parts of the engine.
+    fn training(&self) -> Result<LinearTraining, Error> {
+        let (recipe, growth) = (&self.derivation.recipe, &self.growth);
+        let updates = growth.updates_per_pass().saturating_mul(growth.passes);
+        let size = |name, value: u64| {
+            usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+        };
+        Ok(LinearTraining {
+            loss: recipe.loss,
+            lambda: recipe.lambda,
+            radius: recipe.radius,
+            dim: size("dimension", self.derivation.dim)?,
+            run: Run {
+                n: growth.n,
+                batch_size: size("batch size", growth.batch_size.min(growth.n))?,
+                divisor: growth.divisor,
+                steps: growth.schedule.prepare(updates)?,
+                weights: growth.averaging.prepare(updates)?,
+            },
+            passes: growth.passes,
+            arithmetic: recipe.arithmetic,
+            minimise: self.minimise,
+        })
+    }
+}

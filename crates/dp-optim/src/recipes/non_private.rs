@@ -1,0 +1,145 @@
+//! The baseline without privacy: the same engine, no noise, no guarantee.
+
+use dp_data::{Order, PassSource};
+use dp_losses::{Domain, L2, LossKind, Real};
+
+use super::linear::LinearTraining;
+use crate::averaging::Averaging;
+use crate::engine::{Control, Run, minimise};
+use crate::error::{Error, positive};
+use crate::growth::{Arithmetic, Divisor};
+use crate::schedule::Schedule;
+
+/// A value computed from private records without any protection.
+///
+/// It is wrapped so that it is not published by accident: taking it out is a call that says what it does, and `Debug`
+/// shows nothing. There is no way from here to a [`Released`](dp_mechanisms::Released).
+///
+/// ```compile_fail,E0616
+/// fn publish(model: dp_optim::recipes::NonPrivate<Vec<f64>>) -> Vec<f64> {
+///     model.value
+/// }
+/// ```
+pub struct NonPrivate<T> {
+    value: T,
+}
+
+impl<T> NonPrivate<T> {
+    /// The value, which reveals whatever it reveals about the records.
+    pub fn expose_without_any_guarantee(self) -> T {
+        self.value
+    }
+}
+
+impl<T> core::fmt::Debug for NonPrivate<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("NonPrivate(..)")
+    }
+}
+
+/// What a certificate without a guarantee says of the training.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct NonPrivateDerivation {
+    /// The loss.
+    pub loss: LossKind,
+    /// λ of the regulariser `(λ/2)‖w‖²`.
+    pub lambda: f64,
+    /// Passes over the data.
+    pub passes: u64,
+    /// Records per batch.
+    pub batch_size: u64,
+    /// The step sizes; `None` is `min(1/β, 1/(λt))` with a regulariser, else the constant `1/β`.
+    pub schedule: Option<Schedule>,
+    /// Radius of the ball onto which iterates are projected.
+    pub radius: Option<f64>,
+    /// Which combination of the iterates is the model.
+    pub averaging: Averaging,
+    /// Go on to the minimiser, to within this distance of it; needs a regulariser.
+    pub minimiser_within: Option<f64>,
+    /// How the iterate is carried.
+    pub arithmetic: Arithmetic,
+}
+
+impl NonPrivateDerivation {
+    /// Ten passes with batches of 50.
+    pub fn new(loss: LossKind, lambda: f64) -> Self {
+        Self {
+            loss,
+            lambda,
+            passes: 10,
+            batch_size: 50,
+            schedule: None,
+            radius: None,
+            averaging: Averaging::Last,
+            minimiser_within: None,
+            arithmetic: Arithmetic::Buffered,
+        }
+    }
+}
+
+/// Trains without privacy, rows in the order given by `key`: a baseline, for the curator's eyes.
+///
+/// # Errors
+/// Parameters outside their range, a source that fails, [`Error::Interrupted`].
+pub fn train_without_privacy<F: Real, S: PassSource<F> + ?Sized>(
+    recipe: &NonPrivateDerivation,
+    source: &mut S,
+    key: [u8; 32],
+    control: &mut Control<'_>,
+) -> Result<NonPrivate<Vec<F>>, Error> {
+    let description = source.describe()?;
+    let n = description.n;
+    for (name, value) in
+        [("number of records", n), ("batch size", recipe.batch_size), ("dimension", description.dim as u64)]
+    {
+        if value == 0 {
+            return Err(Error::Count { name, value, range: "1 or more" });
+        }
+    }
+    let mut domain = Domain::unit_rows();
+    if let Some(radius) = recipe.radius {
+        domain = domain.with_radius(positive("radius", radius)?)?;
+    }
+    let constants = recipe.loss.constants(L2::new(recipe.lambda)?, &domain);
+    let schedule = match &recipe.schedule {
+        Some(schedule) => schedule.clone(),
+        None if recipe.lambda > 0.0 => {
+            Schedule::StronglyConvex { smoothness: constants.smoothness, strong_convexity: recipe.lambda }
+        }
+        None => Schedule::Constant { step: 1.0 / constants.smoothness },
+    };
+    let batch_size = recipe.batch_size.min(n);
+    let updates = n.div_ceil(batch_size).saturating_mul(recipe.passes);
+    let minimise = match recipe.minimiser_within {
+        Some(tolerance) => Some(minimise::Certificate::new(
+            n,
+            description.dim as u64,
+            constants.smoothness,
+            recipe.lambda,
+            constants.data_lipschitz,
+            tolerance,
+        )?),
+        None => None,
+    };
+    let training = LinearTraining {
+        loss: recipe.loss,
+        lambda: recipe.lambda,
+        radius: recipe.radius,
+        dim: description.dim,
+        run: Run {
+            n,
+            batch_size: usize::try_from(batch_size)
+                .map_err(|_| Error::Count { name: "batch size", value: batch_size, range: "what memory can address" })?,
+            divisor: Divisor::Nominal,
+            steps: schedule.prepare(updates)?,
+            weights: recipe.averaging.prepare(updates)?,
+        },
+        passes: recipe.passes,
+        arithmetic: recipe.arithmetic,
+        minimise,
+    };
+    let order = Order::Keyed { key, fresh_each_pass: false };
+    Ok(NonPrivate { value: training.train(source, order, control)? })
+}
