@@ -10,7 +10,7 @@ use crate::recipes::non_private::NonPrivateDerivation;
 /// A recipe of this crate with its public parameters, able to recompute the event of its release.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(tag = "recipe", rename_all = "kebab-case"))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Derivation {
     /// [`recipes::bolt_on`](crate::recipes::bolt_on).

@@ -81,10 +81,16 @@ impl Run {
         let mut update = 0;
         let mut pass = 0u64;
         while !stop.stop(pass, iterate.current(), model, batches)? {
-            let number = u32::try_from(pass)
-                .map_err(|_| Error::Count { name: "passes", value: pass, range: "below 2^32" })?;
-            let mut updates =
-                Updates { run: self, model, iterate, update: &mut update, pace: Pace::new(control, pass), float: PhantomData };
+            let number =
+                u32::try_from(pass).map_err(|_| Error::Count { name: "passes", value: pass, range: "below 2^32" })?;
+            let mut updates = Updates {
+                run: self,
+                model,
+                iterate,
+                update: &mut update,
+                pace: Pace::new(control, pass),
+                float: PhantomData,
+            };
             let rows = batches.pass(number, self.batch_size, &mut updates)?;
             updates.pace.finish()?;
             expect_rows(self.n, rows)?;
@@ -96,11 +102,7 @@ impl Run {
 
 /// Every pass delivers all examples: checked after each pass, before any noise is drawn.
 pub(crate) fn expect_rows(expected: u64, found: u64) -> Result<(), Error> {
-    if expected == found {
-        Ok(())
-    } else {
-        Err(dp_data::SourceError::CountChanged { expected, found }.into())
-    }
+    if expected == found { Ok(()) } else { Err(dp_data::SourceError::CountChanged { expected, found }.into()) }
 }
 
 /// One update for each batch.

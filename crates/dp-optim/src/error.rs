@@ -97,11 +97,7 @@ pub enum Error {
 
 /// `value` if it is finite and positive.
 pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, Error> {
-    if value.is_finite() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(Error::OutOfRange { name, value, range: "(0, inf)" })
-    }
+    if value.is_finite() && value > 0.0 { Ok(value) } else { Err(Error::OutOfRange { name, value, range: "(0, inf)" }) }
 }
 
 /// `value` if it is finite and not negative.

@@ -72,7 +72,6 @@ impl<'p, 'c> Pace<'p, 'c> {
         Self { quiet: true, ..Self::new(control, 0) }
     }
 
-
     #[inline]
     pub(super) fn advance(&mut self, rows: usize) -> Result<(), Error> {
         self.progress.rows += rows as u64;

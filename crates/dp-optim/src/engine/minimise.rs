@@ -70,9 +70,7 @@ impl Certificate {
         // two levels. Points are within 3 radii of the origin wherever a test can pass.
         let unit = f64::EPSILON / 2.0;
         let levels = CHUNK as f64 + (n as f64 / CHUNK as f64) + 40.0;
-        let gradient_error = 1.01
-            * unit
-            * (levels * data_lipschitz + smoothness * (dim as f64 + 8.0) * 3.0 * radius);
+        let gradient_error = 1.01 * unit * (levels * data_lipschitz + smoothness * (dim as f64 + 8.0) * 3.0 * radius);
         let length_error = (dim as f64 + 16.0) * f64::EPSILON;
         let distance = 2.0 * radius;
         let certificate = Self { n, smoothness, strong_convexity, distance, tolerance, gradient_error, length_error };

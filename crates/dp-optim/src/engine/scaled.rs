@@ -52,14 +52,7 @@ struct LazyAverage<F> {
 
 impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
     /// Starts at `start`, in the ball where there is one; `averaged` says whether the output is an average.
-    pub fn new(
-        model: &M,
-        start: Vec<F>,
-        averaged: bool,
-        batch_size: usize,
-        lambda: f64,
-        radius: Option<f64>,
-    ) -> Self {
+    pub fn new(model: &M, start: Vec<F>, averaged: bool, batch_size: usize, lambda: f64, radius: Option<f64>) -> Self {
         let dim = start.len();
         let zeros = || vec![F::zero(); dim];
         Self {

@@ -17,7 +17,14 @@ pub fn strongly_convex_constant_with_batches(n: u64, batch_size: u64, step: f64,
 }
 
 /// Corollary 2 "divided by b": steps counted in examples, `j m` instead of `j m/b`.
-pub fn convex_decreasing_with_batches(n: u64, batch_size: u64, passes: u64, power: f64, smoothness: f64, g: f64) -> f64 {
+pub fn convex_decreasing_with_batches(
+    n: u64,
+    batch_size: u64,
+    passes: u64,
+    power: f64,
+    smoothness: f64,
+    g: f64,
+) -> f64 {
     let m = n as f64;
     let sum: f64 = (0..passes).map(|j| 1.0 / (m.powf(power) + j as f64 * m + 1.0)).sum();
     2.0 * g / smoothness * sum / batch_size as f64

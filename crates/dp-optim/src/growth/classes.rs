@@ -41,7 +41,8 @@ impl PositionClasses {
             });
         }
         let largest = sensitivity.by_position.iter().copied().fold(0.0, f64::max);
-        let edge = |i: usize| if i + 1 == MOST_CLASSES { largest } else { largest * ((i + 1) as f64 / MOST_CLASSES as f64) };
+        let edge =
+            |i: usize| if i + 1 == MOST_CLASSES { largest } else { largest * ((i + 1) as f64 / MOST_CLASSES as f64) };
         // Records, not positions: the last batch may be short.
         let mut records = vec![0u64; MOST_CLASSES];
         let mut worst = vec![0.0f64; MOST_CLASSES];

@@ -60,11 +60,8 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
     let mut moved = 0.0;
     for pass in 1..=growth.passes {
         let t = pass * checked.updates_per_pass;
-        moved += if t > capped {
-            1.0 / (gamma * updates)
-        } else {
-            cap * reach_at_cap * shrink.powf((capped - t) as f64)
-        };
+        moved +=
+            if t > capped { 1.0 / (gamma * updates) } else { cap * reach_at_cap * shrink.powf((capped - t) as f64) };
     }
     let decaying = (checked.updates - capped) as f64;
     let capped_steps = cap * capped as f64;

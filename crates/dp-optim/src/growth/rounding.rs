@@ -125,18 +125,15 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums) -> Result<f64, Error> {
         (Arithmetic::Scaled, true) => (batch + 8.0, dim / 2.0 + 8.0 + (dim / 2.0 + 4.0) * (interval + batch)),
     };
     let per_update = (iterate + projection) * radius;
-    let per_step = 4.0 * lambda * radius
-        + growth.smoothness * (dim + 2.0) * radius
-        + (batch + 24.0) * lipschitz;
+    let per_step = 4.0 * lambda * radius + growth.smoothness * (dim + 2.0) * radius + (batch + 24.0) * lipschitz;
     let updates = checked.updates as f64;
     let averaging = match (checked.weights.is_last(), rounding.arithmetic) {
         (true, _) => 4.0,
         (false, Arithmetic::Buffered) => updates + 4.0,
         (false, Arithmetic::Scaled) => 8.0 * (batch * updates + 2.0),
     };
-    let error = per_update * sums.reach
-        + per_step * sums.step_times_reach
-        + averaging * radius * checked.weights.total();
+    let error =
+        per_update * sums.reach + per_step * sums.step_times_reach + averaging * radius * checked.weights.total();
     let term = 2.0 * 1.01 * rounding.unit_roundoff * error;
     if term.is_finite() { Ok(term) } else { Err(unbounded(term)) }
 }

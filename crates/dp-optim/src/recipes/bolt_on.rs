@@ -213,7 +213,11 @@ impl BoltOn {
             return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
         }
         if self.algorithm == Algorithm::StronglyConvex && !(self.lambda > 0.0) {
-            return Err(Error::OutOfRange { name: "lambda", value: self.lambda, range: "(0, inf) when strongly convex" });
+            return Err(Error::OutOfRange {
+                name: "lambda",
+                value: self.lambda,
+                range: "(0, inf) when strongly convex",
+            });
         }
         if self.hide_position && self.declared_order && self.output_noise == OutputNoise::Gaussian {
             return not_proved("a declared order is no secret: hide_position needs a keyed order");
@@ -245,9 +249,7 @@ impl BoltOn {
             (None, Algorithm::Convex) => {
                 Schedule::Constant { step: (1.0 / (n.max(1) as f64).sqrt()).min(2.0 / smoothness) }
             }
-            (None, Algorithm::StronglyConvex) => {
-                Schedule::StronglyConvex { smoothness, strong_convexity: self.lambda }
-            }
+            (None, Algorithm::StronglyConvex) => Schedule::StronglyConvex { smoothness, strong_convexity: self.lambda },
         }
     }
 
@@ -286,7 +288,10 @@ impl BoltOn {
             adjacency => return Err(Error::Adjacency { recipe: RECIPE, adjacency }),
         };
         if !gradient_difference.is_finite() {
-            return Err(Error::NotProved { recipe: RECIPE, why: "this loss has bounded gradients only within a radius: set one" });
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "this loss has bounded gradients only within a radius: set one",
+            });
         }
         let rounding = (self.float == FloatKind::F64).then_some(Rounding {
             unit_roundoff: f64::EPSILON / 2.0,

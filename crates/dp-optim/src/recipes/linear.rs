@@ -1,7 +1,7 @@
 //! The engine with a linear model on it: what the bolt-on recipes and the baseline without privacy share.
 
 use dp_data::{Order, PassSource};
-use dp_losses::{LinearModel, LossKind, LossVisitor, Loss, Model, Real};
+use dp_losses::{LinearModel, Loss, LossKind, LossVisitor, Real};
 
 use crate::engine::{
     Batches, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled, minimise,
@@ -39,7 +39,8 @@ impl LinearTraining {
             }
         }
         control.check()?;
-        let output = self.loss.visit(Visitor { training: self, source, order, control, float: core::marker::PhantomData })?;
+        let output =
+            self.loss.visit(Visitor { training: self, source, order, control, float: core::marker::PhantomData })?;
         source.finish()?;
         Ok(output)
     }
@@ -61,8 +62,7 @@ impl LinearTraining {
                 Iterate::<F, M>::into_output(iterate)
             }
             Arithmetic::Scaled => {
-                let mut iterate =
-                    Scaled::new(model, start, averaged, self.run.batch_size, self.lambda, self.radius);
+                let mut iterate = Scaled::new(model, start, averaged, self.run.batch_size, self.lambda, self.radius);
                 self.run.run(model, batches, &mut iterate, &mut stop, control)?;
                 iterate.into_output()
             }

@@ -130,8 +130,11 @@ pub fn train_without_privacy<F: Real, S: PassSource<F> + ?Sized>(
         dim: description.dim,
         run: Run {
             n,
-            batch_size: usize::try_from(batch_size)
-                .map_err(|_| Error::Count { name: "batch size", value: batch_size, range: "what memory can address" })?,
+            batch_size: usize::try_from(batch_size).map_err(|_| Error::Count {
+                name: "batch size",
+                value: batch_size,
+                range: "what memory can address",
+            })?,
             divisor: Divisor::Nominal,
             steps: schedule.prepare(updates)?,
             weights: recipe.averaging.prepare(updates)?,

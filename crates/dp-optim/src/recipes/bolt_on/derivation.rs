@@ -117,7 +117,11 @@ impl Derives for BoltOnDerivation {
                     why: "this recipe gains nothing by hiding the position, or does not hide it",
                 })?;
                 let PositionClasses { sensitivities, weights } = classes;
-                Ok(DpEvent::GaussianMixture { std_dev: positive("standard deviation", std_dev)?, sensitivities, weights })
+                Ok(DpEvent::GaussianMixture {
+                    std_dev: positive("standard deviation", std_dev)?,
+                    sensitivities,
+                    weights,
+                })
             }
         }
     }
