@@ -4,6 +4,12 @@
 //! relation is a zero-sized type here, so that a guarantee under one cannot be composed with a guarantee under
 //! another: it does not compile. [`AdjacencyKind`] is the run-time value of the same for certificates and flags.
 //!
+//! ```compile_fail,E0308
+//! use dp_accountant::{Delta, Epsilon, Guarantee, ReplaceOne, ZeroOut};
+//! let guarantee: Guarantee<ReplaceOne> = Guarantee::<ZeroOut>::new(Epsilon::new(1.0)?, Delta::ZERO);
+//! # Ok::<(), dp_accountant::Error>(())
+//! ```
+//!
 //! | type | neighbours | number of records | typical sensitivity of a sum of vectors of norm at most C |
 //! |---|---|---|---|
 //! | [`AddRemoveOne`] | one record more or fewer | secret | C |
@@ -103,9 +109,10 @@ impl fmt::Display for AdjacencyKind {
     }
 }
 
-/// The serialised form: `{"adjacency": "add-remove", "n_public": true}`; flatten it into the object it belongs to.
+/// The serialised form: `{"adjacency": "add-remove", "n_public": true}`.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AdjacencyRecord {
     adjacency: String,
     n_public: bool,
@@ -125,5 +132,39 @@ impl TryFrom<AdjacencyRecord> for AdjacencyKind {
         Self::from_words(&record.adjacency, record.n_public).ok_or_else(|| {
             format!("unknown neighbouring relation {:?} with n_public = {}", record.adjacency, record.n_public)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KINDS: [AdjacencyKind; 4] = [
+        AdjacencyKind::AddRemoveOne,
+        AdjacencyKind::ZeroOut,
+        AdjacencyKind::ReplaceOne,
+        AdjacencyKind::ChangeListLabels,
+    ];
+
+    #[test]
+    fn words_round_trip_and_nonsense_is_refused() {
+        for kind in KINDS {
+            assert_eq!(AdjacencyKind::from_words(kind.as_str(), kind.n_public()), Some(kind));
+            let json = serde_json::to_string(&kind).unwrap();
+            assert_eq!(serde_json::from_str::<AdjacencyKind>(&json).unwrap(), kind);
+        }
+        for (word, n_public) in [("replace-one", false), ("add_remove", true), ("", true)] {
+            assert_eq!(AdjacencyKind::from_words(word, n_public), None);
+        }
+        let secret_n = r#"{"adjacency":"change-list-labels","n_public":false}"#;
+        assert!(serde_json::from_str::<AdjacencyKind>(secret_n).is_err());
+    }
+
+    #[test]
+    fn types_and_values_agree() {
+        assert_eq!(AddRemoveOne::KIND, KINDS[0]);
+        assert_eq!(ZeroOut::KIND, KINDS[1]);
+        assert_eq!(ReplaceOne::KIND, KINDS[2]);
+        assert_eq!(ChangeListLabels::KIND, KINDS[3]);
     }
 }

@@ -234,12 +234,13 @@ impl Parts {
         let mut mu_squared = 0.0;
         let mut single_mu = None;
         let mut mixture = None;
-        let mut log_survival = 0.0;
+        let (mut log_survival, mut deltas) = (0.0, 0.0);
         for (leaf, count) in leaves(event, 1)? {
             let times = count_up(count);
             let leaf = match leaf {
                 Leaf::Approximate { epsilon, delta } => {
                     log_survival += times * (-delta).ln_1p();
+                    deltas = add_up(deltas, mul_up(times, delta));
                     Leaf::Pure { epsilon }
                 }
                 other => other,
@@ -256,7 +257,8 @@ impl Parts {
                 Leaf::Pure { .. } | Leaf::Laplace { .. } | Leaf::LaplaceBall { .. } => parts.pure.push((leaf, count)),
             }
         }
-        parts.failure = -log_survival.exp_m1() * (1.0 + 4.0 * f64::EPSILON);
+        // The sum is exact for a single guarantee, so that its own delta is enough for it.
+        parts.failure = deltas.min(-log_survival.exp_m1() * (1.0 + 4.0 * f64::EPSILON));
         parts.has_mixture = mixture.is_some();
         if !parts.only_renyi {
             // The mu of a single release is kept as it is; a root of a sum is rounded up.

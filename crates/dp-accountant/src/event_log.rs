@@ -9,6 +9,19 @@ use crate::event::DpEvent;
 ///
 /// A mechanism appends to it in the same call that releases. It remembers for good whether any release drew from a
 /// reproducible generator: such a run carries no guarantee (see [`is_private`](Self::is_private)).
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, DpEvent, EventLog, ReplaceOne, bound};
+///
+/// let mut log = EventLog::<ReplaceOne>::new();
+/// for _ in 0..4 {
+///     log.record(DpEvent::PureDp { epsilon: 0.25 }, 1);
+/// }
+/// assert_eq!(log.entries().len(), 1);
+/// assert_eq!(bound::epsilon(&log.to_event(), Delta::ZERO)?.value, 1.0);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventLog<A: Adjacency> {
     entries: Vec<(DpEvent, u64)>,
@@ -28,13 +41,14 @@ impl<A: Adjacency> EventLog<A> {
         Self { entries: Vec::new(), private: true, relation: PhantomData }
     }
 
-    /// Appends `count` releases of `event`; equal neighbours are merged.
+    /// Appends `count` releases of `event`; equal neighbours are merged, which no accountant can tell from separate
+    /// entries.
     pub fn record(&mut self, event: DpEvent, count: u64) {
         if count == 0 {
             return;
         }
         match self.entries.last_mut() {
-            Some((last, n)) if *last == event => *n = n.saturating_add(count),
+            Some((last, times)) if *last == event && times.checked_add(count).is_some() => *times += count,
             _ => self.entries.push((event, count)),
         }
     }
@@ -74,5 +88,56 @@ impl<A: Adjacency> EventLog<A> {
             1 => events.remove(0),
             _ => DpEvent::Composed { events },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adjacency::ReplaceOne;
+
+    fn pure(epsilon: f64) -> DpEvent {
+        DpEvent::PureDp { epsilon }
+    }
+
+    #[test]
+    fn keeps_order_and_merges_neighbours_only() {
+        let mut log = EventLog::<ReplaceOne>::new();
+        for epsilon in [1.0, 1.0, 2.0, 1.0] {
+            log.record(pure(epsilon), 2);
+        }
+        log.record(pure(3.0), 0);
+        assert_eq!(log.entries(), [(pure(1.0), 4), (pure(2.0), 2), (pure(1.0), 2)]);
+        assert_eq!(log.adjacency(), AdjacencyKind::ReplaceOne);
+    }
+
+    #[test]
+    fn no_count_is_lost_at_the_end_of_the_range() {
+        let mut log = EventLog::<ReplaceOne>::new();
+        log.record(pure(1.0), u64::MAX);
+        log.record(pure(1.0), 2);
+        assert_eq!(log.entries(), [(pure(1.0), u64::MAX), (pure(1.0), 2)]);
+    }
+
+    #[test]
+    fn the_tree_is_as_small_as_it_can_be() {
+        let mut log = EventLog::<ReplaceOne>::new();
+        assert_eq!(log.to_event(), DpEvent::NoOp);
+        log.record(pure(1.0), 1);
+        assert_eq!(log.to_event(), pure(1.0));
+        log.record(pure(1.0), 1);
+        let twice = DpEvent::SelfComposed { event: Box::new(pure(1.0)), count: 2 };
+        assert_eq!(log.to_event(), twice);
+        log.record(pure(2.0), 1);
+        assert_eq!(log.to_event(), DpEvent::Composed { events: vec![twice, pure(2.0)] });
+    }
+
+    #[test]
+    fn the_mark_is_irrevocable() {
+        let mut log = EventLog::<ReplaceOne>::new();
+        assert!(log.is_private());
+        log.mark_not_private();
+        log.record(pure(1.0), 1);
+        assert!(!log.is_private());
     }
 }

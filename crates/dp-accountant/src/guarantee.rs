@@ -32,6 +32,14 @@ impl fmt::Display for Unit {
 }
 
 /// `(epsilon, delta)`-differential privacy under the relation `A`.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, Guarantee, ReplaceOne};
+/// let guarantee = Guarantee::<ReplaceOne>::new(Epsilon::new(0.5)?, Delta::new(1e-6)?);
+/// assert_eq!(guarantee.to_string(), "(0.5, 0.000001)-DP, replace-one, unit: record");
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Guarantee<A: Adjacency> {
     epsilon: Epsilon,
@@ -74,6 +82,7 @@ impl<A: Adjacency> Guarantee<A> {
 
 impl<A: Adjacency> fmt::Display for Guarantee<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({}, {})-DP, {}, unit: {}", self.epsilon, self.delta, A::KIND, self.unit)
+        let n = if A::KIND == AdjacencyKind::AddRemoveOne { " (number of records secret)" } else { "" };
+        write!(f, "({}, {})-DP, {}{n}, unit: {}", self.epsilon, self.delta, A::KIND, self.unit)
     }
 }

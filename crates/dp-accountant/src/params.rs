@@ -2,6 +2,19 @@
 //!
 //! Each has a private field, `new(f64) -> Result<_, Error>`, `get()` and `Display`; deserialisation goes through the
 //! same check. There is no arithmetic on them: adding two epsilons is a theorem, and theorems are called by name.
+//!
+//! ```
+//! use dp_accountant::{Delta, Epsilon};
+//! assert_eq!(Epsilon::new(0.5)?.get(), 0.5);
+//! assert_eq!(Delta::new(1.5).unwrap_err().to_string(), "delta = 1.5 must lie in [0, 1)");
+//! # Ok::<(), dp_accountant::Error>(())
+//! ```
+//!
+//! ```compile_fail,E0369
+//! use dp_accountant::Epsilon;
+//! let sum = Epsilon::new(0.5)? + Epsilon::new(0.5)?;
+//! # Ok::<(), dp_accountant::Error>(())
+//! ```
 
 use core::fmt;
 
@@ -106,4 +119,37 @@ impl Epsilon {
 impl Delta {
     /// Pure differential privacy.
     pub const ZERO: Self = Self(0.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_refuse_what_lies_outside_and_nan() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
+            assert!(Epsilon::new(bad).is_err() && Delta::new(bad).is_err() && Rho::new(bad).is_err());
+            assert!(RdpOrder::new(bad).is_err() && NoiseMultiplier::new(bad).is_err());
+            assert!(SamplingRate::new(bad).is_err());
+        }
+        assert!(Epsilon::new(0.0).is_err() && Epsilon::new(1e-16).is_err() && Epsilon::new(Epsilon::MIN.get()).is_ok());
+        assert!(Delta::new(0.0).is_ok() && Delta::new(1.0).is_err() && Delta::new(1e-300).is_ok());
+        assert!(RdpOrder::new(1.0).is_ok() && RdpOrder::new(0.999).is_err());
+        assert!(SamplingRate::new(1.0).is_ok() && SamplingRate::new(1.1).is_err());
+        assert!(Rho::new(0.0).is_err() && NoiseMultiplier::new(0.0).is_err());
+    }
+
+    #[test]
+    fn negative_zero_becomes_zero() {
+        assert!(Delta::new(-0.0).unwrap().get().is_sign_positive());
+        assert!(SamplingRate::new(-0.0).unwrap().get().is_sign_positive());
+    }
+
+    #[test]
+    fn json_goes_through_the_same_check() {
+        assert_eq!(serde_json::from_str::<Epsilon>("0.5").unwrap().get(), 0.5);
+        assert_eq!(serde_json::to_string(&Delta::new(1e-6).unwrap()).unwrap(), "1e-6");
+        let error = serde_json::from_str::<Delta>("1.5").unwrap_err().to_string();
+        assert!(error.contains("delta = 1.5 must lie in [0, 1)"), "{error}");
+    }
 }

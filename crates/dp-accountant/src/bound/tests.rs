@@ -1,1 +1,184 @@
 use super::*;
+use crate::gaussian;
+
+fn at(event: &DpEvent, value: f64) -> Bound {
+    epsilon(event, Delta::new(value).unwrap()).unwrap()
+}
+
+fn repeated(event: DpEvent, count: u64) -> DpEvent {
+    DpEvent::SelfComposed { event: Box::new(event), count }
+}
+
+fn composed(events: Vec<DpEvent>) -> DpEvent {
+    DpEvent::Composed { events }
+}
+
+fn gaussian_event(mu: f64) -> DpEvent {
+    DpEvent::Gaussian { std_dev: 1.0, sensitivity: mu }
+}
+
+fn pure_event(epsilon: f64) -> DpEvent {
+    DpEvent::PureDp { epsilon }
+}
+
+#[test]
+fn each_tree_gets_the_theorem_that_fits() {
+    let laplace = DpEvent::LaplaceBall { scale: 2.0, sensitivity: 1.0, dim: 40 };
+    let mixture = DpEvent::GaussianMixture { std_dev: 1.0, sensitivities: vec![0.1, 0.5], weights: vec![0.5, 0.5] };
+    for (event, delta, theorem) in [
+        (DpEvent::NoOp, 1e-6, Theorem::NothingReleased),
+        (composed(vec![pure_event(1.0), DpEvent::NonPrivate]), 1e-6, Theorem::NoGuarantee),
+        (gaussian_event(1.0), 0.0, Theorem::NoGuarantee),
+        (gaussian_event(1.0), 1e-6, Theorem::AnalyticGaussian),
+        (composed(vec![gaussian_event(1.0), gaussian_event(0.5)]), 1e-6, Theorem::AnalyticGaussian),
+        (mixture.clone(), 1e-6, Theorem::GaussianMixture),
+        (composed(vec![mixture.clone(), gaussian_event(0.1)]), 1e-6, Theorem::GaussianMixture),
+        (repeated(mixture, 2), 1e-6, Theorem::Renyi),
+        (laplace.clone(), 0.0, Theorem::PureComposition),
+        (laplace.clone(), 0.1, Theorem::LaplaceCurve),
+        (repeated(laplace.clone(), 2), 0.0, Theorem::PureComposition),
+        (repeated(pure_event(0.1), 30), 1e-6, Theorem::OptimalPureComposition),
+        (composed(vec![pure_event(0.1), pure_event(0.2)]), 0.0, Theorem::PureComposition),
+        (DpEvent::ApproximateDp { epsilon: 0.3, delta: 1e-6 }, 1e-6, Theorem::BasicComposition),
+        (DpEvent::Zcdp { rho: 0.1 }, 1e-6, Theorem::Renyi),
+        (composed(vec![gaussian_event(5.0), pure_event(1e-3)]), 1e-6, Theorem::BasicComposition),
+        (composed(vec![gaussian_event(0.5), repeated(laplace, 40)]), 1e-6, Theorem::Renyi),
+    ] {
+        assert_eq!(at(&event, delta).theorem, theorem, "{event:?} at {delta}");
+    }
+}
+
+#[test]
+fn pure_guarantees_are_exact() {
+    let event = DpEvent::LaplaceBall { scale: 4.0, sensitivity: 1.0, dim: 3 };
+    assert_eq!(at(&event, 0.0).value, 0.25);
+    assert_eq!(at(&repeated(event.clone(), 8), 0.0).value, 2.0);
+    assert_eq!(delta(&event, 0.25).unwrap().value, 0.0);
+    assert!(delta(&event, 0.2499).unwrap().value > 0.0);
+    // One third is not a float: the bound is the next one above.
+    assert_eq!(at(&DpEvent::Laplace { scale: 3.0, sensitivity: 1.0 }, 0.0).value, (1.0f64 / 3.0).next_up());
+}
+
+#[test]
+fn gaussians_compose_exactly() {
+    let several = composed(vec![repeated(gaussian_event(0.1), 100), gaussian_event(3.0), DpEvent::NoOp]);
+    for target in [1e-3, 1e-9] {
+        let exact = gaussian::epsilon(10f64.sqrt(), Delta::new(target).unwrap()).unwrap();
+        let got = at(&several, target).value;
+        assert!(got >= exact * (1.0 - 1e-15) && got <= exact * (1.0 + 1e-13), "{got} {exact}");
+    }
+}
+
+#[test]
+fn a_mixture_beside_gaussians_adds_to_each_component() {
+    let mixture = DpEvent::GaussianMixture { std_dev: 2.0, sensitivities: vec![1.0, 2.0], weights: vec![0.75, 0.25] };
+    let event = composed(vec![gaussian_event(0.5), mixture]);
+    for epsilon in [0.1, 1.0, 3.0] {
+        let expected = 0.75 * gaussian::delta(0.5f64.sqrt(), epsilon).unwrap()
+            + 0.25 * gaussian::delta(1.25f64.sqrt(), epsilon).unwrap();
+        let got = delta(&event, epsilon).unwrap().value;
+        assert!((got / expected - 1.0).abs() < 1e-12, "{got} {expected}");
+    }
+}
+
+#[test]
+fn approximate_guarantees_fail_with_their_deltas() {
+    let approximate = DpEvent::ApproximateDp { epsilon: 0.1, delta: 1e-6 };
+    let ten = repeated(approximate.clone(), 10);
+    // Basic composition exactly: epsilon 1 at delta 1e-5 (and a little below, because failures overlap).
+    assert_eq!(at(&ten, 1e-5).value, at(&repeated(pure_event(0.1), 10), 0.0).value.min(at(&ten, 1e-5).value));
+    assert_eq!(at(&ten, 0.9e-5).theorem, Theorem::NoGuarantee);
+    assert!(at(&ten, 1e-3).value < 0.95, "what is left of delta is used");
+    let got = delta(&ten, 1.0).unwrap();
+    let exact = -(10.0 * (-1e-6f64).ln_1p()).exp_m1();
+    assert!(got.value >= exact && got.value <= exact * (1.0 + 1e-12));
+    // Beside a Gaussian.
+    let mixed = composed(vec![approximate, gaussian_event(1.0)]);
+    let gaussian_alone = gaussian::epsilon(1.0, Delta::new(1e-5 - 1e-6).unwrap()).unwrap();
+    assert!(at(&mixed, 1e-5).value <= gaussian_alone + 0.1 + 1e-6);
+    assert!(at(&mixed, 1e-5).value > gaussian::epsilon(1.0, Delta::new(1e-5).unwrap()).unwrap());
+}
+
+#[test]
+fn epsilon_and_delta_are_views_of_one_curve() {
+    let events = [
+        gaussian_event(0.7),
+        DpEvent::Laplace { scale: 1.0, sensitivity: 2.0 },
+        repeated(pure_event(0.2), 25),
+        composed(vec![gaussian_event(0.2), repeated(pure_event(0.05), 20), DpEvent::Zcdp { rho: 0.01 }]),
+        composed(vec![DpEvent::ApproximateDp { epsilon: 0.4, delta: 1e-7 }, gaussian_event(0.3)]),
+        DpEvent::GaussianMixture { std_dev: 1.0, sensitivities: vec![0.1, 0.5, 2.0], weights: vec![0.5, 0.4, 0.1] },
+    ];
+    for event in &events {
+        for target in [0.2, 1e-3, 1e-5] {
+            let epsilon = at(event, target).value;
+            let back = delta(event, epsilon).unwrap().value;
+            assert!(back <= target * (1.0 + 1e-6), "{event:?}: {back} > {target}");
+        }
+    }
+}
+
+#[test]
+fn the_ball_in_ten_dimensions_is_below_its_bound_by_simulation() {
+    // Monte Carlo in ten dimensions: the hockey stick at 0.5 for a shift of one sensitivity, noise scale 1.
+    // 20,000 samples of a mean with standard error below 0.002; the bound is 0.22 and the truth far below, so that a
+    // false alarm would be an error of more than 20 standard errors (probability below 1e-80).
+    let (dim, scale, epsilon) = (10usize, 1.0f64, 0.5f64);
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    };
+    let mut sum = 0.0;
+    for _ in 0..20_000 {
+        let mut z: Vec<f64> =
+            (0..dim).map(|_| (-2.0 * uniform().ln()).sqrt() * (core::f64::consts::TAU * uniform()).cos()).collect();
+        let norm = z.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let radius: f64 = -(0..dim).map(|_| uniform().ln()).sum::<f64>() * scale;
+        z.iter_mut().for_each(|v| *v *= radius / norm);
+        let mut shifted = z.clone();
+        shifted[0] -= 1.0;
+        let loss = (shifted.iter().map(|v| v * v).sum::<f64>().sqrt() - radius) / scale;
+        sum += (1.0 - (epsilon - loss).exp()).max(0.0);
+    }
+    let event = DpEvent::LaplaceBall { scale, sensitivity: 1.0, dim: dim as u64 };
+    let bound = delta(&event, epsilon).unwrap().value;
+    assert!(sum / 20_000.0 + 0.01 < bound, "{} {bound}", sum / 20_000.0);
+}
+
+#[test]
+fn large_mixtures_are_read_in_full() {
+    let n = 500_000;
+    let sensitivities: Vec<f64> = (0..n).map(|i| 1.0 + f64::from(i) / f64::from(n)).collect();
+    let event = DpEvent::GaussianMixture { std_dev: 10.0, sensitivities, weights: vec![1.0 / f64::from(n); 500_000] };
+    let got = at(&event, 1e-6).value;
+    assert!(got < gaussian::epsilon(0.2, Delta::new(1e-6).unwrap()).unwrap());
+    assert!(got > gaussian::epsilon(0.15, Delta::new(1e-6).unwrap()).unwrap());
+    assert!(delta(&event, got).unwrap().value <= 1e-6);
+    assert!(delta(&event, got * (1.0 - 1e-9)).unwrap().value > 1e-6);
+}
+
+#[test]
+fn bad_arguments_are_typed_errors() {
+    assert!(matches!(delta(&DpEvent::NoOp, f64::NAN), Err(Error::NotFinite { name: "epsilon", .. })));
+    assert!(delta(&DpEvent::NoOp, -1.0).is_err());
+    assert!(epsilon(&gaussian_event(f64::NAN), Delta::ZERO).is_err());
+}
+
+proptest::proptest! {
+    #[test]
+    fn more_of_anything_costs_more(
+        mu in 0.01f64..3.0, pure in 0.0f64..1.0, rho in 0.0f64..0.5, log_delta in -60.0f64..-1.0, count in 1u64..20
+    ) {
+        let tree = |factor: f64, count: u64| composed(vec![
+            gaussian_event(mu * factor),
+            repeated(pure_event(pure * factor), count),
+            DpEvent::Zcdp { rho: rho * factor },
+        ]);
+        let delta = log_delta.exp();
+        let base = at(&tree(1.0, count), delta).value;
+        proptest::prop_assert!(at(&tree(1.1, count), delta).value >= base * (1.0 - 1e-9));
+        proptest::prop_assert!(at(&tree(1.0, count + 1), delta).value >= base * (1.0 - 1e-9));
+        proptest::prop_assert!(at(&tree(1.0, count), delta * 0.5).value >= base * (1.0 - 1e-9));
+    }
+}

@@ -78,7 +78,7 @@ pub fn epsilon_improved(order: RdpOrder, rdp: f64, delta: Delta) -> Result<f64, 
 /// # References
 /// Canonne, Kamath and Steinke 2020, Proposition 12, arXiv:2004.00010.
 pub fn log_delta_improved(order: RdpOrder, rdp: f64, epsilon: f64) -> Result<f64, Error> {
-    Ok(improved_log_delta(order.get(), divergence(rdp)?, non_negative("epsilon", epsilon)?))
+    Ok(improved_log_delta(order.get(), divergence(rdp)?, non_negative("epsilon", epsilon)?).min(0.0))
 }
 
 /// Epsilon by the centred conversion; see [`log_delta_centred`], of which it is the exact inverse.
@@ -121,7 +121,7 @@ pub fn epsilon_centred(order: RdpOrder, rdp: f64, delta: Delta) -> Result<f64, E
 /// # Errors
 /// `rdp` or `epsilon` negative or NaN.
 pub fn log_delta_centred(order: RdpOrder, rdp: f64, epsilon: f64) -> Result<f64, Error> {
-    Ok(centred_log_delta(order.get(), divergence(rdp)?, non_negative("epsilon", epsilon)?))
+    Ok(centred_log_delta(order.get(), divergence(rdp)?, non_negative("epsilon", epsilon)?).min(0.0))
 }
 
 /// Whether `delta` alone, with epsilon 0, covers a divergence `rdp` of any order at least 1: the total variation
@@ -133,29 +133,27 @@ pub fn log_delta_centred(order: RdpOrder, rdp: f64, epsilon: f64) -> Result<f64,
 /// # References
 /// Bretagnolle and Huber 1979; Canonne 2022, "A short note on an inequality between KL and TV", arXiv:2202.07198.
 pub fn delta_suffices_for_zero(rdp: f64, delta: Delta) -> Result<bool, Error> {
-    Ok(suffices_for_zero(divergence(rdp)?, delta.get().ln()))
+    Ok(delta.get().ln() > log_total_variation(divergence(rdp)?))
 }
 
-/// The smallest epsilon that any of the theorems gives at this order.
+/// The smaller epsilon of the improved and the centred conversion at this order.
 pub(super) fn best_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
-    if suffices_for_zero(rdp, log_delta) {
-        return 0.0;
-    }
     improved_epsilon(order, rdp, log_delta).min(centred_epsilon(order, rdp, log_delta))
 }
 
-/// The smallest logarithm of delta that any of the theorems gives at this order.
+/// The smaller logarithm of delta of the improved and the centred conversion at this order; not clamped, so that a
+/// search over orders is not led astray by a plateau at 0.
 pub(super) fn best_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
-    let total_variation = 0.5 * log_one_minus_exp(-rdp * (1.0 + ROUNDING)) + ROUNDING;
-    improved_log_delta(order, rdp, epsilon).min(centred_log_delta(order, rdp, epsilon)).min(total_variation)
+    improved_log_delta(order, rdp, epsilon).min(centred_log_delta(order, rdp, epsilon))
+}
+
+/// The logarithm of a bound on the total variation distance, from the divergence of order 1.
+pub(super) fn log_total_variation(kullback_leibler: f64) -> f64 {
+    (0.5 * log_one_minus_exp(-kullback_leibler * (1.0 + ROUNDING))) * (1.0 - ROUNDING)
 }
 
 fn divergence(rdp: f64) -> Result<f64, Error> {
     if rdp == f64::INFINITY { Ok(rdp) } else { non_negative("rdp", rdp) }
-}
-
-fn suffices_for_zero(rdp: f64, log_delta: f64) -> bool {
-    2.0 * log_delta > log_one_minus_exp(-rdp * (1.0 + ROUNDING)) + ROUNDING
 }
 
 fn improved_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
@@ -172,11 +170,12 @@ fn improved_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
 fn improved_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     let excess = order - 1.0;
     if excess == 0.0 || rdp == f64::INFINITY {
-        return 0.0;
+        return f64::INFINITY;
     }
     let gain = order * (-order.recip()).ln_1p();
     let size = excess * (rdp + epsilon) + excess.ln().abs() + gain.abs();
-    (excess * (rdp - epsilon) - excess.ln() + gain + ROUNDING * size).min(0.0)
+    let log = excess * (rdp - epsilon) - excess.ln() + gain + ROUNDING * size;
+    if log.is_nan() { f64::INFINITY } else { log }
 }
 
 fn centred_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
@@ -199,7 +198,7 @@ fn centred_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
 fn centred_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     let excess = order - 1.0;
     if excess == 0.0 || rdp == f64::INFINITY || !(epsilon > 0.0) {
-        return 0.0;
+        return f64::INFINITY;
     }
     if rdp == 0.0 {
         return f64::NEG_INFINITY;
@@ -217,7 +216,7 @@ fn centred_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     }
     let log = log_exp_m1(excess * rdp) + log_supremum(low);
     let size = 1.0 + log.abs() + excess * (1.0 + rdp + low) + low.recip();
-    if log.is_nan() { 0.0 } else { (log + 2.0 * ROUNDING * size).min(0.0) }
+    if log.is_nan() { f64::INFINITY } else { log + 2.0 * ROUNDING * size }
 }
 
 #[cfg(test)]
@@ -228,7 +227,7 @@ mod tests {
     fn centred_is_its_own_inverse_and_matches_the_closed_form_at_order_two() {
         for rdp in [1e-8, 1e-3, 0.1, 1.0, 20.0] {
             for epsilon in [1e-3f64, 0.3, 2.0, 15.0] {
-                let log_delta = centred_log_delta(2.0, rdp, epsilon);
+                let log_delta = centred_log_delta(2.0, rdp, epsilon).min(0.0);
                 let expected = (rdp.exp_m1() / (4.0 * epsilon.exp_m1())).ln().min(0.0);
                 assert!((log_delta - expected).abs() < 1e-9, "{rdp} {epsilon}: {log_delta} {expected}");
                 for order in [1.01, 1.7, 2.0, 30.0, 4000.0] {
@@ -282,7 +281,7 @@ mod tests {
                     assert!(best_epsilon(order, rdp, log_delta) >= 0.0, "{order} {rdp} {log_delta}");
                 }
                 for epsilon in [0.0, 1e-300, 1.0, 1e300] {
-                    assert!(best_log_delta(order, rdp, epsilon) <= 0.0, "{order} {rdp} {epsilon}");
+                    assert!(!best_log_delta(order, rdp, epsilon).is_nan(), "{order} {rdp} {epsilon}");
                 }
             }
         }

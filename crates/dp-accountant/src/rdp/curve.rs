@@ -115,6 +115,9 @@ impl RdpCurve {
             return 0.0;
         }
         let log_delta = delta.get().ln();
+        if log_delta > conversion::log_total_variation(self.divergence(1.0)) {
+            return 0.0;
+        }
         order::minimise(|order| conversion::best_epsilon(order, self.divergence(order), log_delta))
     }
 
@@ -131,7 +134,7 @@ impl RdpCurve {
             return Ok(0.0);
         }
         let log = order::minimise(|order| conversion::best_log_delta(order, self.divergence(order), epsilon));
-        Ok(exp_up(log.min(0.0)))
+        Ok(exp_up(log.min(conversion::log_total_variation(self.divergence(1.0))).min(0.0)))
     }
 
     fn is_zero(&self) -> bool {
