@@ -4,6 +4,8 @@
 pub mod constants;
 mod error;
 pub mod exponential;
+#[cfg(test)]
+mod golden;
 pub mod gradient_spread;
 pub mod huber_svm;
 mod kernels;
