@@ -9,6 +9,8 @@ mod golden;
 pub mod gradient_spread;
 pub mod huber_svm;
 mod kernels;
+#[cfg(any(test, feature = "laws"))]
+pub mod laws;
 pub mod linear;
 pub mod logistic;
 pub mod loss;

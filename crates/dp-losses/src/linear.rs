@@ -4,49 +4,113 @@ use core::marker::PhantomData;
 
 use dp_data::Block;
 
-use crate::kernels::reference as kernels;
+use crate::kernels::{Kernels, Scratch, Step};
 use crate::loss::Loss;
 use crate::model::{Model, ParameterBlock};
 use crate::real::Real;
 use crate::scaled_steps::ScaledSteps;
 
 /// The linear model `p = ⟨w, x⟩` under a loss of `p` and the target; one parameter block, `weights`.
+///
+/// Dense and sparse rows; an example marked invalid has loss 0 and gradient 0. The kernels are chosen for the machine's
+/// instruction set when the model is made, and cost proportional to the stored values of the rows.
+///
+/// # Formula
+/// ```text
+/// gradient of example i   ℓ'(⟨w, x_i⟩, y_i) · x_i        squared norm   ℓ'² |x_i|²
+/// ```
+///
+/// # Shapes
+/// A batch is a [`Block`] of `n` examples of `dim` features, each contiguous; the parameters are `dim` numbers.
+///
+/// # Panics
+/// The methods panic if parameters, coefficients or outputs have other lengths than the batch and the model say, or if
+/// a sparse row holds a column that is not below `dim`; [`dp_data::Examples`] only makes rows that do not.
+///
+/// # Examples
+/// ```
+/// use dp_data::Examples;
+/// use dp_losses::{LinearModel, Logistic, Model};
+///
+/// let data = Examples::dense(vec![0.6, 0.8, 1.0, 0.0], vec![1.0, -1.0], 2)?;
+/// let model = LinearModel::new(data.dim(), Logistic);
+/// let (w, mut pass) = ([0.0_f64; 2], model.pass(2));
+/// model.forward(&w, data.block(), &mut pass);
+/// model.backward(&w, data.block(), &mut pass);
+/// let mut gradient = [0.0; 2];
+/// model.add_weighted(data.block(), &mut pass, &[1.0, 1.0], &mut gradient);
+/// assert!((gradient[0] - 0.2).abs() < 1e-15 && (gradient[1] + 0.4).abs() < 1e-15);
+/// # Ok::<(), dp_data::examples::ShapeError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct LinearModel<F, L> {
     loss: L,
     blocks: [ParameterBlock; 1],
+    kernels: Kernels,
     float: PhantomData<fn() -> F>,
 }
 
 /// Buffers of a [`LinearModel`] for one microbatch.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct LinearPass<F> {
-    predictions: Vec<F>,
-    derivatives: Vec<F>,
-    weights: Vec<F>,
+    scratch: Scratch<F>,
+}
+
+impl<F> core::fmt::Debug for LinearPass<F> {
+    // Predictions and derivatives are functions of records: never shown.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LinearPass").finish_non_exhaustive()
+    }
 }
 
 impl<F: Real, L: Loss<F>> LinearModel<F, L> {
     /// A model of rows with `dim` features.
     pub fn new(dim: usize, loss: L) -> Self {
-        Self { loss, blocks: [ParameterBlock { name: "weights".to_owned(), range: 0..dim }], float: PhantomData }
+        let blocks = [ParameterBlock { name: "weights".to_owned(), range: 0..dim }];
+        Self { loss, blocks, kernels: Kernels::new(), float: PhantomData }
     }
 
     /// The loss.
     pub fn loss(&self) -> L {
         self.loss
     }
+
+    fn check(&self, batch: &Block<'_, F>, parameters: &[F]) {
+        let dim = self.blocks[0].range.end;
+        assert!(parameters.len() == dim && batch.rows.dim() == dim, "parameters and rows have the model's dimension");
+        assert!(batch.rows.len() == batch.targets.len(), "one target per row");
+        assert!(batch.valid.is_none_or(|valid| valid.len() == batch.targets.len()), "one validity mark per row");
+    }
+
+    fn step(
+        &self,
+        scale: F,
+        coefficient: F,
+        batch: Block<'_, F>,
+        pass: &mut LinearPass<F>,
+        direction: &mut [F],
+        squared_norm: Option<&mut F>,
+    ) {
+        self.check(&batch, direction);
+        let Block { rows, targets, valid } = batch;
+        let scratch = &mut pass.scratch;
+        let step = Step { loss: self.loss, scale, coefficient, targets, valid, scratch, v: direction, squared_norm };
+        self.kernels.step(rows, step);
+    }
 }
 
 impl<F: Real> LinearPass<F> {
-    /// The predictions of the last `forward`, one per example.
+    /// The predictions of the last [`Model::forward`] or [`ScaledSteps::forward_scaled`], one per example.
     pub fn predictions(&self) -> &[F] {
-        &self.predictions
+        &self.scratch.predictions
     }
 
+    /// `weights[i] = coefficients[i] · derivatives[i]`, where a coefficient 0 gives 0 whatever the derivative.
     fn set_weights(&mut self, coefficients: &[F]) {
-        self.weights.clear();
-        self.weights.extend(self.derivatives.iter().zip(coefficients).map(|(&derivative, &coefficient)| {
+        let Scratch { derivatives, weights, .. } = &mut self.scratch;
+        assert_eq!(coefficients.len(), derivatives.len(), "one coefficient per example of the last backward");
+        weights.clear();
+        weights.extend(derivatives.iter().zip(coefficients).map(|(&derivative, &coefficient)| {
             if coefficient == F::zero() { F::zero() } else { coefficient * derivative }
         }));
     }
@@ -61,8 +125,7 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
     }
 
     fn pass(&self, microbatch: usize) -> LinearPass<F> {
-        let buffer = || Vec::with_capacity(microbatch);
-        LinearPass { predictions: buffer(), derivatives: buffer(), weights: buffer() }
+        LinearPass { scratch: Scratch::with_capacity(microbatch) }
     }
 
     fn forward(&self, parameters: &[F], batch: Block<'_, F>, pass: &mut LinearPass<F>) {
@@ -70,37 +133,36 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
     }
 
     fn losses(&self, batch: Block<'_, F>, pass: &LinearPass<F>, out: &mut [F]) {
+        assert_eq!(out.len(), pass.scratch.predictions.len(), "one loss per example of the last forward");
         for (i, loss) in out.iter_mut().enumerate() {
             let valid = batch.valid.is_none_or(|valid| valid[i]);
-            *loss = if valid { self.loss.value(pass.predictions[i], batch.targets[i]) } else { F::zero() };
+            *loss = if valid { self.loss.value(pass.scratch.predictions[i], batch.targets[i]) } else { F::zero() };
         }
     }
 
     fn backward(&self, _parameters: &[F], batch: Block<'_, F>, pass: &mut LinearPass<F>) {
-        pass.derivatives.clear();
-        pass.derivatives.extend(pass.predictions.iter().zip(batch.targets).enumerate().map(|(i, (&p, &y))| {
-            if batch.valid.is_none_or(|valid| valid[i]) { self.loss.derivative(p, y) } else { F::zero() }
-        }));
+        self.kernels.derivatives(self.loss, batch.targets, batch.valid, &mut pass.scratch);
     }
 
     fn squared_norms(&self, batch: Block<'_, F>, pass: &mut LinearPass<F>, out: &mut [F]) {
-        kernels::squared_row_norms(&batch.rows, out);
-        for (norm, &derivative) in out.iter_mut().zip(&pass.derivatives) {
+        assert_eq!(out.len(), pass.scratch.derivatives.len(), "one norm per example of the last backward");
+        self.kernels.squared_row_norms(batch.rows, out);
+        for (norm, &derivative) in out.iter_mut().zip(&pass.scratch.derivatives) {
             *norm = if derivative == F::zero() { F::zero() } else { *norm * derivative * derivative };
         }
     }
 
     fn add_weighted(&self, batch: Block<'_, F>, pass: &mut LinearPass<F>, coefficients: &[F], sum: &mut [F]) {
+        self.check(&batch, sum);
         pass.set_weights(coefficients);
-        kernels::add_rows(&batch.rows, &pass.weights, sum);
+        self.kernels.add_rows(batch.rows, &mut pass.scratch, sum, None);
     }
 }
 
 impl<F: Real, L: Loss<F>> ScaledSteps<F> for LinearModel<F, L> {
     fn forward_scaled(&self, scale: F, direction: &[F], batch: Block<'_, F>, pass: &mut LinearPass<F>) {
-        pass.predictions.clear();
-        pass.predictions.resize(batch.len(), F::zero());
-        kernels::predictions(&batch.rows, scale, direction, &mut pass.predictions);
+        self.check(&batch, direction);
+        self.kernels.predictions(batch.rows, scale, direction, &mut pass.scratch);
     }
 
     fn step_scaled(
@@ -111,11 +173,7 @@ impl<F: Real, L: Loss<F>> ScaledSteps<F> for LinearModel<F, L> {
         pass: &mut LinearPass<F>,
         direction: &mut [F],
     ) {
-        self.forward_scaled(scale, direction, batch, pass);
-        self.backward(direction, batch, pass);
-        pass.weights.clear();
-        pass.weights.extend(pass.derivatives.iter().map(|&derivative| coefficient * derivative));
-        kernels::add_rows(&batch.rows, &pass.weights, direction);
+        self.step(scale, coefficient, batch, pass, direction, None);
     }
 
     fn step_scaled_tracking_norm(
@@ -127,8 +185,7 @@ impl<F: Real, L: Loss<F>> ScaledSteps<F> for LinearModel<F, L> {
         direction: &mut [F],
         squared_norm: &mut F,
     ) {
-        self.step_scaled(scale, coefficient, batch, pass, direction);
-        *squared_norm = kernels::squared_norm(direction);
+        self.step(scale, coefficient, batch, pass, direction, Some(squared_norm));
     }
 
     fn add_weighted_tracking_norm(
@@ -139,7 +196,11 @@ impl<F: Real, L: Loss<F>> ScaledSteps<F> for LinearModel<F, L> {
         direction: &mut [F],
         squared_norm: &mut F,
     ) {
-        self.add_weighted(batch, pass, coefficients, direction);
-        *squared_norm = kernels::squared_norm(direction);
+        self.check(&batch, direction);
+        pass.set_weights(coefficients);
+        self.kernels.add_rows(batch.rows, &mut pass.scratch, direction, Some(squared_norm));
     }
 }
+
+#[cfg(test)]
+mod tests;

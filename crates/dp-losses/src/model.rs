@@ -11,13 +11,16 @@ pub struct ParameterBlock {
     pub range: Range<usize>,
 }
 
-/// Something with one flat parameter vector whose data gradient is a sum over examples.
+/// Something with one flat parameter vector whose data gradient is a sum over examples: a linear model, a ranker (an
+/// example is one query's list), a network.
 ///
-/// Per microbatch the engine calls `forward`, then, as needed, `losses`, `backward`, `squared_norms`, `add_weighted`.
-/// Clipping, noise, update rule, averaging and regularisation see only the flat vector.
+/// Per microbatch the engine calls [`forward`](Self::forward), then, as needed, [`losses`](Self::losses),
+/// [`backward`](Self::backward), [`squared_norms`](Self::squared_norms), [`add_weighted`](Self::add_weighted), all with
+/// the same batch and buffers. Clipping, noise, update rule, averaging and regularisation see only the flat vector.
+/// Nothing here can fail: shapes are agreed on when model and batch are made.
 ///
 /// # Laws
-/// Checked for every model by `model_laws`:
+/// Checked for every model by `laws::model_laws` (feature `laws`):
 /// 1. `losses` of a batch equal those of its one-example batches;
 /// 2. `add_weighted` with all coefficients 1 equals the sum over one-example batches;
 /// 3. `squared_norms` equals the squared norm, per block, of `add_weighted` of that one example;
@@ -25,6 +28,14 @@ pub struct ParameterBlock {
 /// 5. it is linear in the coefficients, and a coefficient 0 adds exactly nothing even if that example holds NaN;
 /// 6. nothing depends on what was in the pass buffers before;
 /// 7. any split into microbatches gives the same sum up to rounding.
+///
+/// # Privacy
+/// Laws 2, 3 and 5 are what a clipped sum relies on: with `coefficients[i, k] = min(1, C / norm)` computed from
+/// `squared_norms`, no example moves block `k` of the sum by more than `C`, up to the rounding of that sum.
+///
+/// # Shapes
+/// A batch of `n` examples: `out` of `losses` holds `n` numbers, `out` of `squared_norms` and `coefficients` hold
+/// `n x blocks` numbers, example after example; `parameters` and `sum` are the flat vector.
 pub trait Model<F> {
     /// Borrowed examples of one microbatch.
     type Batch<'a>: Copy;
@@ -39,13 +50,13 @@ pub trait Model<F> {
         self.blocks().last().map_or(0, |block| block.range.end)
     }
 
-    /// Buffers for microbatches of at most `microbatch` examples.
+    /// Buffers, allocated once, for microbatches of up to `microbatch` examples (a larger one allocates again).
     fn pass(&self, microbatch: usize) -> Self::Pass;
 
     /// Predictions for the batch into the buffers.
     fn forward(&self, parameters: &[F], batch: Self::Batch<'_>, pass: &mut Self::Pass);
 
-    /// One loss per example, after `forward`.
+    /// One loss per example, after `forward`; an example that does not count has loss 0.
     fn losses(&self, batch: Self::Batch<'_>, pass: &Self::Pass, out: &mut [F]);
 
     /// Gradients of the *sum* of losses with respect to the pre-activations, after `forward`.
@@ -54,7 +65,6 @@ pub trait Model<F> {
     /// Squared norm of each example's gradient for each block, `examples x blocks`, after `backward`.
     fn squared_norms(&self, batch: Self::Batch<'_>, pass: &mut Self::Pass, out: &mut [F]);
 
-    /// `sum[block k] += Σ_i coefficients[i, k] · gradient_i[block k]`, after `backward`. `coefficients` holds
-    /// `examples x blocks` numbers.
+    /// `sum[block k] += Σ_i coefficients[i, k] · gradient_i[block k]`, after `backward`.
     fn add_weighted(&self, batch: Self::Batch<'_>, pass: &mut Self::Pass, coefficients: &[F], sum: &mut [F]);
 }

@@ -14,11 +14,16 @@ fn entries<'a, F>(rows: &Rows<'a, F>, i: usize) -> (Option<&'a [u32]>, &'a [F]) 
     }
 }
 
+/// `⟨x, w⟩`.
+pub(crate) fn dot<F: RealField + Copy>(row: &[F], w: &[F]) -> F {
+    row.iter().zip(w).fold(F::zero(), |sum, (&x, &w)| sum + x * w)
+}
+
 /// `out[i] = scale · ⟨w, x_i⟩`.
 pub(crate) fn predictions<F: RealField + Copy>(rows: &Rows<'_, F>, scale: F, w: &[F], out: &mut [F]) {
     for (i, prediction) in out.iter_mut().enumerate() {
         let sum = match entries(rows, i) {
-            (None, values) => values.iter().zip(w).fold(F::zero(), |sum, (&x, &w)| sum + x * w),
+            (None, values) => dot(values, w),
             (Some(columns), values) => {
                 columns.iter().zip(values).fold(F::zero(), |sum, (&column, &x)| sum + x * w[column as usize])
             }

@@ -1,0 +1,113 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::{HuberSvm, Logistic, Squared};
+
+/// Values in [-1, 1] that depend on nothing but the index.
+fn noise<F: Real>(count: usize, salt: u64) -> Vec<F> {
+    (0..count as u64)
+        .map(|i| {
+            let mixed =
+                (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(salt.wrapping_mul(0xD1B5_4A32_D192_ED03));
+            nalgebra::convert(
+                ((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 11) as f64 / (1_u64 << 52) as f64 - 1.0,
+            )
+        })
+        .collect()
+}
+
+/// Every kernel against the plain loops, on every instruction set that this machine has.
+fn kernels_match_the_reference<F: Real>(n: usize, dim: usize, stored: usize, zeros: usize, unit: f64) {
+    let (values, w): (Vec<F>, Vec<F>) = (noise(n * dim, 1), noise(dim, 2));
+    let stored = stored.min(dim);
+    let offsets: Vec<usize> = (0..=n).map(|i| i * stored).collect();
+    let indices: Vec<u32> = (0..n * stored).map(|k| (k % stored * dim / stored) as u32).collect();
+    let stored_values = noise::<F>(n * stored, 3);
+    let scale = nalgebra::convert::<f64, F>(0.7);
+    // A sum of k products of size at most 1, in any order, is off by at most k² units of rounding.
+    let sizes = nalgebra::convert::<f64, F>(unit * ((dim + n) as f64).powi(2));
+    let near = |found: &[F], expected: &[F]| {
+        found.len() == expected.len() && found.iter().zip(expected).all(|(&a, &b)| (a - b).abs() <= sizes)
+    };
+    for rows in [
+        Rows::Dense { values: &values, dim },
+        Rows::Sparse { offsets: &offsets, indices: &indices, values: &stored_values, dim },
+    ] {
+        let mut sets = vec![Arch::Scalar, Arch::new()];
+        #[cfg(target_arch = "x86_64")]
+        if let Some(set) = pulp::x86::V3::try_new() {
+            sets.push(Arch::V3(set));
+        }
+        for arch in sets {
+            let kernels = Kernels { arch };
+            let mut scratch = Scratch::with_capacity(n);
+            // Whatever was in the buffers must not matter.
+            scratch.predictions = vec![nalgebra::convert(f64::NAN); n + 3];
+
+            let mut expected = vec![F::zero(); n];
+            reference::predictions(&rows, scale, &w, &mut expected);
+            kernels.predictions(rows, scale, &w, &mut scratch);
+            assert!(near(&scratch.predictions, &expected), "{arch:?}: predictions of {n} rows of {dim}");
+
+            reference::squared_row_norms(&rows, &mut expected);
+            let mut norms = vec![F::one(); n];
+            kernels.squared_row_norms(rows, &mut norms);
+            assert!(near(&norms, &expected), "{arch:?}: norms of {n} rows of {dim}");
+
+            scratch.weights = noise(n, 4);
+            scratch.weights.iter_mut().step_by(zeros).for_each(|weight| *weight = F::zero());
+            let (mut sum, mut expected) = (w.clone(), w.clone());
+            reference::add_rows(&rows, &scratch.weights, &mut expected);
+            let mut squared_norm = reference::squared_norm(&sum);
+            kernels.add_rows(rows, &mut scratch, &mut sum, Some(&mut squared_norm));
+            assert!(near(&sum, &expected), "{arch:?}: sum of {n} rows of {dim}");
+            let fresh = reference::squared_norm(&expected);
+            let slack = sizes * (F::one() + fresh) * nalgebra::convert(4.0);
+            assert!((squared_norm - fresh).abs() <= slack, "{arch:?}: norm after {n} rows of {dim}");
+            let mut again = w.clone();
+            kernels.add_rows(rows, &mut scratch, &mut again, None);
+            assert!(again == sum, "{arch:?}: with and without the norm");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn kernels_match_plain_loops(n in 0_usize..12, dim in 1_usize..200, stored in 1_usize..20, zeros in 1_usize..5) {
+        kernels_match_the_reference::<f64>(n, dim, stored, zeros, 2.3e-16);
+        kernels_match_the_reference::<f32>(n, dim, stored, zeros, 1.2e-7);
+    }
+}
+
+#[test]
+fn vectorised_derivatives_are_the_scalar_ones_to_the_bit() {
+    fn check<L: Loss<f64> + Loss<f32>>(loss: L) {
+        let kernels = Kernels::new();
+        for n in [1, 2, 7, 16, 50, 333] {
+            let targets: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { -1.0 } else { 1.0 }).collect();
+            let mut scratch = Scratch::with_capacity(n);
+            scratch.predictions = noise::<f64>(n, 5).iter().map(|p| p * 40.0).collect();
+            if n > 7 {
+                scratch.predictions[..6].copy_from_slice(&[0.0, 1e308, -1e308, f64::MAX, f64::INFINITY, -745.1]);
+            }
+            kernels.derivatives(loss, &targets, None, &mut scratch);
+            assert_eq!(scratch.derivatives.len(), n);
+            for ((&found, &prediction), &target) in scratch.derivatives.iter().zip(&scratch.predictions).zip(&targets) {
+                assert_eq!(found.to_bits(), loss.derivative(prediction, target).to_bits(), "{prediction}");
+            }
+        }
+    }
+    check(Logistic);
+    check(Squared);
+    check(HuberSvm::USUAL);
+}
+
+#[test]
+fn a_row_of_weight_zero_is_not_read() {
+    let values = [1.0, f64::NAN, f64::INFINITY, 1.0, 2.0, 3.0];
+    let mut scratch = Scratch::with_capacity(2);
+    scratch.weights = vec![0.0, 2.0];
+    let mut sum = [1.0; 3];
+    Kernels::new().add_rows(Rows::Dense { values: &values, dim: 3 }, &mut scratch, &mut sum, None);
+    assert_eq!(sum, [3.0, 5.0, 7.0]);
+}

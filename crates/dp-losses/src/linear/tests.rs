@@ -1,0 +1,168 @@
+use dp_data::{Examples, Rows};
+use proptest::prelude::*;
+
+use super::*;
+use crate::laws::{Case, model_laws};
+use crate::{HuberSvm, Logistic, LossKind, LossVisitor, Squared};
+
+/// Dense and sparse versions of the same `n` examples of `dim` features, about half of them zero.
+fn examples(n: usize, dim: usize, seed: u64) -> (Examples<f64>, Examples<f64>) {
+    let mut state = seed.wrapping_mul(2).wrapping_add(88_172_645_463_325_252);
+    let mut uniform = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let scale = 2.0 / (dim as f64).sqrt();
+    let dense: Vec<f64> = (0..n * dim).map(|_| if uniform() < 0.5 { 0.0 } else { (uniform() - 0.5) * scale }).collect();
+    let targets: Vec<f64> = (0..n).map(|_| if uniform() < 0.5 { -1.0 } else { 1.0 }).collect();
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for row in dense.chunks_exact(dim) {
+        for (column, &x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+            indices.push(column as u32);
+            values.push(x);
+        }
+        offsets.push(values.len());
+    }
+    let sparse = Examples::sparse(offsets, indices, values, targets.clone(), dim).unwrap();
+    (Examples::dense(dense, targets, dim).unwrap(), sparse)
+}
+
+fn parameters(dim: usize) -> Vec<f64> {
+    (0..dim).map(|j| ((j * 37 % 19) as f64 - 9.0) / 6.0).collect()
+}
+
+struct CheckLaws<'a> {
+    block: Block<'a, f64>,
+    poisoned: Block<'a, f64>,
+}
+
+impl LossVisitor<f64> for CheckLaws<'_> {
+    type Output = ();
+
+    fn visit<L: Loss<f64> + 'static>(self, loss: L) {
+        let (n, dim) = (self.block.len(), self.block.dim());
+        let case = Case {
+            parameters: parameters(dim),
+            whole: self.block,
+            singles: (0..n).map(|i| self.block.slice(i..i + 1)).collect(),
+            parts: vec![(self.block.slice(0..n / 3), n / 3), (self.block.slice(n / 3..n), n - n / 3)],
+            poisoned: Some((self.poisoned, 1)),
+        };
+        assert_eq!(model_laws(&LinearModel::new(dim, loss), &case), Ok(()));
+    }
+}
+
+#[test]
+fn the_laws_hold_for_every_loss_dense_and_sparse_with_and_without_invalid_rows() {
+    for dim in [1, 3, 8, 17, 50, 133] {
+        let n = 7;
+        let (dense, sparse) = examples(n, dim, dim as u64);
+        for examples in [&dense, &sparse] {
+            let block = examples.block();
+            let mut poison = Vec::new();
+            let poisoned = match block.rows {
+                Rows::Dense { values, dim } => {
+                    poison.extend_from_slice(values);
+                    poison[dim] = f64::NAN;
+                    Rows::Dense { values: &poison, dim }
+                }
+                Rows::Sparse { offsets, indices, values, dim } => {
+                    poison.extend_from_slice(values);
+                    poison[offsets[1]..offsets[2]].fill(f64::NAN);
+                    Rows::Sparse { offsets, indices, values: &poison, dim }
+                }
+            };
+            let valid = [true, true, true, false, true, false, true];
+            for valid in [None, Some(&valid[..])] {
+                let block = Block { valid, ..block };
+                for loss in [LossKind::Logistic, LossKind::Squared, LossKind::HuberSvm(HuberSvm::new(3.0).unwrap())] {
+                    loss.visit(CheckLaws { block, poisoned: Block { rows: poisoned, ..block } });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_invalid_row_contributes_nothing_even_if_it_holds_nan() {
+    let data = Examples::dense(vec![1.0, 2.0, f64::NAN, f64::INFINITY], vec![1.0, 1.0], 2).unwrap();
+    let block = Block { valid: Some(&[true, false]), ..data.block() };
+    let model = LinearModel::new(2, Squared);
+    let mut pass = model.pass(2);
+    let (mut losses, mut norms, mut v) = ([9.0; 2], [9.0; 2], [0.0, 0.0]);
+    model.forward(&v, block, &mut pass);
+    model.losses(block, &pass, &mut losses);
+    model.backward(&v, block, &mut pass);
+    model.squared_norms(block, &mut pass, &mut norms);
+    assert_eq!((losses, norms), ([0.5, 0.0], [5.0, 0.0]));
+    model.step_scaled(1.0, -1.0, block, &mut pass, &mut v);
+    assert_eq!(v, [1.0, 2.0]);
+}
+
+/// `w - η (λ w + 1/b Σ ∇ℓ)` the plain way.
+fn plain_step<L: Loss<f64>>(model: &LinearModel<f64, L>, block: Block<'_, f64>, eta: f64, lambda: f64, w: &mut [f64]) {
+    let mut pass = model.pass(block.len());
+    let mut gradient = vec![0.0; w.len()];
+    model.forward(w, block, &mut pass);
+    model.backward(w, block, &mut pass);
+    model.add_weighted(block, &mut pass, &vec![1.0; block.len()], &mut gradient);
+    for (w, g) in w.iter_mut().zip(&gradient) {
+        *w -= eta * (lambda * *w + g / block.len() as f64);
+    }
+}
+
+proptest! {
+    #[test]
+    fn scaled_steps_are_the_plain_steps(dim in 1_usize..70, n in 1_usize..30, batch in 1_usize..8, seed: u64, sparse: bool) {
+        let pair = examples(n, dim, seed);
+        let block = if sparse { pair.1.block() } else { pair.0.block() };
+        let model = LinearModel::new(dim, Logistic);
+        let (eta, lambda) = (0.5, 0.1);
+        let mut w = parameters(dim);
+        let (mut scale, mut v, mut pass) = (2.0, w.iter().map(|w| w / 2.0).collect::<Vec<_>>(), model.pass(batch));
+        let mut squared_norm = v.iter().map(|v| v * v).sum::<f64>();
+        for start in (0..n).step_by(batch) {
+            let part = block.slice(start..n.min(start + batch));
+            plain_step(&model, part, eta, lambda, &mut w);
+            let next = scale * (1.0 - eta * lambda);
+            let coefficient = -eta / (next * part.len() as f64);
+            model.step_scaled_tracking_norm(scale, coefficient, part, &mut pass, &mut v, &mut squared_norm);
+            scale = next;
+        }
+        for (w, v) in w.iter().zip(&v) {
+            prop_assert!((w - scale * v).abs() <= 1e-12 * (1.0 + w.abs()));
+        }
+        let fresh = v.iter().map(|v| v * v).sum::<f64>();
+        prop_assert!((squared_norm - fresh).abs() <= 1e-12 * (1.0 + fresh));
+
+        let coefficients: Vec<f64> = (0..n).map(|i| (i % 3) as f64 - 1.0).collect();
+        let mut expected = v.clone();
+        model.forward(&w, block, &mut pass);
+        model.backward(&w, block, &mut pass);
+        model.add_weighted(block, &mut pass, &coefficients, &mut expected);
+        model.add_weighted_tracking_norm(block, &mut pass, &coefficients, &mut v, &mut squared_norm);
+        prop_assert_eq!(&v, &expected);
+        let fresh = v.iter().map(|v| v * v).sum::<f64>();
+        prop_assert!((squared_norm - fresh).abs() <= 1e-12 * (1.0 + fresh));
+    }
+
+    #[test]
+    fn dense_and_sparse_agree(dim in 1_usize..70, n in 1_usize..12, seed: u64) {
+        let (dense, sparse) = examples(n, dim, seed);
+        let model = LinearModel::new(dim, Squared);
+        let mut results = [dense, sparse].map(|examples| {
+            let (w, mut pass, mut v) = (parameters(dim), model.pass(n), vec![0.0; dim]);
+            model.forward(&w, examples.block(), &mut pass);
+            model.backward(&w, examples.block(), &mut pass);
+            model.add_weighted(examples.block(), &mut pass, &vec![1.0; n], &mut v);
+            v.extend_from_slice(pass.predictions());
+            v
+        }).into_iter();
+        let (a, b) = (results.next().unwrap(), results.next().unwrap());
+        for (a, b) in a.iter().zip(&b) {
+            prop_assert!((a - b).abs() <= 1e-12 * (1.0 + a.abs()));
+        }
+    }
+}
