@@ -1,1 +1,231 @@
+use proptest::prelude::*;
 
+use super::*;
+
+fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule) -> Growth {
+    Growth {
+        n,
+        batch_size,
+        passes,
+        schedule,
+        averaging: Averaging::Last,
+        order: OrderPolicy::Fixed,
+        divisor: Divisor::Nominal,
+        smoothness: 1.0,
+        strong_convexity: 0.0,
+        gradient_difference: 2.0,
+        radius: None,
+        rounding: None,
+    }
+}
+
+fn double(dim: u64, arithmetic: Arithmetic) -> Option<Rounding> {
+    Some(Rounding { unit_roundoff: f64::EPSILON / 2.0, dim, data_lipschitz: 1.0, arithmetic })
+}
+
+prop_compose! {
+    fn any_growth()(
+        n in 1u64..60, batch_size in 1u64..20, passes in 1u64..5,
+        gamma in prop_oneof![Just(0.0), 0.001f64..1.0], beta_over in 1.0f64..50.0, step in 0.01f64..2.5,
+        kind in 0..3, average in 0..4, fresh: bool, actual: bool, arithmetic: bool,
+    ) -> Growth {
+        let beta = if gamma > 0.0 { gamma * beta_over } else { 1.0 };
+        let schedule = match kind {
+            0 => Schedule::Constant { step: step / beta },
+            1 if gamma > 0.0 => Schedule::StronglyConvex { smoothness: beta, strong_convexity: gamma },
+            _ => Schedule::InverseSqrt { step: step / beta },
+        };
+        let averaging = match average {
+            0 => Averaging::Last,
+            1 => Averaging::Uniform,
+            2 => Averaging::Suffix { updates: 3 },
+            _ => Averaging::Polynomial,
+        };
+        Growth {
+            averaging,
+            order: if fresh { OrderPolicy::Fresh } else { OrderPolicy::Fixed },
+            divisor: if actual { Divisor::Actual } else { Divisor::Nominal },
+            smoothness: beta,
+            strong_convexity: gamma,
+            rounding: double(7, if arithmetic { Arithmetic::Scaled } else { Arithmetic::Buffered }),
+            ..growth(n, batch_size, passes, schedule)
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn certified_bounds_are_never_below_the_formula(growth in any_growth()) {
+        let exact = Growth { rounding: None, ..growth.clone() };
+        let (formula, certified) = (exact.formula().unwrap(), exact.sensitivity().unwrap());
+        prop_assert!(certified.bound >= formula.bound);
+        prop_assert!(certified.bound <= formula.bound * (1.0 + 1e-9));
+        for (certified, formula) in certified.by_position.iter().zip(&formula.by_position) {
+            prop_assert!(certified >= formula);
+        }
+        // The closed form, where it is used, is an upper bound of the same.
+        let bound = exact.bound().unwrap();
+        prop_assert!(bound >= formula.bound * (1.0 - 1e-14), "{} below {}", bound, formula.bound);
+        prop_assert!(bound <= formula.bound * (1.0 + 1e-9), "{} above {}", bound, formula.bound);
+        // Rounding only adds.
+        prop_assert!(growth.sensitivity().unwrap().bound > certified.bound);
+        prop_assert!(growth.bound().unwrap() > bound);
+    }
+
+    #[test]
+    fn scales_with_gradients_and_with_the_unit_of_length(growth in any_growth(), scale in 0.1f64..10.0) {
+        let exact = Growth { rounding: None, ..growth };
+        let base = exact.formula().unwrap().bound;
+        let gradients = Growth { gradient_difference: 2.0 * scale, ..exact.clone() };
+        prop_assert!((gradients.formula().unwrap().bound - base * scale).abs() <= 1e-12 * base * scale);
+    }
+
+    #[test]
+    fn longer_steps_move_convex_runs_further(
+        n in 1u64..50, b in 1u64..9, passes in 1u64..4, step in 0.01f64..1.9, factor in 1.01f64..1.9,
+    ) {
+        let at = |step| growth(n, b, passes, Schedule::Constant { step }).formula().unwrap().bound;
+        prop_assert!(at(step) <= at((step * factor).min(2.0)));
+    }
+
+    #[test]
+    fn a_radius_caps_the_bound(growth in any_growth(), radius in 0.01f64..3.0) {
+        let free = Growth { rounding: None, ..growth };
+        let held = Growth { radius: Some(radius), ..free.clone() };
+        let bound = held.sensitivity().unwrap().bound;
+        prop_assert!(bound <= free.sensitivity().unwrap().bound);
+        prop_assert!(bound <= 2.0 * radius * (1.0 + 1e-12));
+    }
+
+    #[test]
+    fn classes_of_positions_round_up_and_lose_no_record(growth in any_growth(), n in 1u64..2000) {
+        let growth = Growth { n, order: OrderPolicy::Fixed, rounding: None, ..growth };
+        // Steps beyond 2/β overflow over this many updates, which is refused.
+        let Ok(sensitivity) = growth.sensitivity() else { return Ok(()) };
+        let classes = PositionClasses::new(&growth, &sensitivity).unwrap();
+        prop_assert!(classes.sensitivities.len() <= 256);
+        prop_assert!((classes.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let largest = classes.sensitivities.iter().copied().fold(0.0, f64::max);
+        prop_assert_eq!(largest, sensitivity.by_position.iter().copied().fold(0.0, f64::max));
+        // Stochastic dominance: for each threshold at least as much weight above it as the positions have.
+        for &threshold in &sensitivity.by_position {
+            let above: f64 = classes.sensitivities.iter().zip(&classes.weights)
+                .filter(|(s, _)| **s >= threshold).map(|(_, w)| w).sum();
+            let exact: f64 = (0..).zip(&sensitivity.by_position)
+                .filter(|(_, s)| **s >= threshold).map(|(r, _)| growth.position_weight(r)).sum();
+            prop_assert!(above >= exact - 1e-12, "{} below {}", above, exact);
+        }
+        // At most a class too high.
+        let mean: f64 = classes.sensitivities.iter().zip(&classes.weights).map(|(s, w)| s * w).sum();
+        let exact: f64 = (0..).zip(&sensitivity.by_position).map(|(r, s)| growth.position_weight(r) * s).sum();
+        prop_assert!(mean <= exact + largest / 256.0 * 1.000001);
+    }
+}
+
+#[test]
+fn no_pass_moves_nothing() {
+    let none = growth(10, 2, 0, Schedule::Constant { step: 0.1 });
+    assert_eq!(none.bound().unwrap(), 0.0);
+    assert_eq!(none.sensitivity().unwrap().by_position, vec![0.0; 5]);
+}
+
+#[test]
+fn a_batch_larger_than_the_data_is_one_batch() {
+    let at = |b| growth(10, b, 3, Schedule::Constant { step: 0.1 }).bound().unwrap();
+    assert_eq!(at(10), at(1000));
+    assert!((at(u64::MAX) - 3.0 * 0.1 * 2.0 / 10.0).abs() < 1e-14);
+}
+
+#[test]
+fn long_runs_are_planned_at_once_or_refused() {
+    let huge = |averaging| Growth {
+        averaging,
+        strong_convexity: 1e-3,
+        ..growth(
+            1 << 45,
+            1,
+            10,
+            Schedule::StronglyConvex { smoothness: 1.0, strong_convexity: 1e-3 },
+        )
+    };
+    let bound = huge(Averaging::Last).bound().unwrap();
+    let exact = 2.0 / (1e-3 * (1u64 << 45) as f64);
+    assert!(bound >= exact && bound <= exact * (1.0 + 1e-9));
+    assert!(matches!(huge(Averaging::Uniform).bound(), Err(Error::Count { .. })));
+    assert!(growth(u64::MAX, 1, 10, Schedule::Constant { step: 0.1 }).bound().is_err());
+    assert!(growth(10, 1, u64::MAX, Schedule::Constant { step: 0.1 }).bound().is_err());
+}
+
+#[test]
+fn a_capped_schedule_beats_the_published_constant() {
+    // β/γ = 10^4 and 12000 updates: most steps are capped at 1/β.
+    let bound = Growth {
+        smoothness: 1.0001,
+        strong_convexity: 1e-4,
+        ..growth(60_000, 50, 10, Schedule::StronglyConvex { smoothness: 1.0001, strong_convexity: 1e-4 })
+    }
+    .bound()
+    .unwrap();
+    assert!(bound < 0.25 && closed_form::strongly_convex_decreasing(60_000, 1e-4, 2.0) > 0.33);
+}
+
+#[test]
+fn rounding_is_nil_in_double_precision() {
+    // Half a million records, λ = 1e-3, R = 1/λ, ten passes.
+    for arithmetic in [Arithmetic::Buffered, Arithmetic::Scaled] {
+        let exact = Growth {
+            smoothness: 0.251,
+            strong_convexity: 1e-3,
+            ..growth(500_000, 50, 10, Schedule::StronglyConvex { smoothness: 0.251, strong_convexity: 1e-3 })
+        };
+        let with = Growth { rounding: double(50, arithmetic), ..exact.clone() }.bound().unwrap();
+        let share = with / exact.bound().unwrap() - 1.0;
+        assert!(share > 0.0 && share < 5e-4, "{arithmetic:?}: {share}");
+    }
+    // In single precision the same proof says more than the sensitivity itself.
+    let rounding = Some(Rounding { unit_roundoff: 2f64.powi(-24), ..double(50, Arithmetic::Buffered).unwrap() });
+    let single = Growth {
+        smoothness: 0.251,
+        strong_convexity: 1e-3,
+        rounding,
+        ..growth(500_000, 50, 10, Schedule::StronglyConvex { smoothness: 0.251, strong_convexity: 1e-3 })
+    };
+    assert!(single.bound().unwrap() > 10.0 * 2.0 / (1e-3 * 500_000.0));
+}
+
+#[test]
+fn rounding_without_a_bound_on_the_iterates_is_refused() {
+    let wild = Growth {
+        strong_convexity: 1.0,
+        rounding: double(3, Arithmetic::Buffered),
+        ..growth(5, 1, 1, Schedule::Constant { step: 2.5 })
+    };
+    assert!(matches!(wild.bound(), Err(Error::Sensitivity { .. })));
+    assert!(Growth { radius: Some(1.0), ..wild }.bound().is_ok());
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let good = growth(10, 2, 1, Schedule::Constant { step: 0.1 });
+    for bad in [f64::NAN, f64::INFINITY, -1.0] {
+        assert!(Growth { smoothness: bad, ..good.clone() }.bound().is_err(), "{bad}");
+        assert!(Growth { strong_convexity: bad, ..good.clone() }.bound().is_err(), "{bad}");
+        assert!(Growth { gradient_difference: bad, ..good.clone() }.bound().is_err(), "{bad}");
+        assert!(Growth { radius: Some(bad), ..good.clone() }.bound().is_err(), "{bad}");
+    }
+    assert!(Growth { n: 0, ..good.clone() }.bound().is_err());
+    assert!(Growth { batch_size: 0, ..good.clone() }.bound().is_err());
+    assert!(Growth { strong_convexity: 2.0, ..good.clone() }.bound().is_err());
+    let overflowing = Growth { schedule: Schedule::Constant { step: 1e300 }, passes: 3, ..good };
+    assert!(overflowing.bound().is_err());
+}
+
+#[test]
+fn hiding_needs_one_permutation() {
+    let fresh = Growth { order: OrderPolicy::Fresh, ..growth(10, 2, 2, Schedule::Constant { step: 0.1 }) };
+    let sensitivity = fresh.sensitivity().unwrap();
+    assert!(matches!(PositionClasses::new(&fresh, &sensitivity), Err(Error::NotProved { .. })));
+    // Equal positions gain nothing.
+    let fixed = Growth { order: OrderPolicy::Fixed, ..fresh };
+    assert!(PositionClasses::new(&fixed, &fixed.sensitivity().unwrap()).unwrap().is_single());
+}

@@ -1,0 +1,268 @@
+//! Random and adversarial neighbours, run through the engine: never further apart than the sensitivity, and as far
+//! apart where the loss allows it.
+
+mod support;
+
+use dp_losses::{Constants, Domain, HuberSvm, L2, Logistic, Loss, LossBounds, Squared};
+use dp_mechanisms::SeededRng;
+use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
+use dp_optim::{Averaging, Schedule};
+use rand::RngExt;
+use support::{Inner, Prescribed, distance, growth, run};
+
+const DIM: usize = 3;
+
+/// One record: features in the unit ball and a target.
+type Record = (Vec<f64>, f64);
+
+/// A random record, often on the boundary, where the extremes are.
+fn record(rng: &mut SeededRng, real: bool) -> Record {
+    let mut x: Vec<f64> = (0..DIM).map(|_| rng.random_range(-1.0..1.0)).collect();
+    if rng.random_bool(0.3) {
+        x = vec![0.0; DIM];
+        x[rng.random_range(0..DIM)] = if rng.random_bool(0.5) { 1.0 } else { -1.0 };
+    }
+    let norm = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+    let length = if rng.random_bool(0.7) { 1.0 } else { rng.random::<f64>() };
+    x.iter_mut().for_each(|v| *v *= length * (1.0 - 1e-15) / norm);
+    let y = if real { rng.random_range(-1.0..1.0) } else { [-1.0, 1.0][rng.random_range(0..2)] };
+    (x, y)
+}
+
+fn permutation(rng: &mut SeededRng, n: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    for i in (1..n).rev() {
+        order.swap(i, rng.random_range(0..=i));
+    }
+    order
+}
+
+fn schedules(constants: &Constants, n: u64, updates: u64, rng: &mut SeededRng) -> Schedule {
+    let beta = constants.smoothness;
+    match rng.random_range(0..6) {
+        0 => Schedule::Constant { step: rng.random_range(0.05..2.6) / beta },
+        1 => Schedule::InverseSqrt { step: rng.random_range(0.2..2.0) / beta },
+        2 => Schedule::Decreasing { smoothness: beta, examples: n as f64, power: 0.5 },
+        3 => Schedule::SquareRoot { smoothness: beta, examples: n as f64, power: 0.3 },
+        4 if constants.strong_convexity > 0.0 => {
+            Schedule::StronglyConvex { smoothness: beta, strong_convexity: constants.strong_convexity }
+        }
+        _ => Schedule::Steps { values: (0..updates).map(|_| rng.random_range(0.0..2.2) / beta).collect() },
+    }
+}
+
+fn averages(updates: u64, rng: &mut SeededRng) -> Averaging {
+    match rng.random_range(0..5) {
+        0 => Averaging::Last,
+        1 => Averaging::Uniform,
+        2 => Averaging::Suffix { updates: rng.random_range(1..=updates) },
+        3 => Averaging::Polynomial,
+        _ => Averaging::Coefficients { values: (0..updates).map(|_| rng.random_range(-1.0..1.0)).collect() },
+    }
+}
+
+/// Runs random neighbours under one loss and returns the largest share of the bound that was reached.
+fn search<L: Loss<f64> + LossBounds>(loss: L, real: bool, trials: u32, seed: u64) -> f64 {
+    let mut rng = SeededRng::new(seed);
+    let mut most: f64 = 0.0;
+    for _ in 0..trials {
+        let n = rng.random_range(1..9usize);
+        let batch_size = rng.random_range(1..=5u64);
+        let passes = rng.random_range(1..4u64);
+        let lambda = if rng.random_bool(0.5) { rng.random_range(0.01..1.0) } else { 0.0 };
+        let radius = (real || rng.random_bool(0.5)).then(|| rng.random_range(0.2..4.0));
+        let mut domain = Domain::unit_rows();
+        if let Some(radius) = radius {
+            domain = domain.with_radius(radius).unwrap();
+        }
+        let constants = Constants::new(&loss, L2::new(lambda).unwrap(), &domain);
+        let null = rng.random_bool(0.5);
+        let updates = (n as u64).div_ceil(batch_size) * passes;
+        let order = if rng.random_bool(0.5) { OrderPolicy::Fixed } else { OrderPolicy::Fresh };
+        let arithmetic = if rng.random_bool(0.5) { Arithmetic::Buffered } else { Arithmetic::Scaled };
+        let growth = Growth {
+            averaging: averages(updates, &mut rng),
+            order,
+            divisor: if rng.random_bool(0.5) { Divisor::Actual } else { Divisor::Nominal },
+            smoothness: constants.smoothness,
+            strong_convexity: lambda,
+            gradient_difference: if null { constants.data_lipschitz } else { constants.gradient_difference },
+            radius,
+            ..growth(n as u64, batch_size, passes, schedules(&constants, n as u64, updates, &mut rng))
+        };
+        let data: Vec<Record> = (0..n).map(|_| record(&mut rng, real)).collect();
+        let at = rng.random_range(0..n);
+        let mut neighbour = data.clone();
+        neighbour[at] = if null { (vec![0.0; DIM], 0.0) } else { record(&mut rng, real) };
+        let orders: Vec<Vec<u32>> = match order {
+            OrderPolicy::Fixed => vec![permutation(&mut rng, n)],
+            OrderPolicy::Fresh => (0..passes).map(|_| permutation(&mut rng, n)).collect(),
+        };
+        let outputs = [&data, &neighbour].map(|data| {
+            let rows: Vec<Vec<f64>> = data.iter().map(|(x, _)| x.clone()).collect();
+            let targets: Vec<f64> = data.iter().map(|(_, y)| *y).collect();
+            let examples = support::dense(&rows, &targets);
+            let mut source = Prescribed { examples, orders: orders.clone(), blocks: vec![2, 3] };
+            run(&growth, loss, vec![0.0; DIM], arithmetic, &mut source)
+        });
+        let moved = distance(&outputs[0], &outputs[1]);
+        // A ten-millionth for the rounding of the two runs, which may overtake a bound of nearly nothing.
+        let slack = 1e-13 * outputs[0].iter().chain(&outputs[1]).map(|w| w.abs()).sum::<f64>();
+        let sensitivity = growth.sensitivity().unwrap();
+        assert!(moved <= sensitivity.bound + slack, "{moved} beyond {}: {growth:?}", sensitivity.bound);
+        assert!(moved <= growth.bound().unwrap() + slack, "{growth:?}");
+        if order == OrderPolicy::Fixed {
+            let position = orders[0].iter().position(|&i| i as usize == at).unwrap() as u64 / growth.batch_size.min(n as u64);
+            let bound = sensitivity.by_position[position as usize];
+            assert!(moved <= bound + slack, "{moved} beyond {bound} at {position}: {growth:?}");
+        }
+        if sensitivity.bound > 0.0 {
+            most = most.max(moved / sensitivity.bound);
+        }
+    }
+    most
+}
+
+#[test]
+fn random_neighbours_stay_within_the_sensitivity() {
+    // The shares are what these seeds reach; they show that the search is not idle.
+    assert!(search(Logistic, false, 3000, 1) > 0.6);
+    assert!(search(HuberSvm::new(0.5).unwrap(), false, 3000, 2) > 0.8);
+    assert!(search(Squared, true, 3000, 3) > 0.5);
+}
+
+/// The quadratic loss under which the difference of the runs is the recursion itself, for any schedule and average.
+#[test]
+fn the_recursion_is_attained() {
+    let mut rng = SeededRng::new(4);
+    for _ in 0..1500 {
+        let n = rng.random_range(1..9usize);
+        let batch_size = rng.random_range(1..=5u64);
+        let passes = rng.random_range(1..4u64);
+        let gamma: f64 = if rng.random_bool(0.7) { rng.random_range(0.01..1.0) } else { 0.0 };
+        let updates = (n as u64).div_ceil(batch_size) * passes;
+        let averaging = match rng.random_range(0..4) {
+            0 => Averaging::Last,
+            1 => Averaging::Uniform,
+            2 => Averaging::Suffix { updates: rng.random_range(1..=updates) },
+            _ => Averaging::Polynomial,
+        };
+        // β = γ: the loss is (γ/2) w² - z w, and a step multiplies the difference by 1 - ηγ, of either sign; a step of
+        // at most 1/γ keeps the contributions of all passes on one side.
+        let step = rng.random_range(0.05..1.0) / gamma.max(0.3);
+        let order = if rng.random_bool(0.5) { OrderPolicy::Fixed } else { OrderPolicy::Fresh };
+        let growth = Growth {
+            averaging,
+            order,
+            divisor: if rng.random_bool(0.5) { Divisor::Actual } else { Divisor::Nominal },
+            smoothness: gamma.max(1e-12),
+            strong_convexity: gamma,
+            ..growth(n as u64, batch_size, passes, Schedule::Constant { step })
+        };
+        let sensitivity = growth.sensitivity().unwrap();
+        // Put the record where the recursion is largest, in every pass.
+        let most = (0..n)
+            .map(|position| {
+                let order: Vec<u32> = (0..n as u32).collect();
+                let outputs = [1.0, -1.0].map(|z| {
+                    let mut targets = vec![0.25; n];
+                    targets[position] = z;
+                    let examples = support::dense(&vec![vec![1.0]; n], &targets);
+                    let mut source = Prescribed { examples, orders: vec![order.clone()], blocks: vec![] };
+                    run(&growth, Inner, vec![0.0], Arithmetic::Buffered, &mut source)
+                });
+                let moved = distance(&outputs[0], &outputs[1]);
+                let bound = sensitivity.by_position[position / batch_size.min(n as u64) as usize];
+                let rounding = 1e-14;
+                assert!(moved <= bound + rounding && moved >= 0.999 * bound, "{moved} of {bound}: {growth:?}");
+                moved
+            })
+            .fold(0.0, f64::max);
+        if order == OrderPolicy::Fixed {
+            assert!(most >= 0.999 * sensitivity.bound);
+        }
+    }
+}
+
+/// A record that sits at the worst position of each pass attains the bound for fresh permutations.
+#[test]
+fn fresh_permutations_attain_the_sum_of_worst_positions() {
+    let gamma = 0.3;
+    let growth = Growth {
+        averaging: Averaging::Uniform,
+        order: OrderPolicy::Fresh,
+        smoothness: gamma,
+        strong_convexity: gamma,
+        ..growth(6, 2, 3, Schedule::Constant { step: 1.0 })
+    };
+    // Contributions c_t = η G/b A_t; the worst position of each pass, found by trying.
+    let mut best: f64 = 0.0;
+    for worst in 0..27 {
+        let slots = [worst % 3, worst / 3 % 3, worst / 9].map(|slot| slot as usize * 2);
+        let orders: Vec<Vec<u32>> = slots
+            .iter()
+            .map(|&slot| {
+                let mut order: Vec<u32> = (1..6).collect();
+                order.insert(slot, 0);
+                order
+            })
+            .collect();
+        let outputs = [1.0, -1.0].map(|z| {
+            let mut targets = vec![0.5; 6];
+            targets[0] = z;
+            let examples = support::dense(&vec![vec![1.0]; 6], &targets);
+            let mut source = Prescribed { examples, orders: orders.clone(), blocks: vec![] };
+            run(&growth, Inner, vec![0.0], Arithmetic::Scaled, &mut source)
+        });
+        best = best.max(distance(&outputs[0], &outputs[1]));
+    }
+    let bound = growth.bound().unwrap();
+    assert!(best <= bound && best >= 0.999 * bound, "{best} of {bound}");
+}
+
+/// The allowance for rounding covers the difference between the run in double precision and in single precision, when
+/// it is computed for the latter's unit: the same proof, seen at a scale where it matters.
+#[test]
+fn the_allowance_for_rounding_holds() {
+    let mut rng = SeededRng::new(5);
+    for trial in 0..400 {
+        let n = rng.random_range(1..40usize);
+        let batch_size = rng.random_range(1..=6u64);
+        let lambda = if rng.random_bool(0.5) { rng.random_range(0.01..1.0) } else { 0.0 };
+        let radius = rng.random_bool(0.5).then(|| rng.random_range(0.1..2.0));
+        let constants = Constants::new(&Logistic, L2::new(lambda).unwrap(), &Domain::unit_rows());
+        let passes = rng.random_range(1..4u64);
+        let updates = (n as u64).div_ceil(batch_size) * passes;
+        let averaging = [Averaging::Last, Averaging::Uniform, Averaging::Polynomial][trial % 3].clone();
+        let arithmetic = [Arithmetic::Buffered, Arithmetic::Scaled][trial % 2];
+        let base = Growth {
+            averaging,
+            smoothness: constants.smoothness,
+            strong_convexity: lambda,
+            radius,
+            ..growth(n as u64, batch_size, passes, schedules(&constants, n as u64, updates, &mut rng))
+        };
+        let rounding =
+            Rounding { unit_roundoff: 2f64.powi(-24), dim: DIM as u64, data_lipschitz: 1.0, arithmetic };
+        let allowance = Growth { rounding: Some(rounding), ..base.clone() }.sensitivity().unwrap().bound
+            - base.sensitivity().unwrap().bound;
+        // Rows that single precision holds exactly, so that both runs see the same data.
+        let rows: Vec<Vec<f64>> = (0..n)
+            .map(|_| record(&mut rng, false).0.iter().map(|&x| f64::from((x * 0.999) as f32)).collect())
+            .collect();
+        let targets: Vec<f64> = (0..n).map(|_| [-1.0, 1.0][rng.random_range(0..2)]).collect();
+        let orders = vec![permutation(&mut rng, n)];
+        let double = {
+            let mut source = Prescribed { examples: support::dense(&rows, &targets), orders: orders.clone(), blocks: vec![] };
+            run::<f64, _, _>(&base, Logistic, vec![0.0; DIM], arithmetic, &mut source)
+        };
+        let single = {
+            let mut source = Prescribed { examples: support::dense(&rows, &targets), orders, blocks: vec![] };
+            run::<f32, _, _>(&base, Logistic, vec![0.0; DIM], arithmetic, &mut source)
+        };
+        let single: Vec<f64> = single.into_iter().map(f64::from).collect();
+        let moved = distance(&double, &single);
+        // The allowance is for two runs that are each off by half of it.
+        assert!(moved <= allowance / 2.0, "{moved} beyond half of {allowance}: {base:?}");
+    }
+}
