@@ -112,7 +112,8 @@ fn search<L: Loss<f64> + LossBounds>(loss: L, real: bool, trials: u32, seed: u64
         assert!(moved <= sensitivity.bound + slack, "{moved} beyond {}: {growth:?}", sensitivity.bound);
         assert!(moved <= growth.bound().unwrap() + slack, "{growth:?}");
         if order == OrderPolicy::Fixed {
-            let position = orders[0].iter().position(|&i| i as usize == at).unwrap() as u64 / growth.batch_size.min(n as u64);
+            let position =
+                orders[0].iter().position(|&i| i as usize == at).unwrap() as u64 / growth.batch_size.min(n as u64);
             let bound = sensitivity.by_position[position as usize];
             assert!(moved <= bound + slack, "{moved} beyond {bound} at {position}: {growth:?}");
         }
@@ -242,8 +243,7 @@ fn the_allowance_for_rounding_holds() {
             radius,
             ..growth(n as u64, batch_size, passes, schedules(&constants, n as u64, updates, &mut rng))
         };
-        let rounding =
-            Rounding { unit_roundoff: 2f64.powi(-24), dim: DIM as u64, data_lipschitz: 1.0, arithmetic };
+        let rounding = Rounding { unit_roundoff: 2f64.powi(-24), dim: DIM as u64, data_lipschitz: 1.0, arithmetic };
         let allowance = Growth { rounding: Some(rounding), ..base.clone() }.sensitivity().unwrap().bound
             - base.sensitivity().unwrap().bound;
         // Rows that single precision holds exactly, so that both runs see the same data.
@@ -253,7 +253,8 @@ fn the_allowance_for_rounding_holds() {
         let targets: Vec<f64> = (0..n).map(|_| [-1.0, 1.0][rng.random_range(0..2)]).collect();
         let orders = vec![permutation(&mut rng, n)];
         let double = {
-            let mut source = Prescribed { examples: support::dense(&rows, &targets), orders: orders.clone(), blocks: vec![] };
+            let mut source =
+                Prescribed { examples: support::dense(&rows, &targets), orders: orders.clone(), blocks: vec![] };
             run::<f64, _, _>(&base, Logistic, vec![0.0; DIM], arithmetic, &mut source)
         };
         let single = {

@@ -8,8 +8,8 @@ mod support;
 
 use dp_losses::{HuberSvm, Logistic, Loss};
 use dp_optim::Averaging;
-use dp_optim::growth::{Arithmetic, Divisor, Growth, as_published, closed_form};
 use dp_optim::Schedule;
+use dp_optim::growth::{Arithmetic, Divisor, Growth, as_published, closed_form};
 use serde_json::Value;
 use support::{Inner, Prescribed, close, count, distance, golden, growth, number, run};
 
@@ -157,12 +157,8 @@ fn e5_averaging_can_raise_the_sensitivity() {
         let (input, out) = (&case["in"], &case["out"]);
         let (beta, gamma) = (number(&input["beta"]), number(&input["gamma"]));
         let steps = Schedule::StronglyConvex { smoothness: beta, strong_convexity: gamma };
-        let growth = Growth {
-            smoothness: beta,
-            strong_convexity: gamma,
-            averaging: Averaging::Uniform,
-            ..shape(input, steps)
-        };
+        let growth =
+            Growth { smoothness: beta, strong_convexity: gamma, averaging: Averaging::Uniform, ..shape(input, steps) };
         let moved = apart(&growth, 0);
         close(moved, number(&out["realised"]), 1e-12, "realised");
         let published = as_published::averaged_strongly_convex_decreasing(growth.n, gamma, 2.0);

@@ -48,7 +48,8 @@ fn the_recursion_gives_the_exact_sensitivities() {
 fn closed_forms() {
     for case in golden("sensitivity_closed") {
         let input = &case["in"];
-        let (g, f, c) = (number(&input["grad_diff"]), |name: &str| number(&input[name]), |name: &str| count(&input[name]));
+        let (g, f, c) =
+            (number(&input["grad_diff"]), |name: &str| number(&input[name]), |name: &str| count(&input[name]));
         let found = match input["rule"].as_str().unwrap() {
             "convex_const" => closed_form::convex_constant(c("k"), f("eta"), c("b"), g),
             "convex_dec" => closed_form::convex_decreasing(c("m"), c("b"), c("k"), f("c"), f("beta"), g),

@@ -37,6 +37,11 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         let zeros = || vec![F::zero(); start.len()];
         Self { sum: zeros(), average: averaged.then(zeros), parameters: start, gradient, rule }
     }
+
+    /// The gradient estimate, and with it the log of what it released.
+    pub fn gradient(&self) -> &G {
+        &self.gradient
+    }
 }
 
 impl<F, M, G, U> Iterate<F, M> for Buffered<F, G, U>

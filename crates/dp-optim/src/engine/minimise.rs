@@ -118,7 +118,7 @@ impl Certificate {
 ///
 /// # Errors
 /// A source that fails or delivers another number of examples than planned; [`Error::Interrupted`].
-pub(crate) fn certified<F, M, B>(
+pub fn certified<F, M, B>(
     model: &M,
     batches: &mut B,
     start: Vec<F>,
@@ -151,13 +151,29 @@ where
         }
     }
     // Not reached in practice: the accelerated method's theorem promises a quarter of the steps.
-    let mut point = previous;
+    by_count(model, batches, previous, certificate, control)
+}
+
+/// Plain gradient descent for as many steps as certify its result whether or not a gradient does.
+pub(super) fn by_count<F, M, B>(
+    model: &M,
+    batches: &mut B,
+    start: Vec<F>,
+    certificate: &Certificate,
+    control: &mut Control<'_>,
+) -> Result<Vec<F>, Error>
+where
+    F: RealField + Copy,
+    M: Model<F>,
+    B: Batches<F, M>,
+{
+    let mut full = FullGradient::new(model, certificate);
+    let inverse: F = convert(1.0 / certificate.smoothness);
+    let limit = 0.5 * certificate.distance;
+    let mut point = start;
     crate::engine::project(&mut point, limit);
     for _ in 0..certificate.plain_steps(limit) {
-        let norm = full.at(model, batches, &point, control)?;
-        if certificate.accepts(norm, length(&point)) {
-            return Ok(point);
-        }
+        full.at(model, batches, &point, control)?;
         for (point, &gradient) in point.iter_mut().zip(&full.gradient) {
             *point -= inverse * gradient;
         }

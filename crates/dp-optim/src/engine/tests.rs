@@ -1,1 +1,272 @@
+use core::sync::atomic::AtomicBool;
 
+use dp_accountant::{DpEvent, EventLog, NoiseMultiplier, ReplaceOne};
+use dp_data::{Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+use dp_losses::{LinearModel, Logistic};
+use dp_mechanisms::clip::{ClippedSum, ClippingNorm};
+use dp_mechanisms::{Gaussian, Mechanism, ReleaseRng, SeededRng};
+use rand::RngExt;
+
+use super::*;
+use crate::averaging::Averaging;
+use crate::memory::MemorySource;
+use crate::schedule::Schedule;
+
+const DIM: usize = 4;
+
+fn examples(n: usize, seed: u64) -> Examples<f64> {
+    let mut rng = SeededRng::new(seed);
+    let values = (0..n * DIM).map(|_| rng.random_range(-0.5..0.5)).collect();
+    let targets = (0..n).map(|_| if rng.random_bool(0.5) { 1.0 } else { -1.0 }).collect();
+    Examples::dense(values, targets, DIM).unwrap()
+}
+
+fn run_of(n: u64, batch_size: usize, averaging: Averaging) -> Run {
+    let updates = n.div_ceil(batch_size as u64) * 3;
+    Run {
+        n,
+        batch_size,
+        divisor: Divisor::Nominal,
+        steps: Schedule::InverseSqrt { step: 2.0 }.prepare(updates).unwrap(),
+        weights: averaging.prepare(updates).unwrap(),
+    }
+}
+
+/// Hands out a memory source's pass in blocks of other lengths.
+struct Chopped {
+    memory: MemorySource<f64>,
+    blocks: Vec<usize>,
+    lose: usize,
+}
+
+struct ChoppedPass<'a> {
+    examples: &'a Examples<f64>,
+    blocks: Vec<usize>,
+    at: usize,
+    end: usize,
+}
+
+impl PassSource<f64> for Chopped {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.memory.describe()
+    }
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        drop(self.memory.open_pass(request)?);
+        let examples = self.memory.examples();
+        let end = examples.len() - self.lose;
+        Ok(Box::new(ChoppedPass { examples, blocks: self.blocks.clone(), at: 0, end }))
+    }
+}
+
+impl RowStream<f64> for ChoppedPass<'_> {
+    fn next_block(&mut self) -> Result<Option<dp_data::Block<'_, f64>>, SourceError> {
+        let length = self.blocks.remove(0);
+        self.blocks.push(length);
+        let start = self.at;
+        self.at = (start + length).min(self.end);
+        Ok((start < self.end).then(|| self.examples.block().slice(start..self.at)))
+    }
+    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
+        Ok(PassReceipt { rows: self.at as u64 })
+    }
+}
+
+fn train<S: PassSource<f64>>(source: &mut S, run: &Run, fresh: bool, scaled: bool) -> Result<Vec<f64>, Error> {
+    let model = LinearModel::new(DIM, Logistic);
+    let order = Order::Keyed { key: [7; 32], fresh_each_pass: fresh };
+    let mut batches = RowBatches::new(source, order);
+    let (start, mut control) = (vec![0.0; DIM], Control::default());
+    if scaled {
+        let mut iterate = Scaled::new(&model, start, true, run.batch_size, 0.1, Some(0.9));
+        run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
+        Ok(iterate.into_output())
+    } else {
+        let rule = GradientDescent { lambda: 0.1, radius: Some(0.9) };
+        let mut iterate = Buffered::new(start, true, PlainGradient::new(&model, run.batch_size), rule);
+        run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
+        Ok(Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate))
+    }
+}
+
+#[test]
+fn a_stream_gives_the_same_bits_as_memory() {
+    let n = 103;
+    for batch_size in [1, 7, 50, 103] {
+        let run = run_of(n, batch_size, Averaging::Uniform);
+        for (fresh, scaled) in [(false, false), (true, false), (false, true), (true, true)] {
+            let memory = || MemorySource::new(examples(n as usize, 1), 1.0, 1.0);
+            let expected = train(&mut memory(), &run, fresh, scaled).unwrap();
+            for blocks in [vec![1], vec![3, 11, 2], vec![60], vec![5, 98], vec![1000]] {
+                let mut source = Chopped { memory: memory(), blocks: blocks.clone(), lose: 0 };
+                let found = train(&mut source, &run, fresh, scaled).unwrap();
+                assert_eq!(found, expected, "{batch_size} {blocks:?} {fresh} {scaled}");
+            }
+        }
+    }
+}
+
+#[test]
+fn both_representations_agree() {
+    for averaging in [Averaging::Uniform, Averaging::Polynomial, Averaging::Suffix { updates: 5 }] {
+        for batch_size in [1, 10] {
+            let run = run_of(80, batch_size, averaging.clone());
+            let mut source = MemorySource::new(examples(80, 2), 1.0, 1.0);
+            let buffered = train(&mut source, &run, false, false).unwrap();
+            let scaled = train(&mut source, &run, false, true).unwrap();
+            for (a, b) in buffered.iter().zip(&scaled) {
+                assert!((a - b).abs() < 1e-12, "{averaging:?}: {a} and {b}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pass_that_loses_rows_is_an_error() {
+    let mut source = Chopped { memory: MemorySource::new(examples(20, 3), 1.0, 1.0), blocks: vec![4], lose: 1 };
+    let error = train(&mut source, &run_of(20, 5, Averaging::Last), false, false).unwrap_err();
+    assert!(matches!(error, Error::Source(SourceError::CountChanged { expected: 20, found: 19 })), "{error}");
+}
+
+#[test]
+fn a_cancelled_run_is_an_error_and_progress_is_reported() {
+    let model = LinearModel::new(DIM, Logistic);
+    let n = 50_000;
+    let run = run_of(n, 10, Averaging::Last);
+    let mut source = MemorySource::new(examples(n as usize, 4), 1.0, 1.0);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let cancelled = AtomicBool::new(false);
+    let mut seen = Vec::new();
+    let mut show = |progress: Progress| {
+        seen.push(progress);
+        if progress.pass == 1 {
+            cancelled.store(true, core::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    let mut control = Control { cancelled: Some(&cancelled), progress: Some(&mut show) };
+    let mut iterate = Scaled::new(&model, vec![0.0; DIM], false, 10, 0.0, None);
+    let error = run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control).unwrap_err();
+    assert!(matches!(error, Error::Interrupted));
+    assert_eq!(seen.iter().filter(|progress| progress.pass == 0).last().map(|progress| progress.rows), Some(n));
+    assert!(seen.len() > 3 && seen.iter().all(|progress| progress.pass < 2));
+}
+
+/// Clipped gradients with Gaussian noise on each sum: what a per-step mechanism looks like to the engine.
+struct ClippedAndNoised<'r, M: Model<f64>, R: ReleaseRng> {
+    pass: M::Pass,
+    norms: Vec<f64>,
+    sum: ClippedSum<f64, ReplaceOne>,
+    mechanism: Gaussian<ReplaceOne>,
+    log: EventLog<ReplaceOne>,
+    rng: &'r mut R,
+}
+
+impl<M: Model<f64>, R: ReleaseRng> GradientEstimate<f64, M> for ClippedAndNoised<'_, M, R> {
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[f64],
+        batch: M::Batch<'_>,
+        examples: usize,
+        sum: &mut [f64],
+    ) -> Result<(), Error> {
+        let Self { pass, norms, sum: clipped, mechanism, log, rng } = self;
+        model.forward(parameters, batch, pass);
+        model.backward(parameters, batch, pass);
+        norms.resize(examples * model.blocks().len(), 0.0);
+        model.squared_norms(batch, pass, norms);
+        clipped.add(norms, |coefficients, sum| model.add_weighted(batch, pass, coefficients, sum))?;
+        sum.copy_from_slice(mechanism.release(clipped.finish(), log, *rng)?.get());
+        Ok(())
+    }
+}
+
+#[test]
+fn noise_at_every_step_plugs_in_as_a_gradient_estimate() {
+    let model = LinearModel::new(DIM, Logistic);
+    let n = 40;
+    let run = run_of(n, 8, Averaging::Last);
+    let mut source = MemorySource::new(examples(n as usize, 5), 1.0, 1.0);
+    let norm = ClippingNorm::new(0.3).unwrap();
+    let mut rng = SeededRng::new(9);
+    let sum = ClippedSum::new(DIM, 1, norm, 8, 8).unwrap();
+    let multiplier = NoiseMultiplier::new(1.5).unwrap();
+    let gradient = ClippedAndNoised::<LinearModel<f64, Logistic>, _> {
+        pass: model.pass(8),
+        norms: Vec::new(),
+        mechanism: Gaussian::from_noise_multiplier(sum.sensitivity(), multiplier).unwrap(),
+        sum,
+        log: EventLog::new(),
+        rng: &mut rng,
+    };
+    let rule = GradientDescent { lambda: 0.0, radius: None };
+    let mut iterate = Buffered::new(vec![0.0; DIM], false, gradient, rule);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut Control::default()).unwrap();
+    let log = &iterate.gradient().log;
+    let [(DpEvent::Gaussian { std_dev, sensitivity }, 15)] = log.entries() else {
+        panic!("not one release for each of 15 updates: {:?}", log.entries())
+    };
+    assert!((std_dev - 0.9).abs() < 1e-12 && (sensitivity - 0.6).abs() < 1e-12);
+    assert!(!log.is_private(), "the generator was reproducible");
+}
+
+#[test]
+fn the_certified_minimiser_is_near_the_minimiser_and_neighbours_are_near_each_other() {
+    let (n, lambda) = (60, 0.05);
+    let model = LinearModel::new(DIM, Logistic);
+    let minimise = |examples: &Examples<f64>, tolerance: f64| {
+        let certificate = minimise::Certificate::new(n, DIM as u64, 0.25 + lambda, lambda, 1.0, tolerance).unwrap();
+        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
+        let mut batches = RowBatches::new(&mut source, Order::Declared);
+        minimise::certified(&model, &mut batches, vec![0.3; DIM], &certificate, &mut Control::default()).unwrap()
+    };
+    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+    let base = examples(n as usize, 6);
+    let exact = minimise(&base, 1e-9);
+    // A full gradient that vanishes, computed apart from the solver.
+    let dp_data::Rows::Dense { values, dim } = base.block().rows else { unreachable!() };
+    let mut gradient: Vec<f64> = exact.iter().map(|w| lambda * w).collect();
+    for (row, y) in values.chunks(dim).zip(base.targets()) {
+        let margin: f64 = row.iter().zip(&exact).map(|(x, w)| x * w).sum::<f64>() * y;
+        let derivative = -y / (1.0 + margin.exp()) / n as f64;
+        gradient.iter_mut().zip(row).for_each(|(g, x)| *g += derivative * x);
+    }
+    assert!(gradient.iter().all(|g| g.abs() < 1e-10), "{gradient:?}");
+    for tolerance in [1.0, 0.1, 1e-3, 1e-6] {
+        let found = minimise(&base, tolerance);
+        assert!(distance(&found, &exact) <= tolerance, "{tolerance}");
+        let bound = crate::growth::closed_form::approximate_minimiser(n, lambda, 2.0, tolerance);
+        for i in 0..10 {
+            let mut values = values.to_vec();
+            let mut targets = base.targets().to_vec();
+            targets[i] = -targets[i];
+            values[i * DIM..(i + 1) * DIM].fill(0.5);
+            let neighbour = Examples::dense(values, targets, DIM).unwrap();
+            assert!(distance(&minimise(&neighbour, tolerance), &found) <= bound);
+        }
+    }
+}
+
+#[test]
+fn a_tolerance_below_rounding_is_refused() {
+    let certificate = |tolerance| minimise::Certificate::new(1000, 10, 0.26, 0.01, 1.0, tolerance);
+    assert!(certificate(1e-6).is_ok());
+    assert!(matches!(certificate(1e-13), Err(Error::NotProved { .. })));
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(certificate(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn the_fallback_certifies_by_its_count() {
+    let certificate = minimise::Certificate::new(30, DIM as u64, 0.35, 0.1, 1.0, 1e-5).unwrap();
+    let model = LinearModel::new(DIM, Logistic);
+    let base = examples(30, 8);
+    let mut source = MemorySource::new(base, 1.0, 1.0);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let mut control = Control::default();
+    let exact = minimise::certified(&model, &mut batches, vec![0.0; DIM], &certificate, &mut control).unwrap();
+    let by_count = minimise::by_count(&model, &mut batches, vec![5.0; DIM], &certificate, &mut control).unwrap();
+    let distance: f64 = exact.iter().zip(&by_count).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+    assert!(distance <= 2e-5, "{distance}");
+}

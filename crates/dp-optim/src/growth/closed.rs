@@ -8,6 +8,8 @@ use crate::schedule::Schedule;
 pub(super) struct Terms {
     pub(super) distance: f64,
     pub(super) rounding: Sums,
+    /// About the smallest position's share of the largest: near 1, hiding the position gains nothing.
+    pub(super) evenness: f64,
 }
 
 /// Covers the roundings of the few products, powers and quotients below, and of the telescoped factors: each `ρ_t` of
@@ -44,6 +46,7 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
         return Some(Terms {
             distance: step * per_gradient * passes * INFLATION,
             rounding: Sums { reach, step_times_reach: step * reach, steps: step * updates }.scaled(INFLATION),
+            evenness: rho.powf(per_pass - 1.0),
         });
     }
     let Schedule::StronglyConvex { smoothness, strong_convexity } = growth.schedule else { return None };
@@ -57,11 +60,14 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
     let shrink = (1.0 - cap * gamma + 3.0 * f64::EPSILON).min(1.0);
     // A at the last capped update: the later factors telescope, or there is none.
     let reach_at_cap = if capped == checked.updates { 1.0 } else { capped as f64 / updates };
-    let mut moved = 0.0;
-    for pass in 1..=growth.passes {
-        let t = pass * checked.updates_per_pass;
-        moved +=
-            if t > capped { 1.0 / (gamma * updates) } else { cap * reach_at_cap * shrink.powf((capped - t) as f64) };
+    let contribution = |t: u64| {
+        if t > capped { 1.0 / (gamma * updates) } else { cap * reach_at_cap * shrink.powf((capped - t) as f64) }
+    };
+    let (mut moved, mut moved_first) = (0.0, 0.0);
+    for pass in 0..growth.passes {
+        let before = pass * checked.updates_per_pass;
+        moved += contribution(before + checked.updates_per_pass);
+        moved_first += contribution(before + 1);
     }
     let decaying = (checked.updates - capped) as f64;
     let capped_steps = cap * capped as f64;
@@ -73,6 +79,7 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
             steps: capped_steps + (1.0 + updates.ln()) / gamma,
         }
         .scaled(INFLATION),
+        evenness: moved_first / moved,
     })
 }
 

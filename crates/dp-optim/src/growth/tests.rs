@@ -141,12 +141,7 @@ fn long_runs_are_planned_at_once_or_refused() {
     let huge = |averaging| Growth {
         averaging,
         strong_convexity: 1e-3,
-        ..growth(
-            1 << 45,
-            1,
-            10,
-            Schedule::StronglyConvex { smoothness: 1.0, strong_convexity: 1e-3 },
-        )
+        ..growth(1 << 45, 1, 10, Schedule::StronglyConvex { smoothness: 1.0, strong_convexity: 1e-3 })
     };
     let bound = huge(Averaging::Last).bound().unwrap();
     let exact = 2.0 / (1e-3 * (1u64 << 45) as f64);

@@ -13,10 +13,8 @@ use serde_json::Value;
 
 /// The cases of one function from the golden values.
 pub fn golden(function: &str) -> Vec<Value> {
-    let folder = std::env::var_os("DP_GOLDEN_DIR").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")),
-        PathBuf::from,
-    );
+    let folder = std::env::var_os("DP_GOLDEN_DIR")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
     let path = folder.join("optim-erm.json");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file: Value = serde_json::from_str(&text).unwrap();

@@ -89,6 +89,9 @@ impl Derived {
         if recipe.stopping != Stopping::Passes || recipe.order == OrderPolicy::Fresh || recipe.declared_order {
             return Ok(None);
         }
+        if self.terms.growth.positions_are_even()? {
+            return Ok(None);
+        }
         let mut sensitivity = self.terms.growth.sensitivity()?;
         for value in &mut sensitivity.by_position {
             *value = allow_for(recipe.float, *value);

@@ -59,22 +59,25 @@ impl<A: Adjacency> Noise<A> {
         sensitivity: L2Sensitivity<A>,
         budget: Budget,
     ) -> Result<Self, Error> {
+        let value = sensitivity.get();
+        let plain = calibrate::least_scale(budget.epsilon, budget.delta, |std_dev| DpEvent::Gaussian {
+            std_dev,
+            sensitivity: value,
+        })?;
         if recipe.hide_position
             && let Some(classes) = derived.position_classes(recipe)?
         {
-            let std_dev = calibrate::least_scale(budget.epsilon, budget.delta, |std_dev| DpEvent::GaussianMixture {
+            let hidden = calibrate::least_scale(budget.epsilon, budget.delta, |std_dev| DpEvent::GaussianMixture {
                 std_dev,
                 sensitivities: classes.sensitivities.clone(),
                 weights: classes.weights.clone(),
             })?;
-            return Ok(Self::HiddenPosition(GaussianMixture::new(std_dev, classes.sensitivities, classes.weights)?));
+            // A small gain is not worth a statement with hundreds of numbers in it.
+            if hidden < 0.99 * plain {
+                return Ok(Self::HiddenPosition(GaussianMixture::new(hidden, classes.sensitivities, classes.weights)?));
+            }
         }
-        let sensitivity_value = sensitivity.get();
-        let std_dev = calibrate::least_scale(budget.epsilon, budget.delta, |std_dev| DpEvent::Gaussian {
-            std_dev,
-            sensitivity: sensitivity_value,
-        })?;
-        Ok(Self::Gaussian(Gaussian::from_std_dev(sensitivity, std_dev)?))
+        Ok(Self::Gaussian(Gaussian::from_std_dev(sensitivity, plain)?))
     }
 
     /// `E‖Z‖²` in `dim` dimensions.

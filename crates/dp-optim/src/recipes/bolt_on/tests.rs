@@ -1,1 +1,323 @@
+use core::sync::atomic::AtomicBool;
 
+use dp_accountant::certificate::Derivation as Derives;
+use dp_accountant::guarantee::Unit;
+use dp_accountant::{Certificate, Delta, DpEvent};
+use dp_data::Examples;
+use dp_mechanisms::{OsSeeded, SeededRng};
+use proptest::prelude::*;
+use rand::RngExt;
+
+use super::*;
+use crate::derivation::Derivation;
+use crate::engine::Control;
+use crate::memory::MemorySource;
+
+fn budget(epsilon: f64, delta: f64) -> Budget {
+    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
+}
+
+fn data(n: usize, dim: usize, seed: u64) -> Examples<f64> {
+    let mut rng = SeededRng::new(seed);
+    let width = 1.0 / (dim as f64).sqrt();
+    let values: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-width..width)).collect();
+    let targets = values.chunks(dim).map(|row| if row[0] + 0.1 * row[1] > 0.0 { 1.0 } else { -1.0 }).collect();
+    Examples::dense(values, targets, dim).unwrap()
+}
+
+fn recipes() -> Vec<BoltOn> {
+    let convex = BoltOn::convex(LossKind::Logistic);
+    let strongly = BoltOn::strongly_convex(LossKind::Logistic, 0.01);
+    vec![
+        convex.clone(),
+        BoltOn { averaging: Averaging::Uniform, ..convex.clone() },
+        BoltOn { order: OrderPolicy::Fresh, radius: Some(2.0), averaging: Averaging::Polynomial, ..convex.clone() },
+        BoltOn { arithmetic: Arithmetic::Scaled, batch_size: 1, ..convex.clone() },
+        BoltOn { loss: LossKind::Squared, radius: Some(1.0), ..convex },
+        strongly.clone(),
+        BoltOn { averaging: Averaging::Uniform, passes: 2, ..strongly.clone() },
+        BoltOn { stopping: Stopping::CertifiedMinimiser { tolerance: None }, passes: 1, ..strongly.clone() },
+        BoltOn { declared_order: true, ..strongly },
+    ]
+}
+
+fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<Derivation> {
+    let trained = plan.train(source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
+    assert!(trained.weights.get().iter().all(|w| w.is_finite()));
+    trained.certificate(Unit::Record, Vec::new(), String::from("0"), Default::default())
+}
+
+#[test]
+fn every_recipe_trains_and_its_certificate_verifies() {
+    let mut source = MemorySource::new(data(400, 6, 1), 1.0, 1.0);
+    for recipe in recipes() {
+        for budget in [budget(0.5, 0.0), budget(0.5, 1e-6), budget(2.0, 1e-9)] {
+            let replace = recipe.plan::<ReplaceOne>(400, 6, budget).unwrap();
+            let null = recipe.plan::<ZeroOut>(400, 6, budget).unwrap();
+            assert!(null.sensitivity() < replace.sensitivity());
+            assert!(null.noise_norm() < replace.noise_norm());
+            for certificate in [certify(&replace, &mut source), certify(&null, &mut source)] {
+                let verified = certificate.verify().unwrap_or_else(|error| panic!("{error}: {recipe:?}"));
+                assert!(verified.epsilon <= budget.epsilon.get());
+                assert!(verified.epsilon >= budget.epsilon.get() * (1.0 - 1e-6), "noise is wasted: {recipe:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_edited_certificate_fails() {
+    let mut source = MemorySource::new(data(300, 4, 2), 1.0, 1.0);
+    let plan = BoltOn::strongly_convex(LossKind::Logistic, 0.01).plan::<ReplaceOne>(300, 4, budget(1.0, 1e-6)).unwrap();
+    let good = certify(&plan, &mut source);
+    good.verify().unwrap();
+    let edit = |change: &dyn Fn(&mut BoltOnDerivation)| {
+        let mut bad = good.clone();
+        let Derivation::BoltOn(derivation) = &mut bad.derivation else { unreachable!() };
+        change(derivation);
+        // The forger also writes the event that the edited recipe gives.
+        let consistent = bad.derivation.event().map(|event| Certificate { event, ..bad.clone() });
+        assert!(bad.verify().is_err(), "{:?}", bad.derivation);
+        consistent
+    };
+    // Less noise, with or without an event to match.
+    let quieter = edit(&|d| match &mut d.noise {
+        NoiseScale::LaplaceBall { scale } => *scale /= 2.0,
+        NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => *std_dev /= 2.0,
+    });
+    assert!(quieter.unwrap().verify().is_err());
+    let fewer = edit(&|d| d.n = 150);
+    assert!(fewer.unwrap().verify().is_err());
+    let weaker = edit(&|d| d.recipe.lambda = 0.001);
+    assert!(weaker.unwrap().verify().is_err());
+    assert!(edit(&|d| d.relation = AdjacencyKind::ZeroOut).unwrap().verify().is_err());
+    assert!(edit(&|d| d.relation = AdjacencyKind::AddRemoveOne).is_err());
+    assert!(edit(&|d| d.recipe.passes = 0).is_err());
+    // A claim of less than was spent.
+    let mut cheaper = good.clone();
+    if let Some(reached) = &mut cheaper.reached {
+        reached.epsilon *= 0.99;
+    }
+    assert!(cheaper.verify().is_err());
+    let mut silent = good.clone();
+    silent.assumptions.clear();
+    assert!(silent.verify().is_err());
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn certificates_survive_files_bit_for_bit() {
+    let mut source = MemorySource::new(data(200, 3, 3), 1.0, 1.0);
+    for recipe in recipes() {
+        let plan = recipe.plan::<ZeroOut>(200, 3, budget(0.7, 1e-7)).unwrap();
+        let certificate = certify(&plan, &mut source);
+        let text = serde_json::to_string(&certificate).unwrap();
+        let read: Certificate<Derivation> = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, certificate);
+        read.verify().unwrap();
+        assert!(serde_json::from_str::<Certificate<Derivation>>(&text.replace("\"passes\"", "\"laps\"")).is_err());
+    }
+}
+
+#[test]
+fn reproducible_noise_is_certified_as_not_private() {
+    let mut source = MemorySource::new(data(200, 3, 4), 1.0, 1.0);
+    let plan = BoltOn::convex(LossKind::Logistic).plan::<ReplaceOne>(200, 3, budget(1.0, 0.0)).unwrap();
+    let train = |source: &mut MemorySource<f64>| {
+        plan.train::<f64, _, _>(source, &mut SeededRng::new(5), &mut Control::default()).unwrap()
+    };
+    let (one, two) = (train(&mut source), train(&mut source));
+    assert_eq!(one.weights, two.weights, "the same seed gives the same model, from the same examples in any order");
+    let certificate = one.certificate(Unit::Record, Vec::new(), String::new(), Default::default());
+    assert!(!certificate.private && certificate.reached.is_none() && certificate.verify().is_err());
+}
+
+#[test]
+fn nothing_is_released_when_a_run_fails() {
+    let plan = BoltOn::convex(LossKind::Logistic).plan::<ReplaceOne>(200, 3, budget(1.0, 0.0)).unwrap();
+    let mut rng = OsSeeded::new().unwrap();
+    let mut try_with = |n, dim, cancelled: &AtomicBool| {
+        let mut source = MemorySource::new(data(n, dim, 6), 1.0, 1.0);
+        let mut control = Control { cancelled: Some(cancelled), progress: None };
+        plan.train::<f64, _, _>(&mut source, &mut rng, &mut control).map(|_| ())
+    };
+    let go = AtomicBool::new(false);
+    assert!(matches!(try_with(199, 3, &go), Err(Error::Shape { name: "n", planned: 200, found: 199 })));
+    assert!(matches!(try_with(200, 4, &go), Err(Error::Shape { name: "dim", .. })));
+    assert!(matches!(try_with(200, 3, &AtomicBool::new(true)), Err(Error::Interrupted)));
+    assert!(try_with(200, 3, &go).is_ok());
+    let mut single = MemorySource::new(data(200, 3, 6).to_f32(), 1.0, 1.0);
+    let error = plan.train::<f32, _, _>(&mut single, &mut rng, &mut Control::default()).unwrap_err();
+    assert!(matches!(error, Error::FloatKind { planned: "f64", found: "f32" }));
+}
+
+#[test]
+fn records_that_break_the_bounds_do_not_show() {
+    // A neighbour with wild values: nothing fails, and the runs stay within the sensitivity (noise left out by a
+    // budget so large that it is nil).
+    let n = 100;
+    let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.1);
+    let plan = recipe.plan::<ReplaceOne>(n, 3, budget(1e9, 0.0)).unwrap();
+    let train = |first: [f64; 4]| {
+        let mut examples = data(n as usize, 3, 7);
+        let dp_data::Rows::Dense { values, .. } = examples.block().rows else { unreachable!() };
+        let mut values = values.to_vec();
+        values[..3].copy_from_slice(&first[..3]);
+        let mut targets = examples.targets().to_vec();
+        targets[0] = first[3];
+        examples = Examples::dense(values, targets, 3).unwrap();
+        let mut source = MemorySource::new(examples, 1.0, 1.0);
+        let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+        trained.weights.into_inner()
+    };
+    let base = train([0.0, 0.0, 0.0, 1.0]);
+    for wild in [
+        [f64::NAN, 0.0, 0.0, 1.0],
+        [f64::INFINITY, 0.0, 0.0, -1.0],
+        [1e308, -1e308, 1e308, 1.0],
+        [1.0, 1.0, 1.0, f64::NAN],
+        [1.0, 1.0, 1.0, -1e300],
+        [-1e-320, 1e-320, 5e-324, -1.0],
+    ] {
+        let moved: f64 = train(wild).iter().zip(&base).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+        assert!(moved <= plan.sensitivity(), "{wild:?}: {moved}");
+    }
+}
+
+#[test]
+fn hiding_the_position_needs_less_noise() {
+    // One pass with a uniform average: early records move the output most.
+    let recipe = BoltOn {
+        averaging: Averaging::Uniform,
+        passes: 1,
+        output_noise: OutputNoise::Gaussian,
+        ..BoltOn::convex(LossKind::Logistic)
+    };
+    let hidden = recipe.plan::<ReplaceOne>(10_000, 30, budget(0.5, 1e-6)).unwrap();
+    let shown = BoltOn { hide_position: false, ..recipe.clone() };
+    let shown = shown.plan::<ReplaceOne>(10_000, 30, budget(0.5, 1e-6)).unwrap();
+    assert!(matches!(hidden.event(), DpEvent::GaussianMixture { .. }));
+    assert!(hidden.noise_norm() < 0.95 * shown.noise_norm(), "{} {}", hidden.noise_norm(), shown.noise_norm());
+    assert_eq!(hidden.sensitivity(), shown.sensitivity());
+    // A declared or a fresh order hides nothing of the kind, and a constant step has equal positions.
+    for recipe in [
+        BoltOn { declared_order: true, output_noise: OutputNoise::Least, ..recipe.clone() },
+        BoltOn { order: OrderPolicy::Fresh, ..recipe.clone() },
+        BoltOn { averaging: Averaging::Last, ..recipe },
+    ] {
+        let plan = recipe.plan::<ReplaceOne>(10_000, 30, budget(0.5, 1e-6)).unwrap();
+        assert!(matches!(plan.event(), DpEvent::Gaussian { .. }), "{recipe:?}");
+    }
+}
+
+#[test]
+fn few_dimensions_take_the_laplace_ball() {
+    let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.01);
+    let event = |dim| recipe.plan::<ReplaceOne>(1000, dim, budget(1.0, 1e-8)).unwrap().event();
+    assert!(matches!(event(5), DpEvent::LaplaceBall { dim: 5, .. }));
+    assert!(matches!(event(100), DpEvent::Gaussian { .. } | DpEvent::GaussianMixture { .. }));
+}
+
+#[test]
+fn single_precision_is_allowed_for_and_named() {
+    let recipe = BoltOn { float: FloatKind::F32, ..BoltOn::strongly_convex(LossKind::Logistic, 0.01) };
+    let single = recipe.plan::<ReplaceOne>(1000, 5, budget(1.0, 0.0)).unwrap();
+    let double = BoltOn { float: FloatKind::F64, ..recipe }.plan::<ReplaceOne>(1000, 5, budget(1.0, 0.0)).unwrap();
+    let ratio = single.sensitivity() / double.sensitivity();
+    assert!((ratio - 1.01).abs() < 1e-6, "{ratio}");
+    assert!(single.derivation().assumptions().contains(&dp_accountant::certificate::Assumption::FloatTraining));
+    // And both precisions train nearly the same model where there is next to no noise.
+    let huge = budget(1e12, 0.0);
+    let recipe = |float| BoltOn { float, ..BoltOn::strongly_convex(LossKind::Logistic, 0.1) };
+    let examples = data(500, 5, 8);
+    let mut source = MemorySource::new(examples.to_f32(), 1.0, 1.0);
+    let plan = recipe(FloatKind::F32).plan::<ReplaceOne>(500, 5, huge).unwrap();
+    let single = plan.train::<f32, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    let mut source = MemorySource::new(examples, 1.0, 1.0);
+    let plan = recipe(FloatKind::F64).plan::<ReplaceOne>(500, 5, huge).unwrap();
+    let double = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    for (a, b) in single.weights.get().iter().zip(double.weights.get()) {
+        assert!((f64::from(*a) - b).abs() < 1e-4, "{a} {b}");
+    }
+}
+
+#[test]
+fn the_certified_minimiser_needs_the_least_noise_but_for_the_tolerance() {
+    let fixed = BoltOn::strongly_convex(LossKind::Logistic, 0.05);
+    let certified = BoltOn { stopping: Stopping::CertifiedMinimiser { tolerance: None }, ..fixed.clone() };
+    let at = |recipe: &BoltOn| recipe.plan::<ReplaceOne>(2000, 5, budget(1.0, 0.0)).unwrap().sensitivity();
+    let ratio = at(&certified) / at(&fixed);
+    assert!((ratio - 1.02).abs() < 1e-3, "{ratio}");
+}
+
+#[test]
+fn what_is_not_proved_is_refused() {
+    let convex = BoltOn::convex(LossKind::Logistic);
+    let strongly = BoltOn::strongly_convex(LossKind::Logistic, 0.1);
+    let certified = Stopping::CertifiedMinimiser { tolerance: None };
+    let refused: Vec<(&str, BoltOn, f64)> = vec![
+        ("no pass", BoltOn { passes: 0, ..convex.clone() }, 0.0),
+        ("no batch", BoltOn { batch_size: 0, ..convex.clone() }, 0.0),
+        ("strong convexity from nowhere", BoltOn { lambda: 0.0, ..strongly.clone() }, 0.0),
+        ("negative lambda", BoltOn { lambda: -1.0, ..convex.clone() }, 0.0),
+        ("NaN lambda", BoltOn { lambda: f64::NAN, ..strongly.clone() }, 0.0),
+        ("unbounded gradients", BoltOn { loss: LossKind::Squared, ..convex.clone() }, 0.0),
+        ("Gaussian without delta", BoltOn { output_noise: OutputNoise::Gaussian, ..convex.clone() }, 0.0),
+        ("long rows", BoltOn { row_norm: 2.0, ..convex.clone() }, 0.0),
+        ("NaN radius", BoltOn { radius: Some(f64::NAN), ..convex.clone() }, 0.0),
+        ("minimiser of a convex risk", BoltOn { stopping: certified, ..convex.clone() }, 0.0),
+        ("minimiser in a ball", BoltOn { stopping: certified, radius: Some(1.0), ..strongly.clone() }, 0.0),
+        ("averaged minimiser", BoltOn { stopping: certified, averaging: Averaging::Uniform, ..strongly.clone() }, 0.0),
+        ("minimiser in f32", BoltOn { stopping: certified, float: FloatKind::F32, ..strongly.clone() }, 0.0),
+        (
+            "hiding a declared order",
+            BoltOn { declared_order: true, output_noise: OutputNoise::Gaussian, ..convex.clone() },
+            1e-6,
+        ),
+    ];
+    for (name, recipe, delta) in refused {
+        assert!(recipe.plan::<ReplaceOne>(100, 3, budget(1.0, delta)).is_err(), "{name}");
+    }
+    assert!(convex.plan::<ReplaceOne>(0, 3, budget(1.0, 0.0)).is_err());
+    assert!(convex.plan::<ReplaceOne>(100, 0, budget(1.0, 0.0)).is_err());
+    assert!(convex.plan::<ReplaceOne>(1, 1, budget(1.0, 0.0)).is_ok());
+    let derivation = |relation| BoltOnDerivation {
+        relation,
+        ..convex.plan::<ReplaceOne>(9, 1, budget(1.0, 0.0)).unwrap().derivation().clone()
+    };
+    for relation in [AdjacencyKind::AddRemoveOne, AdjacencyKind::ChangeListLabels] {
+        assert!(matches!(derivation(relation).event(), Err(Error::Adjacency { .. })));
+    }
+}
+
+#[test]
+fn absurd_certificates_are_refused_quickly() {
+    let plan = BoltOn::convex(LossKind::Logistic).plan::<ReplaceOne>(100, 3, budget(1.0, 0.0)).unwrap();
+    let good = plan.derivation().clone();
+    let uniform = BoltOn { averaging: Averaging::Uniform, batch_size: 1, ..good.recipe.clone() };
+    for n in [u64::MAX, 1 << 60, 1 << 40] {
+        let absurd = BoltOnDerivation { n, recipe: uniform.clone(), ..good.clone() };
+        assert!(absurd.event().is_err(), "{n}");
+        assert!(BoltOnDerivation { dim: n, ..good.clone() }.event().is_err() || n < 1 << 44);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn plans_reach_their_budget(
+        n in 1u64..5000, dim in 1u64..60, epsilon in 0.01f64..8.0, delta in prop_oneof![Just(0.0), 1e-12f64..0.1],
+        lambda in 1e-4f64..1.0, batch_size in 1u64..200, passes in 1u64..5, strongly: bool,
+    ) {
+        let recipe = if strongly {
+            BoltOn::strongly_convex(LossKind::Logistic, lambda)
+        } else {
+            BoltOn::convex(LossKind::Logistic)
+        };
+        let recipe = BoltOn { batch_size, passes, ..recipe };
+        let plan = recipe.plan::<ReplaceOne>(n, dim, budget(epsilon, delta)).unwrap();
+        prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().delta <= delta);
+        prop_assert!(plan.reached().epsilon >= epsilon * (1.0 - 1e-6));
+        prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
+    }
+}
