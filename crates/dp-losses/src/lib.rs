@@ -1,4 +1,46 @@
 //! Losses with their constants, and the boundary through which a training engine drives a model.
+//!
+//! This crate knows nothing of privacy, noise or optimisers. It answers three questions:
+//!
+//! - **What is minimised?** A [`Loss`] is a function of one prediction and one target: [`Logistic`], [`HuberSvm`],
+//!   [`Squared`]; [`LossKind`] is the choice of one in files and on a command line; [`L2`] is the regulariser.
+//! - **How steep, how curved, how different can it be?** [`Constants`] gives the Lipschitz, smoothness, strong convexity
+//!   and gradient-difference constants over a [`Domain`] (row norm, radius, target bound), rounded up. Step sizes and
+//!   sensitivities are computed from them. The gradient difference is the least one under a radius
+//!   ([`logistic_gradient_difference`], [`squared_gradient_difference`]), at most twice the Lipschitz constant.
+//! - **How is it computed fast?** A [`Model`] has one flat parameter vector and gradients that are sums over examples;
+//!   an engine drives linear models, rankers and networks through this one trait. [`LinearModel`] implements it for dense
+//!   and sparse rows with kernels chosen for the instruction set at run time, and [`ScaledSteps`] for plain steps whose
+//!   cost is proportional to the non-zeros. The laws of a model are a test function, `laws::model_laws` (feature `laws`).
+//!
+//! Everything is generic over `f32` and `f64` ([`Real`]); constants are always `f64`.
+//!
+//! # Examples
+//! A few full-batch steps on four points, with the step size from the smoothness:
+//! ```
+//! use dp_data::Examples;
+//! use dp_losses::{Constants, Domain, L2, LinearModel, Logistic, Model};
+//!
+//! let rows = vec![0.8, 0.6, 0.6, 0.8, -0.8, 0.6, -0.6, 0.8];
+//! let data = Examples::dense(rows, vec![1.0, 1.0, -1.0, -1.0], 2)?;
+//! let regulariser = L2::new(0.01)?;
+//! let constants = Constants::new(&Logistic, regulariser, &Domain::unit_rows());
+//!
+//! let model = LinearModel::new(data.dim(), Logistic);
+//! let (mut w, mut pass, mut losses) = (vec![0.0_f64; 2], model.pass(4), [0.0; 4]);
+//! for _ in 0..100 {
+//!     let mut gradient = vec![0.0; 2];
+//!     model.forward(&w, data.block(), &mut pass);
+//!     model.backward(&w, data.block(), &mut pass);
+//!     model.add_weighted(data.block(), &mut pass, &[0.25; 4], &mut gradient);
+//!     regulariser.add_gradient(&w, &mut gradient);
+//!     w.iter_mut().zip(&gradient).for_each(|(w, g)| *w -= g / constants.smoothness);
+//! }
+//! model.forward(&w, data.block(), &mut pass);
+//! model.losses(data.block(), &pass, &mut losses);
+//! assert!(losses.iter().all(|loss| *loss < 0.1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod constants;
@@ -35,3 +77,7 @@ pub use real::Real;
 pub use regulariser::L2;
 pub use scaled_steps::ScaledSteps;
 pub use squared::Squared;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
