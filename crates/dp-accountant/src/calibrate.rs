@@ -46,7 +46,8 @@ pub fn least_scale(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpEv
         if epsilon <= target {
             return Ok((epsilon / target).ln().max(-1e3));
         }
-        Ok((epsilon / target).ln().min(1e3).max(f64::MIN_POSITIVE))
+        let excess = (epsilon / target).ln();
+        Ok(if excess < 1e3 { excess.max(f64::MIN_POSITIVE) } else { 1e3 })
     };
     let (mut low, mut high) = bracket(&excess)?;
     // Illinois' variant of the secant method on the logarithm of the scale: epsilon is close to a power of it.

@@ -106,7 +106,7 @@ pub fn epsilon(mu: f64, delta: Delta) -> Result<f64, Error> {
     if !safe.is_finite() {
         return Ok(f64::INFINITY);
     }
-    Ok(least_safe(0.0, safe, |epsilon| {
+    Ok(least_safe(0.0, safe, safe, |epsilon| {
         let point = curve_point(mu, epsilon);
         Tangent { value: point.log_delta - target, slope: point.by_epsilon }
     }))
@@ -141,7 +141,7 @@ pub fn noise_multiplier(epsilon: Epsilon, delta: Delta) -> Result<NoiseMultiplie
     // 1/(2 s^2) + sqrt(2 ln(1/delta))/s = epsilon.
     let root = (-2.0 * target).sqrt();
     let safe = (root + (2.0 * epsilon - 2.0 * target).sqrt()) / (2.0 * epsilon);
-    let multiplier = least_safe(0.0, safe, |multiplier| {
+    let multiplier = least_safe(0.0, safe, safe, |multiplier| {
         let mu = multiplier.recip();
         let point = curve_point(mu, epsilon);
         Tangent { value: point.log_delta - target, slope: -mu * mu * point.by_mu }

@@ -10,6 +10,9 @@ use crate::rounding::div_up;
 /// How far the weights' sum may be from 1.
 const WEIGHT_SUM_TOLERANCE: f64 = 1e-9;
 
+/// The number of components of a large mixture's summary, or a little more.
+const SUMMARY_SIZE: usize = 1024;
+
 /// Pairs (`mu`, probability), largest `mu` first, equal ones merged, probabilities summing to at least 1.
 ///
 /// Giving the index away can only help the adversary, and then each component is a plain Gaussian pair:
@@ -133,13 +136,33 @@ impl GaussianMixture {
             return Ok(largest);
         }
         let target = safe_log(delta);
-        if self.log_curve(0.0).value <= target {
+        let excess = |mixture: &Self, epsilon: f64| {
+            let point = mixture.log_curve(epsilon);
+            Tangent { value: point.value - target, slope: point.slope }
+        };
+        if excess(self, 0.0).value <= 0.0 {
             return Ok(0.0);
         }
-        Ok(least_safe(0.0, largest, |epsilon| {
-            let point = self.log_curve(epsilon);
-            Tangent { value: point.value - target, slope: point.slope }
-        }))
+        let start = match self.summary() {
+            Some(summary) if excess(&summary, 0.0).value > 0.0 => {
+                least_safe(0.0, largest, largest, |epsilon| excess(&summary, epsilon)).min(largest)
+            }
+            _ => largest,
+        };
+        Ok(least_safe(0.0, start, largest, |epsilon| excess(self, epsilon)))
+    }
+
+    /// Runs of neighbours replaced by their means: close to the mixture, but no bound. Where a search of a large
+    /// mixture starts.
+    fn summary(&self) -> Option<Self> {
+        let run = self.components.len() / SUMMARY_SIZE;
+        (run > 1).then(|| {
+            let mean = |part: &[(f64, f64)]| {
+                let weight: f64 = part.iter().map(|component| component.1).sum();
+                (part.iter().map(|&(mu, weight)| mu * weight).sum::<f64>() / weight, weight)
+            };
+            Self { components: self.components.chunks(run).map(mean).collect() }
+        })
     }
 }
 

@@ -1,4 +1,39 @@
-//! Differential-privacy accounting.
+//! Differential-privacy accounting: from what was released to (epsilon, delta), soundly and tightly.
+//!
+//! The principal type is [`DpEvent`], a small tree that says what was done to the data. Everything else reads it:
+//!
+//! - [`bound`]: the tightest epsilon or delta of a tree, with the theorem that gives it. Start here.
+//! - [`Accountant`]: privacy spent release by release; [`RdpAccountant`] and [`ZcdpAccountant`].
+//! - [`calibrate`]: the least noise for which a tree meets a target.
+//! - [`gaussian`]: the exact Gaussian curve as plain functions of numbers; [`rdp`] and [`zcdp`] likewise.
+//! - [`EventLog`]: the releases of one run under one [neighbouring relation](adjacency), which mechanisms append to;
+//!   the relation is a type parameter of logs, accountants and [`Guarantee`]s, so that mixing relations does not compile.
+//! - [`certificate`]: the statement that accompanies a released model, and its recomputation.
+//!
+//! Numbers that must not be confused are [validated newtypes](params). Results are rounded towards claiming less
+//! privacy; NaN fails every comparison; a bad number in an event is an [`Error`] that names it.
+//!
+//! # Examples
+//! ```
+//! use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, bound, calibrate};
+//!
+//! // How much noise do 12 monthly releases of sensitivity 1 need for (1, 1e-6)?
+//! let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
+//! let year = |std_dev: f64| {
+//!     let mut log = EventLog::<ReplaceOne>::new();
+//!     log.record(DpEvent::Gaussian { std_dev, sensitivity: 1.0 }, 12);
+//!     log
+//! };
+//! let std_dev = calibrate::least_scale(epsilon, delta, |std_dev| year(std_dev).to_event())?;
+//! assert!((std_dev - 14.6446).abs() < 1e-2);
+//!
+//! // And what did they cost, by which theorem?
+//! let spent = bound::epsilon(&year(std_dev).to_event(), delta)?;
+//! assert!(spent.value <= 1.0 && spent.value > 1.0 - 1e-8);
+//! assert_eq!(spent.theorem, bound::Theorem::AnalyticGaussian);
+//! # Ok::<(), dp_accountant::Error>(())
+//! ```
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod accountant;
@@ -34,3 +69,7 @@ pub use guarantee::Guarantee;
 pub use params::{Delta, Epsilon, NoiseMultiplier, RdpOrder, Rho, SamplingRate};
 pub use rdp::RdpAccountant;
 pub use zcdp::ZcdpAccountant;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

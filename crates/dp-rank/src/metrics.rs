@@ -1,0 +1,179 @@
+//! Ranking metrics, in the definitions of the literature and in those of LETOR's evaluation tool, told apart by name.
+//!
+//! | metric | gain | discount at position i | all-zero list | k beyond the list |
+//! |---|---|---|---|---|
+//! | [`ndcg`] | `2^grade - 1` | `1 / log2(i + 1)` | 0 | the whole list |
+//! | [`ndcg_letor`] | `2^grade - 1` | 1, 1, then `1 / log2(i)` | 0 | 0, as the tool leaves it out of its sum |
+//! | [`mean_ndcg_letor`] | the same | the same | 0 | mean over the list's own positions |
+//! | [`average_precision`] | relevant or not | | 0 | |
+//! | [`precision`] | relevant or not | | 0 | divided by k all the same |
+//!
+//! A document is relevant when its grade is at least 1. Means over lists count every list, also those without any
+//! relevant document, as 0.
+
+use std::num::NonZeroUsize;
+
+use crate::error::Error;
+use crate::ranking::Ranking;
+
+/// A position in a ranking at which a metric is cut off, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cutoff(NonZeroUsize);
+
+impl Cutoff {
+    /// Checks the position.
+    ///
+    /// # Errors
+    /// [`Error::ZeroCutoff`].
+    pub fn new(k: usize) -> Result<Self, Error> {
+        NonZeroUsize::new(k).map(Self).ok_or(Error::ZeroCutoff)
+    }
+
+    /// The position.
+    pub fn get(self) -> usize {
+        self.0.get()
+    }
+}
+
+/// `2^grade - 1`, exact up to [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE).
+fn gain(grade: u32) -> f64 {
+    f64::from(grade).exp2() - 1.0
+}
+
+/// The labels in the best possible order.
+fn ideal(labels: &[u32]) -> Vec<u32> {
+    let mut ideal = labels.to_vec();
+    ideal.sort_unstable_by(|a, b| b.cmp(a));
+    ideal
+}
+
+fn standard_discount(position: usize) -> f64 {
+    ((position + 1) as f64).log2().recip()
+}
+
+fn letor_discount(position: usize) -> f64 {
+    if position < 2 { 1.0 } else { (position as f64).log2().recip() }
+}
+
+/// Discounted cumulative gain of the first `k` labels.
+fn dcg(labels: &[u32], k: usize, discount: fn(usize) -> f64) -> f64 {
+    labels.iter().take(k).enumerate().map(|(index, &grade)| gain(grade) * discount(index + 1)).sum()
+}
+
+fn normalised(dcg: f64, ideal: f64) -> f64 {
+    // Rounding may leave a perfect ranking a unit above 1.
+    if ideal > 0.0 { (dcg / ideal).min(1.0) } else { 0.0 }
+}
+
+/// Normalised discounted cumulative gain at `k`.
+///
+/// # Formula
+/// ```text
+/// sum_(i <= min(k, n)) (2^grade_i - 1) / log2(i + 1),  divided by the same sum for the best order; 0 where that is 0
+/// ```
+///
+/// # Examples
+/// ```
+/// use dp_rank::{Ranking, metrics::{self, Cutoff}};
+/// let ranking = Ranking::new(&[1.0, 2.0], &[2, 0])?;
+/// assert!((metrics::ndcg(&ranking, Cutoff::new(2)?) - 0.6309297535714575).abs() < 1e-15);
+/// # Ok::<(), dp_rank::Error>(())
+/// ```
+///
+/// # References
+/// Järvelin and Kekäläinen 2002; the exponential gain of Burges et al. 2005.
+pub fn ndcg(ranking: &Ranking, k: Cutoff) -> f64 {
+    let (labels, k) = (ranking.labels(), k.get());
+    normalised(dcg(labels, k, standard_discount), dcg(&ideal(labels), k, standard_discount))
+}
+
+/// NDCG at `k` as LETOR 4.0's evaluation tool computes it: no discount at the second position, `1 / log2(i)` from the
+/// third on, and 0 for a list of fewer than `k` documents.
+///
+/// Needed to compare with published tables only: the last rule makes values at large `k` depend on how many lists are
+/// short. Use [`ndcg`] for anything else.
+///
+/// # References
+/// Qin and Liu 2013, "Introducing LETOR 4.0 datasets", arXiv:1306.2597.
+pub fn ndcg_letor(ranking: &Ranking, k: Cutoff) -> f64 {
+    let (labels, k) = (ranking.labels(), k.get());
+    if k > labels.len() {
+        return 0.0;
+    }
+    normalised(dcg(labels, k, letor_discount), dcg(&ideal(labels), k, letor_discount))
+}
+
+/// The mean of [`ndcg_letor`] over all positions of the list: the tool's "MeanNDCG" of one list.
+pub fn mean_ndcg_letor(ranking: &Ranking) -> f64 {
+    let labels = ranking.labels();
+    let ideal = ideal(labels);
+    let (mut reached, mut best, mut sum) = (0.0, 0.0, 0.0);
+    for (index, (&grade, &ideal_grade)) in labels.iter().zip(&ideal).enumerate() {
+        let discount = letor_discount(index + 1);
+        reached += gain(grade) * discount;
+        best += gain(ideal_grade) * discount;
+        sum += normalised(reached, best);
+    }
+    sum / labels.len() as f64
+}
+
+/// The fraction of relevant documents among the first `k`; a list of fewer documents is divided by `k` all the same.
+pub fn precision(ranking: &Ranking, k: Cutoff) -> f64 {
+    let relevant = ranking.labels().iter().take(k.get()).filter(|&&grade| grade > 0).count();
+    relevant as f64 / k.get() as f64
+}
+
+/// Average precision: the mean, over the relevant documents, of the precision at their positions; 0 where there are
+/// none.
+///
+/// # Examples
+/// ```
+/// use dp_rank::{Ranking, metrics};
+/// let ranking = Ranking::new(&[5.0, 4.0, 3.0, 2.0, 1.0], &[1, 0, 1, 1, 0])?;
+/// let expected = (1.0 + 2.0 / 3.0 + 3.0 / 4.0) / 3.0;
+/// assert!((metrics::average_precision(&ranking) - expected).abs() < 1e-15);
+/// # Ok::<(), dp_rank::Error>(())
+/// ```
+pub fn average_precision(ranking: &Ranking) -> f64 {
+    average_precision_of(ranking.labels())
+}
+
+/// Average precision over the first `k` positions, divided by the relevant documents *among these*, as some papers on
+/// private ranking define it. Equal to [`average_precision`] at `k = n`; below, it overstates, since relevant documents
+/// that were ranked too low do not count.
+pub fn average_precision_at(ranking: &Ranking, k: Cutoff) -> f64 {
+    average_precision_of(&ranking.labels()[..k.get().min(ranking.labels().len())])
+}
+
+fn average_precision_of(labels: &[u32]) -> f64 {
+    let (mut relevant, mut sum) = (0usize, 0.0);
+    for (index, &grade) in labels.iter().enumerate() {
+        if grade > 0 {
+            relevant += 1;
+            sum += relevant as f64 / (index + 1) as f64;
+        }
+    }
+    if relevant == 0 { 0.0 } else { sum / relevant as f64 }
+}
+
+/// The mean of a metric over lists, all of which count: MAP is the mean of [`average_precision`].
+///
+/// # Errors
+/// [`Error::NoLists`].
+///
+/// # Examples
+/// ```
+/// use dp_rank::{Ranking, metrics};
+/// let lists = [Ranking::new(&[2.0, 1.0], &[1, 0])?, Ranking::new(&[2.0, 1.0], &[0, 0])?];
+/// assert_eq!(metrics::mean_over(&lists, metrics::average_precision)?, 0.5);
+/// # Ok::<(), dp_rank::Error>(())
+/// ```
+pub fn mean_over(lists: &[Ranking], metric: impl Fn(&Ranking) -> f64) -> Result<f64, Error> {
+    if lists.is_empty() {
+        return Err(Error::NoLists);
+    }
+    Ok(lists.iter().map(metric).sum::<f64>() / lists.len() as f64)
+}
+
+#[cfg(test)]
+mod tests;
