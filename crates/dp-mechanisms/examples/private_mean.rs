@@ -41,8 +41,7 @@ fn private_mean(
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let rows: Vec<[f64; 3]> =
-        (0..10_000).map(|i| f64::from(i)).map(|i| [0.5 + 0.1 * i.sin(), 0.2 * i.cos(), -0.3]).collect();
+    let rows: Vec<[f64; 3]> = (0..10_000).map(f64::from).map(|i| [0.5 + 0.1 * i.sin(), 0.2 * i.cos(), -0.3]).collect();
     let mut log = EventLog::new();
     let mean = private_mean(&rows, NoiseMultiplier::new(4.0)?, &mut log)?;
 

@@ -102,29 +102,29 @@ impl<T> fmt::Debug for Secret<T> {
 /// ```
 /// ```compile_fail,E0382
 /// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ZeroOut};
-/// fn twice(sum: Bounded<Vec<f64>, ZeroOut>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded) {
-///     let first = noise.release(sum, log, rng);
-///     let second = noise.release(sum, log, rng); // `sum` was moved
+/// fn twice(sum: Bounded<Vec<f64>, ZeroOut>, log: &mut EventLog<ZeroOut>, noise: Gaussian<ZeroOut>, mut rng: OsSeeded) {
+///     let first = noise.release(sum, log, &mut rng);
+///     let second = noise.release(sum, log, &mut rng); // `sum` was moved
 /// }
 /// ```
 /// A value bounded under one relation is not taken by a mechanism, or recorded in a log, of another:
 /// ```compile_fail,E0308
 /// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
-/// fn mix(sum: Bounded<Vec<f64>, ZeroOut>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ReplaceOne>, rng: &mut OsSeeded) {
-///     let released = noise.release(sum, log, rng);
+/// fn mix(sum: Bounded<Vec<f64>, ZeroOut>, log: &mut EventLog<ReplaceOne>, noise: Gaussian<ZeroOut>, mut rng: OsSeeded) {
+///     let released = noise.release(sum, log, &mut rng);
 /// }
 /// ```
 /// ```compile_fail,E0308
 /// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
-/// fn mix(sum: Bounded<Vec<f64>, ReplaceOne>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded) {
-///     let released = noise.release(sum, log, rng);
+/// fn mix(sum: Bounded<Vec<f64>, ReplaceOne>, log: &mut EventLog<ZeroOut>, noise: Gaussian<ZeroOut>, mut rng: OsSeeded) {
+///     let released = noise.release(sum, log, &mut rng);
 /// }
 /// ```
 /// Nor is a bound in one norm taken for a bound in another:
 /// ```compile_fail,E0308
 /// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ZeroOut};
-/// fn norms(sum: Bounded<Vec<f64>, ZeroOut, LInf>, noise: &Gaussian<ZeroOut>, log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded) {
-///     let released = noise.release(sum, log, rng);
+/// fn norms(sum: Bounded<Vec<f64>, ZeroOut, LInf>, log: &mut EventLog<ZeroOut>, noise: Gaussian<ZeroOut>, mut rng: OsSeeded) {
+///     let released = noise.release(sum, log, &mut rng);
 /// }
 /// ```
 pub struct Bounded<V, A: Adjacency, N: Norm = L2> {

@@ -35,7 +35,22 @@ const UNIT_ROUNDOFF: f64 = 0.5 * f64::EPSILON;
 /// # Ok::<(), dp_mechanisms::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "f64", into = "f64"))]
 pub struct ClippingNorm(f64);
+
+impl TryFrom<f64> for ClippingNorm {
+    type Error = Error;
+    fn try_from(value: f64) -> Result<Self, Error> {
+        Self::new(value)
+    }
+}
+
+impl From<ClippingNorm> for f64 {
+    fn from(norm: ClippingNorm) -> f64 {
+        norm.0
+    }
+}
 
 impl ClippingNorm {
     /// The least accepted norm, `2^-500`: above it the arithmetic of clipping has no subnormal quotient.

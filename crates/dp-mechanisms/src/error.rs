@@ -93,6 +93,12 @@ pub enum Error {
         /// The mechanism's sensitivity.
         built_for: f64,
     },
+    /// No sampler of this noise mode is implemented.
+    #[error("noise mode {mode:?} is not available")]
+    UnavailableNoise {
+        /// The mode.
+        mode: dp_accountant::certificate::NoiseMode,
+    },
     /// An aggregated value holds a NaN or an infinity: the caller broke the contract before the release.
     #[error("the value to be released is not finite")]
     NonFiniteInput,

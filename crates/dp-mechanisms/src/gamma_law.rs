@@ -108,7 +108,8 @@ fn upper_fraction(a: f64, x: f64) -> f64 {
 ///
 /// Newton's method on the logarithm of the smaller tail: of the lower one in `ln x`, of the upper one in `x`. Both are
 /// concave (the density is log-concave for `a >= 1`), so that from the second step on the iterates approach the root
-/// from one side, and never past `(p Gamma(a + 1))^(1/a)`, which `P(a, x) <= x^a / Gamma(a + 1)` puts below it. A step so long that the tail underflows is halved. At most 100 steps; at the cap the last iterate is returned.
+/// from one side, and never past `(p Gamma(a + 1))^(1/a)`, which `P(a, x) <= x^a / Gamma(a + 1)` puts below it. A step
+/// so long that the tail underflows is halved. At most 100 steps; at the cap the last iterate is returned.
 pub(crate) fn quantile(a: f64, p: f64) -> f64 {
     let below = ((p.ln() + ln_gamma(a + 1.0)) / a).exp() * (1.0 - 1e-9);
     let (mut x, mut safe) = (a, a);

@@ -55,6 +55,11 @@ pub const GRID_BITS: u32 = 30;
 /// 1805.06530. J. Dong, A. Roth, W. J. Su, "Gaussian differential privacy", 2019, Theorem 2.7, arXiv 1905.02383.
 /// M. Bun, T. Steinke, "Concentrated differential privacy", 2016, Proposition 1.6, arXiv 1605.02065.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(try_from = "crate::record::GaussianRecord", into = "crate::record::GaussianRecord", bound = "")
+)]
 pub struct Gaussian<A: Adjacency> {
     std_dev: f64,
     sensitivity: L2Sensitivity<A>,

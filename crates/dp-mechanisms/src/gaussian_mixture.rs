@@ -8,6 +8,7 @@ use crate::additive;
 use crate::bounded::Bounded;
 use crate::error::{Error, positive_normal};
 use crate::gaussian::Gaussian;
+use crate::grid::Grid;
 use crate::mechanism::{Mechanism, PrivacyEvent};
 use crate::released::Released;
 use crate::rng::ReleaseRng;
@@ -44,6 +45,15 @@ const WEIGHT_SUM_TOLERANCE: f64 = 1e-12;
 /// # Ok::<(), dp_mechanisms::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::GaussianMixtureRecord",
+        into = "crate::record::GaussianMixtureRecord",
+        bound = ""
+    )
+)]
 pub struct GaussianMixture<A: Adjacency> {
     noise: Gaussian<A>,
     sensitivities: Vec<f64>,
@@ -101,6 +111,21 @@ impl<A: Adjacency> GaussianMixture<A> {
     /// The largest sensitivity of any index.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.noise.sensitivity()
+    }
+
+    /// The L2 sensitivity given each index.
+    pub fn sensitivities(&self) -> &[f64] {
+        &self.sensitivities
+    }
+
+    /// The probability of each index.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The grid of its outputs.
+    pub fn grid(&self) -> Grid {
+        self.noise.grid()
     }
 
     /// How its noise is drawn; a certificate records it.

@@ -61,6 +61,11 @@ pub const GRID_BITS: u32 = 20;
 /// Algorithm 1. X. Wu, F. Li, A. Kumar, K. Chaudhuri, S. Jha, J. Naughton, "Bolt-on differential privacy for scalable
 /// stochastic gradient descent-based analytics", 2017, Appendix E, arXiv 1606.04722.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(try_from = "crate::record::LaplaceBallRecord", into = "crate::record::LaplaceBallRecord", bound = "")
+)]
 pub struct LaplaceBall<A: Adjacency> {
     scale: f64,
     sensitivity: L2Sensitivity<A>,

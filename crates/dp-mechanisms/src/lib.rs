@@ -1,4 +1,51 @@
-//! Differentially private mechanisms.
+//! Differentially private mechanisms: sensitive values that cannot leak by accident, noise that is logged as it is
+//! drawn.
+//!
+//! # From records to a release
+//! ```text
+//! records ── clip, sum ──▶ Bounded<V, A> ── Mechanism::release ──▶ Released<V>  ── anything ──▶
+//!                          value + sensitivity    │ │                safe to publish
+//!                          not readable           │ └─ EventLog<A>: what it cost
+//!                                                 └─── ReleaseRng: where the noise came from
+//! ```
+//! * A [`Bounded`] is a value that depends on private records together with its [`Sensitivity`]: a number with its norm
+//!   ([`L1`], [`L2`], [`LInf`]) and its neighbouring relation in the type. It comes from [`clip`], or from
+//!   [`Bounded::with_proven_sensitivity`], a name that a reviewer can search for.
+//! * A [`Mechanism`] takes it by value, so that it is released once, and appends its event to the log in the same call,
+//!   so that nothing is released unrecorded. [`Gaussian`] adds normal noise, [`LaplaceBall`] the noise of pure
+//!   differential privacy for L2 sensitivities, [`GaussianMixture`] is the Gaussian with a hidden index.
+//! * A [`Released`] may be published; computing on it is free.
+//! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The second is reproducible, and marks the log as not
+//!   private for good. See [`rng`].
+//! * Outputs lie on a [`grid`] that public parameters fix, against attacks on the floating-point representation.
+//!
+//! Mechanisms state no epsilon. They emit events; the accountants of [`dp_accountant`] turn a log into a guarantee.
+//!
+//! # Examples
+//! ```
+//! use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, bound};
+//! use dp_mechanisms::{Bounded, L2Sensitivity, LaplaceBall, Mechanism, OsSeeded};
+//!
+//! // The mean of 200 vectors of norm at most 1 moves by at most 2/200 if one of them is exchanged.
+//! let mean = vec![0.25, -0.5, 0.125];
+//! let sensitivity = L2Sensitivity::<ReplaceOne>::new(0.01)?;
+//!
+//! let ball = LaplaceBall::new(sensitivity, Epsilon::new(0.5)?, 3)?;
+//! let mut log = EventLog::new();
+//! let bounded = Bounded::with_proven_sensitivity(mean, sensitivity);
+//! let released = ball.release(bounded, &mut log, &mut OsSeeded::new()?)?;
+//! assert_eq!(released.get().len(), 3);
+//!
+//! let epsilon = bound::epsilon(&log.to_event(), Delta::ZERO)?;
+//! assert!((epsilon.value - 0.5).abs() < 1e-12);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Rules
+//! Parameters are public: they are checked by constructors, and may be printed. After that nothing fails, stops or
+//! reports because of a record's value: a record that is not finite contributes zero. The one exception is an
+//! aggregate that is not finite, [`Error::NonFiniteInput`]: the caller broke the contract before we saw it. No error
+//! holds a private value. Every comparison is written so that NaN fails it.
 #![forbid(unsafe_code)]
 
 mod additive;
@@ -13,6 +60,8 @@ pub mod grid;
 pub mod laplace_ball;
 pub mod mechanism;
 mod noise;
+#[cfg(feature = "serde")]
+mod record;
 pub mod released;
 pub mod rng;
 mod rounding;
@@ -29,3 +78,8 @@ pub use mechanism::{Mechanism, PrivacyEvent};
 pub use released::Released;
 pub use rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 pub use sensitivity::{L1, L1Sensitivity, L2, L2Sensitivity, LInf, LInfSensitivity, Norm, Sensitivity};
+
+/// The README's program is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

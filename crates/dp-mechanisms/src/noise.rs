@@ -1,8 +1,8 @@
 //! Noise: the only file that names a distribution.
 //!
 //! A [`Sampler`] stands for one [`NoiseMode`]. It takes the value to be released by value and returns it with noise, on
-//! the grid; no noise outlives the call. All noise of a release is drawn before the value is first read, so the
-//! sampler's running time, which depends on its random bits, does not depend on the value.
+//! the grid. Noise is drawn a block at a time, before that block of the value is read: the sampler's running time, which
+//! depends on its random bits, does not depend on the value, and no noise is used twice or outlives the call.
 
 use dp_accountant::certificate::NoiseMode;
 use nalgebra::RealField;
@@ -11,6 +11,9 @@ use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
 use crate::error::Error;
 use crate::grid::Grid;
+
+/// Coordinates whose noise is drawn together: small enough for the first-level cache.
+const BLOCK: usize = 256;
 
 /// How noise is drawn. Each mechanism stores one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +39,7 @@ impl Sampler {
         rng: &mut R,
     ) -> Vec<F> {
         match self {
-            Self::Rounded => NoiseInSteps::normal(value.len(), grid.in_steps(std_dev), rng).add_to(value, grid),
+            Self::Rounded => add_normals(value, grid.in_steps(std_dev), grid, rng),
         }
     }
 
@@ -61,31 +64,35 @@ impl Sampler {
             Self::Rounded => {
                 let mixing = chi_square(value.len() as u64 + 1, rng)?;
                 let steps = grid.in_steps(scale) * mixing.sqrt();
-                Ok(NoiseInSteps::normal(value.len(), steps, rng).add_to(value, grid))
+                Ok(add_normals(value, steps, grid, rng))
             }
         }
     }
 }
 
-/// A vector of noise in units of a grid's step. Adding it consumes it, so that none is used twice.
-struct NoiseInSteps(Vec<f64>);
-
-impl NoiseInSteps {
-    /// Independent normals with this standard deviation.
-    fn normal<R: CryptoRng + ?Sized>(dim: usize, std_dev_in_steps: f64, rng: &mut R) -> Self {
-        Self(StandardNormal.sample_iter(rng).take(dim).map(|normal: f64| std_dev_in_steps * normal).collect())
-    }
-
-    /// The sum on the grid. It is computed in `f64` and converted to `F` once; where it exceeds the largest `F`, it
-    /// stops there.
-    fn add_to<F: RealField + Copy>(self, mut value: Vec<F>, grid: Grid) -> Vec<F> {
-        let largest = F::max_value().map_or(f64::MAX, |largest| largest.to_subset_unchecked());
-        for (coordinate, noise) in value.iter_mut().zip(self.0) {
+/// Independent normals with this standard deviation, in steps of the grid, added to a vector.
+///
+/// The sum is computed in `f64` and converted to `F` once; where it exceeds the largest `F`, it stops there.
+fn add_normals<F: RealField + Copy, R: CryptoRng + ?Sized>(
+    mut value: Vec<F>,
+    std_dev_in_steps: f64,
+    grid: Grid,
+    rng: &mut R,
+) -> Vec<F> {
+    let largest = F::max_value().map_or(f64::MAX, |largest| largest.to_subset_unchecked());
+    let mut noise = [0.0; BLOCK];
+    for block in value.chunks_mut(BLOCK) {
+        let noise = &mut noise[..block.len()];
+        for noise in noise.iter_mut() {
+            let normal: f64 = StandardNormal.sample(rng);
+            *noise = std_dev_in_steps * normal;
+        }
+        for (coordinate, &noise) in block.iter_mut().zip(&*noise) {
             let sum = grid.round_sum(coordinate.to_subset_unchecked(), noise);
             *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
         }
-        value
     }
+    value
 }
 
 /// A chi-square deviate.

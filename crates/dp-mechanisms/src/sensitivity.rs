@@ -82,6 +82,8 @@ norm! {
 /// }
 /// ```
 #[derive(Clone, Copy)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "f64", into = "f64", bound = ""))]
 pub struct Sensitivity<N: Norm, A: Adjacency> {
     value: f64,
     kind: PhantomData<(N, A)>,
@@ -118,6 +120,19 @@ impl<N: Norm, A: Adjacency> Sensitivity<N, A> {
     /// The number.
     pub const fn get(self) -> f64 {
         self.value
+    }
+}
+
+impl<N: Norm, A: Adjacency> TryFrom<f64> for Sensitivity<N, A> {
+    type Error = Error;
+    fn try_from(value: f64) -> Result<Self, Error> {
+        Self::new(value)
+    }
+}
+
+impl<N: Norm, A: Adjacency> From<Sensitivity<N, A>> for f64 {
+    fn from(sensitivity: Sensitivity<N, A>) -> f64 {
+        sensitivity.value
     }
 }
 

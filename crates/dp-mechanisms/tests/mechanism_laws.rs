@@ -232,13 +232,13 @@ fn low_bits_do_not_tell_the_input() {
             }
         }
     }
+    let [one, other] = counts;
     let totals = counts.map(|counts| counts.iter().sum::<f64>());
     let mut statistic = 0.0;
-    for class in 0..12 {
-        let both = counts[0][class] + counts[1][class];
-        for side in 0..2 {
-            let expected = both * totals[side] / (totals[0] + totals[1]);
-            statistic += (counts[side][class] - expected).powi(2) / expected;
+    for (a, b) in one.into_iter().zip(other) {
+        for (found, total) in [a, b].into_iter().zip(totals) {
+            let expected = (a + b) * total / (totals[0] + totals[1]);
+            statistic += (found - expected).powi(2) / expected;
         }
     }
     assert!(statistic < 65.17, "{statistic}");

@@ -142,7 +142,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     /// [`Error::TooManyExamples`] beyond the stated number. Nothing is added then.
     pub fn add(&mut self, squared_norms: &[F], add_weighted: impl FnOnce(&[F], &mut [F])) -> Result<(), Error> {
         let examples = squared_norms.len() / self.blocks;
-        if squared_norms.len() % self.blocks != 0 || examples > self.microbatch {
+        if !squared_norms.len().is_multiple_of(self.blocks) || examples > self.microbatch {
             let expected = "examples x blocks, at most one microbatch";
             return Err(Error::Length { name: "squared norms", found: squared_norms.len(), expected });
         }
