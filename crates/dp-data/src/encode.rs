@@ -14,7 +14,7 @@ pub(crate) use label::LabelPlan;
 pub(crate) use norm::bound_norm;
 pub(crate) use number::parse_number;
 use plan::{CellOutcome, ColumnPlan};
-pub use row::{RowBuffer, Stored};
+pub use row::{ColumnTally, RowBuffer, Stored};
 
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Label, Others, Review, Schema};

@@ -108,6 +108,7 @@ impl DataError {
         self
     }
 
+    #[cfg(feature = "files")]
     pub(crate) fn caused_by(mut self, source: std::io::Error) -> Self {
         self.0.source = Some(source);
         self

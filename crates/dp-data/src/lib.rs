@@ -1,4 +1,44 @@
-//! Where rows come from.
+//! Where rows come from, for learning from people's records with differential privacy.
+//!
+//! An optimiser sees rows through two small traits, [`PassSource`] and [`RowStream`], which lend it [`Block`]s of
+//! consecutive examples, dense or sparse ([`Rows`]). [`Examples`] holds them in memory. This much has no dependencies.
+//!
+//! With the feature `schema`, [`Schema`] says what is *publicly* known of a table (ranges, categories, classes) and
+//! [`Encoder`] turns its records into vectors whose exact Euclidean norm is at most 1, which is what the sensitivities of
+//! private training rest on. With `files`, [`read`] brings CSV and libsvm files into examples in one pass, or streams
+//! their records for prediction, and [`draft`] writes a first schema for a person to review.
+//!
+//! Data flows one way: file, schema, encoder, examples, training. What is wrong with the input is a [`DataError`], which
+//! speaks to the curator in detail and to everybody else without rows and values.
+//!
+//! ```
+//! # #[cfg(feature = "files")] {
+//! use dp_data::{Encoder, Encoding, Rows, Schema, read};
+//!
+//! let schema = Schema::parse(
+//!     "people.toml",
+//!     r#"
+//!     label = { column = "income", positive = "high", negative = "low" }
+//!     columns.age = { type = "numeric", min = 0, max = 120 }
+//!     columns.work = { type = "categorical", categories = ["private", "public", "other"] }
+//!     "#,
+//! )?;
+//! schema.check_reviewed()?;
+//! let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+//!
+//! let file = read::Input::from_bytes("people.csv", b"age,work,income\n90,public,high\n".to_vec());
+//! let loaded = read::load_csv::<f64>(file, &encoder, &read::CsvOptions::default())?;
+//! let Rows::Dense { values, .. } = loaded.examples.block().rows else { unreachable!() };
+//! // Age 90 of 0..120 is 0.5 of -1..1; then (0.5, 0, 1, 0, 1) is divided by its norm, 1.5.
+//! assert!((values[0] - 1.0 / 3.0).abs() < 1e-14 && (values[4] - 2.0 / 3.0).abs() < 1e-14);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2).
+//! - `files`: [`read`] and [`draft`] (csv-core, memchr, flate2, liblzma); implies `schema`.
+#![cfg_attr(not(feature = "files"), allow(rustdoc::broken_intra_doc_links))]
 #![forbid(unsafe_code)]
 
 pub mod block;
@@ -24,3 +64,8 @@ pub use examples::{DenseBuilder, Examples, SparseBuilder};
 #[cfg(feature = "schema")]
 pub use schema::Schema;
 pub use source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+
+/// The README's example, run as a test.
+#[cfg(all(doctest, feature = "files"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,1 +1,104 @@
+use super::*;
+use crate::encode::{Encoder, Encoding};
+use crate::read::load_csv;
+use crate::schema::{ColumnKind, OnUnknown};
 
+fn drafted(text: &str, options: &DraftOptions) -> Result<Draft, DataError> {
+    draft(Input::from_bytes("f.csv", text.into()), options, &CsvOptions::default())
+}
+
+const PEOPLE: &str = "\
+id,age,pay,city,code,gap,same,empty,y
+1,30,0,Rome,0,1.5,x,,no
+2,40,10,other,1,NA,x,,no
+3,50,200000,Oslo,0,2.5,x,,yes
+4,60,5,Rome,1,,x,,no
+";
+
+fn kind<'d>(draft: &'d Draft, name: &str) -> &'d ColumnKind {
+    &draft.schema.columns().iter().find(|column| column.name == name).unwrap().kind
+}
+
+#[test]
+fn types_ranges_categories_and_label() {
+    let draft = drafted(PEOPLE, &DraftOptions::new("y")).unwrap();
+    let numeric = |min, max| ColumnKind::Numeric { min, max, log1p: false };
+    assert_eq!(kind(&draft, "age"), &numeric(30.0, 60.0));
+    assert_eq!(kind(&draft, "code"), &numeric(0.0, 1.0));
+    assert_eq!(kind(&draft, "gap"), &numeric(1.5, 2.5));
+    for name in ["id", "same", "empty"] {
+        assert_eq!(kind(&draft, name), &ColumnKind::Drop, "{name}");
+    }
+    let categories = ["Oslo", "Rome", "other"].map(String::from).to_vec();
+    assert_eq!(kind(&draft, "city"), &ColumnKind::Categorical { categories, on_unknown: OnUnknown::Other });
+    let label = draft.schema.label();
+    assert_eq!((&label.positive[..], &label.negative[..]), (&["yes".to_owned()][..], &["no".to_owned()][..]));
+    assert_eq!(draft.schema.unreviewed().len(), 9, "everything is marked");
+    let gap = draft.schema.columns().iter().find(|column| column.name == "gap").unwrap();
+    assert_eq!(gap.missing.as_deref(), Some(&["NA".to_owned(), String::new()][..]));
+    let text = draft.to_toml();
+    assert_eq!(text.matches("# REVIEW").count(), 9);
+    assert!(text.contains("Cells hold \"NA\", \"\""), "{text}");
+    assert_eq!(Schema::parse("s", &text).unwrap(), draft.schema);
+}
+
+#[test]
+fn log1p_is_suggested_or_applied_where_it_suits() {
+    let rows: String = (0..50).map(|i| format!("{},{i},{}\n", if i == 7 { 90_000 } else { i % 3 }, i % 2)).collect();
+    let text = format!("pay,even,y\n{rows}");
+    let suggested = drafted(&text, &DraftOptions::default()).unwrap();
+    assert_eq!(kind(&suggested, "pay"), &ColumnKind::Numeric { min: 0.0, max: 90_000.0, log1p: false });
+    assert!(suggested.notes.iter().any(|note| note.column == "pay" && note.text.contains("log1p")));
+    let applied = drafted(&text, &DraftOptions { apply_log1p: true, ..Default::default() }).unwrap();
+    assert_eq!(kind(&applied, "pay"), &ColumnKind::Numeric { min: 0.0, max: 90_000.0, log1p: true });
+}
+
+#[test]
+fn classes() {
+    let classes = |labels: &[&str], positive: Option<&str>, negative: Option<&str>| {
+        let rows: String = labels.iter().zip([3, 5, 4, 9, 2, 6]).map(|(label, x)| format!("{x},{label}\n")).collect();
+        let options = DraftOptions {
+            positive: positive.map(String::from),
+            negative: negative.map(String::from),
+            ..DraftOptions::new("y")
+        };
+        drafted(&format!("x,y\n{rows}"), &options).map(|draft| {
+            let label = draft.schema.label().clone();
+            (label.positive.join("|"), label.negative.join("|"), label.others)
+        })
+    };
+    let two = |a: &str, b: &str| Ok::<_, String>((a.to_owned(), b.to_owned(), Others::Error));
+    let found = |result: Result<_, DataError>| result.map_err(|error| error.code().to_owned());
+    assert_eq!(found(classes(&["0", "1", "1"], None, None)), two("1", "0"));
+    assert_eq!(found(classes(&["-1", "+1", "-1"], None, None)), two("+1", "-1"));
+    assert_eq!(found(classes(&["a", "b", "b"], None, None)), two("a", "b"));
+    assert_eq!(found(classes(&["a", "b", "b"], Some("b"), None)), two("b", "a"));
+    assert_eq!(found(classes(&["1.0", "0.0"], Some("0"), None)), two("0", "1.0"));
+    assert_eq!(found(classes(&["a", "b", "c"], Some("b"), Some("c"))), two("b", "c"));
+    let rest = |a: &str, b: &str, others| Ok((a.to_owned(), b.to_owned(), others));
+    assert_eq!(found(classes(&["a", "b", "c"], Some("b"), None)), rest("b", "", Others::Negative));
+    assert_eq!(found(classes(&["a", "b", "c"], None, Some("b"))), rest("", "b", Others::Positive));
+    assert_eq!(found(classes(&["a", "a"], Some("a"), None)), rest("a", "", Others::Negative));
+    for (labels, positive) in
+        [(&["a", "b", "c"][..], None), (&["a", "a"], None), (&["a", "b"], Some("z")), (&["", ""], None)]
+    {
+        let error = classes(labels, positive, None).unwrap_err();
+        assert_eq!((error.code(), error.column()), ("label.undecided", Some("y")), "{labels:?} {positive:?}");
+    }
+}
+
+#[test]
+fn too_many_categories_are_dropped_and_a_stray_text_is_left_to_loading() {
+    let rows: String = (0..120)
+        .map(|i| format!("name{i},{},{}\n", if i == 77 { "oops".into() } else { i.to_string() }, i % 2))
+        .collect();
+    let draft = drafted(&format!("name,age,y\n{rows}"), &DraftOptions::default()).unwrap();
+    assert_eq!(kind(&draft, "name"), &ColumnKind::Drop);
+    assert_eq!(kind(&draft, "age"), &ColumnKind::Numeric { min: 0.0, max: 119.0, log1p: false });
+    let encoder = Encoder::new(&draft.schema, Encoding::UNIT_ROWS).unwrap();
+    let input = Input::from_bytes("f.csv", format!("name,age,y\n{rows}").into());
+    let error = load_csv::<f64>(input, &encoder, &CsvOptions::default()).unwrap_err();
+    assert_eq!((error.code(), error.line(), error.column()), ("csv.bad_number", Some(79), Some("age")));
+    let nothing = drafted("name,y\na,0\na,1\n", &DraftOptions::default()).unwrap_err();
+    assert_eq!(nothing.code(), "schema.columns");
+}

@@ -12,22 +12,22 @@ pub struct RowBuffer {
     tallies: Vec<ColumnTally>,
 }
 
-/// What was seen of a column so far. For the curator's warnings only.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ColumnTally {
+/// What was seen of a column in all rows of a buffer. It depends on the records: for the curator's warnings only.
+#[derive(Clone, Default)]
+pub struct ColumnTally {
     /// Values outside the public range.
-    pub(crate) clamped: u64,
+    pub clamped: u64,
     /// Missing, unreadable or unknown values that were replaced.
-    pub(crate) replaced: u64,
+    pub replaced: u64,
     /// Records that this column made null.
-    pub(crate) neutral: u64,
+    pub neutral: u64,
     first: Option<f64>,
     varies: bool,
 }
 
 impl ColumnTally {
     #[inline]
-    pub(crate) fn see(&mut self, value: f64) {
+    pub(super) fn see(&mut self, value: f64) {
         match self.first {
             Some(first) => self.varies |= first != value,
             None => self.first = Some(value),
@@ -35,7 +35,7 @@ impl ColumnTally {
     }
 
     /// Whether values were seen and all were the same.
-    pub(crate) fn is_constant(&self) -> bool {
+    pub fn is_constant(&self) -> bool {
         self.first.is_some() && !self.varies
     }
 }
@@ -134,7 +134,8 @@ impl RowBuffer {
         &mut self.tallies[column]
     }
 
-    pub(crate) fn tallies(&self) -> &[ColumnTally] {
+    /// What was seen of each column of the schema so far. For the curator.
+    pub fn tallies(&self) -> &[ColumnTally] {
         &self.tallies
     }
 }

@@ -145,17 +145,17 @@ kinds! {
         "Ranges, categories and label values must be known without looking at the records. Those marked `reviewed = false` were taken from the data by a draft. Replace them by what is publicly known and set `reviewed = true`, or declare them public by name (--assume-public), which is recorded in the certificate.";
     /// A name that the schema does not hold.
     SchemaUnknownColumn, "schema.unknown_column",
-        "A column that was to be assumed public is not in the schema.";
+        "A column that was to be assumed public is not in the schema. Names are compared exactly; the name of the label column counts too.";
     /// A numeric column without a range.
     BoundsMissing, "bounds.missing",
         "A numeric column needs `min` and `max` that hold for everyone and are known without looking at this data: values are scaled by them and clamped to them. A range taken from the data would itself be a release.";
     /// A range that is upside down.
     BoundsOrder, "bounds.order",
-        "`min` must not be larger than `max`.";
+        "`min` must not be larger than `max`. Equal bounds are allowed: such a column becomes a feature that is always 0.";
     /// A range that is not finite.
     BoundsNotFinite, "bounds.not_finite",
-        "`min` and `max` must be finite numbers.";
+        "`min` and `max` must be finite numbers: values are scaled by the width of the range, which infinity does not have.";
     /// An impossible encoding.
     EncodingInvalid, "encoding.invalid",
-        "The constant of the intercept must be a finite number that is not negative.";
+        "The constant of the intercept must be a finite number that is not negative; 0 stands for no intercept.";
 }

@@ -20,7 +20,10 @@ fn sparse(rows: usize) -> Examples<f64> {
     builder.finish()
 }
 
-fn rows_of(examples: &Examples<f64>) -> Vec<(Vec<(u32, f64)>, f64, bool)> {
+/// Features with their columns, target, validity.
+type Row = (Vec<(u32, f64)>, f64, bool);
+
+fn rows_of(examples: &Examples<f64>) -> Vec<Row> {
     let block = examples.block();
     (0..block.len())
         .map(|i| {

@@ -1,0 +1,200 @@
+//! Everything that is refused, and how it is said.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::draft::{DraftOptions, draft};
+use crate::error::{DataError, DataErrorKind};
+
+fn refuse_csv(text: impl Into<Vec<u8>>) -> DataError {
+    load_csv::<f64>(Input::from_bytes("people.csv", text.into()), &encoder(), &CsvOptions::default()).unwrap_err()
+}
+
+fn refuse_libsvm(text: &str) -> DataError {
+    let format = LibsvmFormat { features: Some(9), ..Default::default() };
+    load_libsvm::<f64>(Input::from_bytes("a.libsvm", text.into()), &format, Encoding::UNIT_ROWS).unwrap_err()
+}
+
+fn refuse_schema(old: &str, new: &str) -> DataError {
+    assert!(SCHEMA.contains(old), "{old}");
+    Schema::parse("schema.toml", &SCHEMA.replace(old, new)).unwrap_err()
+}
+
+fn refuse_draft(text: &str, options: &DraftOptions) -> DataError {
+    draft(Input::from_bytes("people.csv", text.into()), options, &CsvOptions::default()).unwrap_err()
+}
+
+fn read_failing(error: io::ErrorKind, bytes: &[u8]) -> DataError {
+    let source = Dribble { bytes: bytes.to_vec(), given: 0, step: 7, error: Some(error) };
+    let input = Input::from_reader("people.csv", source).unwrap();
+    load_csv::<f64>(input, &encoder(), &CsvOptions::default()).unwrap_err()
+}
+
+/// One error of each kind, by what a user may do.
+fn one_of_each() -> Vec<DataError> {
+    let cut = |compressed: Vec<u8>| compressed[..compressed.len() - 6].to_vec();
+    let mut damaged = gz(PEOPLE.as_bytes());
+    // Its checksum, so that the text itself is read without complaint.
+    let checksum = damaged.len() - 8;
+    damaged[checksum] ^= 0xff;
+    let mut unreviewed = Schema::parse("s", &SCHEMA.replace("max = 100", "max = 100, reviewed = false")).unwrap();
+    let options = CsvOptions { delimiter: b'"', ..Default::default() };
+    vec![
+        Input::open("no/such/people.csv").unwrap_err(),
+        read_failing(io::ErrorKind::PermissionDenied, PEOPLE.as_bytes()),
+        refuse_csv(cut(gz(PEOPLE.as_bytes()))),
+        refuse_csv(damaged),
+        refuse_csv(""),
+        refuse_csv("age,city,y\n"),
+        refuse_csv("age,town,y\n1,Rome,no\n"),
+        refuse_csv("age,city,age,y\n1,Rome,1,no\n"),
+        refuse_csv("age,city,y\n1,Rome,no\n1,Rome\n"),
+        refuse_csv(b"age,city,y\n1,R\xf6m,no\n".to_vec()),
+        refuse_csv("age,city,y\n1,\"Rome,no\n"),
+        refuse_csv([b"age,city,y\n1,\"".to_vec(), vec![b'x'; 70 << 20]].concat()),
+        CsvReader::new(Input::from_bytes("f", vec![]), options).err().unwrap(),
+        refuse_csv("age,city,y\n1,Rome,no\nold,Rome,no\n"),
+        refuse_csv("age,city,y\n1,Rome,no\n,Rome,no\n"),
+        refuse_csv("age,city,y\n1,Paris,no\n"),
+        refuse_csv("age,city,y\n1,Rome,maybe\n"),
+        refuse_csv("age,city,y\n1,Rome,\n"),
+        refuse_draft("age,y\n1,a\n2,b\n3,c\n", &DraftOptions::new("y")),
+        refuse_libsvm("1 1:1\n1 2\n"),
+        refuse_libsvm("1 0:1\n"),
+        refuse_libsvm("1 2:1 2:1\n"),
+        refuse_libsvm("1 2:nan\n"),
+        refuse_libsvm("# only this\n"),
+        refuse_schema("columns.age =", "columns.age"),
+        refuse_schema("max =", "mx ="),
+        refuse_schema("type = 'numeric',", ""),
+        refuse_schema("min = 0", "min = 'zero'"),
+        refuse_schema("columns.age", "columns.y"),
+        refuse_schema("'Oslo'", "'Rome'"),
+        refuse_schema("max = 100", "max = 100, on_missing = 'category'"),
+        refuse_schema("categories", "on_unknown = 'other', categories"),
+        refuse_schema("min = 0", "log1p = true, min = -1"),
+        refuse_schema("negative = 'no'", "negative = 'yes'"),
+        unreviewed.check_reviewed().unwrap_err(),
+        unreviewed.assume_public(&["town"]).unwrap_err(),
+        refuse_schema(", max = 100", ""),
+        refuse_schema("min = 0", "min = 200"),
+        refuse_schema("min = 0", "min = -inf"),
+        Encoder::new(&schema(), Encoding::UNIT_ROWS.with_intercept(f64::NAN)).unwrap_err(),
+    ]
+}
+
+#[test]
+fn every_code_has_a_trigger_and_an_explanation() {
+    let triggered: BTreeSet<&str> = one_of_each().iter().map(DataError::code).collect();
+    let declared: BTreeSet<&str> = DataErrorKind::ALL.iter().map(|kind| kind.code()).collect();
+    assert_eq!(triggered, declared);
+    assert_eq!(declared.len(), DataErrorKind::ALL.len(), "codes are distinct");
+    let listed: Vec<_> = DataErrorKind::ALL.iter().map(|kind| (kind.code(), kind.explanation())).collect();
+    assert_eq!(crate::error::codes(), listed);
+    assert!(listed.iter().all(|(_, explanation)| explanation.len() > 60));
+}
+
+#[test]
+fn the_public_voice_names_no_row_and_no_value() {
+    for (text, line, secret) in [
+        ("age,city,y\n1,Rome,no\n1,Rome,no\n7777,xyzzy,no\n", 4, "xyzzy"),
+        ("age,city,y\nxyzzy,Rome,no\n", 2, "xyzzy"),
+        ("age,city,y\n1,Rome,no\n1,Rome,xyzzy\n", 3, "xyzzy"),
+    ] {
+        let error = refuse_csv(text);
+        assert_eq!((error.line(), error.file()), (Some(line), Some("people.csv")));
+        assert!(error.column().is_some());
+        let curator = error.to_string();
+        assert!(curator.contains(secret) && curator.contains(&format!("people.csv:{line}:")), "{curator}");
+        for public in [error.public_message().to_owned(), format!("{error:?}")] {
+            assert!(!public.contains(secret) && !public.contains(&line.to_string()), "{public}");
+        }
+    }
+}
+
+#[test]
+fn lines_are_those_of_the_file() {
+    // A quoted line end, blank lines and CRLF stand before the bad row.
+    let text = "age,city,note,y\r\n1,Rome,\"a\nb\",no\r\n\r\n\n2,Rome,x,no\nold,Rome,x,no\n";
+    assert_eq!(refuse_csv(text).line(), Some(7));
+    assert_eq!(refuse_libsvm("\n# a\n1 1:1\n1 10:1\n").line(), Some(4));
+    assert_eq!(refuse_csv("age,city,y\n1,Rome,no\n2,\"Rome,no\n3,Rome,no\n").line(), Some(3), "where the quote opens");
+}
+
+#[test]
+fn truncation_is_seen_in_both_formats_wherever_it_happens() {
+    let text = format!("age,city,y\n{}", "12.5,Rome,no\n".repeat(2000));
+    for compressed in [gz(text.as_bytes()), xz(text.as_bytes())] {
+        for kept in [compressed.len() - 1, compressed.len() / 2, 30, 12, 7] {
+            let cut = compressed[..kept].to_vec();
+            let error = refuse_csv(cut.clone());
+            assert!(["file.truncated", "file.corrupt"].contains(&error.code()), "{kept}: {error}");
+            let stream = Dribble { bytes: cut, given: 0, step: 11, error: None };
+            let input = Input::from_reader("f", stream).unwrap();
+            let error = load_csv::<f64>(input, &encoder(), &CsvOptions::default()).unwrap_err();
+            assert!(["file.truncated", "file.corrupt"].contains(&error.code()), "{kept}: {error}");
+        }
+        assert_eq!(refuse_csv(compressed[..compressed.len() - 6].to_vec()).code(), "file.truncated");
+    }
+}
+
+#[test]
+fn numbers_out_of_the_ordinary() {
+    for (cell, code) in [
+        ("NaN", "csv.bad_number"),
+        ("inf", "csv.bad_number"),
+        ("1e999", "csv.bad_number"),
+        ("12;5", "csv.bad_number"),
+        ("", "csv.missing_value"),
+        ("  ", "csv.missing_value"),
+        ("NA", "csv.missing_value"),
+    ] {
+        let error = refuse_csv(format!("age,city,y\n{cell},Rome,no\n"));
+        assert_eq!((error.code(), error.line(), error.column()), (code, Some(2), Some("age")), "{cell}");
+    }
+    let huge = load_text("age,city,y\n1e308,Rome,no\n-1.7e308,Oslo,yes\n").unwrap();
+    assert_eq!(huge.warnings, [CuratorWarning::Clamped { column: "age".into(), values: 2 }]);
+}
+
+#[test]
+fn libsvm_refusals() {
+    for (text, code) in [
+        ("1 10:1\n", "libsvm.bad_index"),
+        ("1 -1:1\n", "libsvm.bad_index"),
+        ("1 +1:1\n", "libsvm.bad_index"),
+        ("1 99999999999:1\n", "libsvm.bad_index"),
+        ("1 x:1\n", "libsvm.bad_index"),
+        ("1 3:1 2:1\n", "libsvm.index_order"),
+        ("1 1:inf\n", "libsvm.bad_value"),
+        ("1 1:\n", "libsvm.bad_value"),
+        ("1 1 2\n", "libsvm.syntax"),
+        ("2 1:1\n", "label.unknown"),
+        ("nan 1:1\n", "label.unknown"),
+        ("1:1 2:1\n", "label.unknown"),
+        ("", "libsvm.empty"),
+    ] {
+        assert_eq!(refuse_libsvm(text).code(), code, "{text}");
+    }
+    for features in [0, u32::MAX] {
+        let format = LibsvmFormat { features: Some(features), ..Default::default() };
+        assert_eq!(Encoder::libsvm(format, Encoding::UNIT_ROWS).unwrap_err().code(), "schema.columns");
+    }
+}
+
+#[test]
+fn delimiters_and_quotes_that_cannot_be() {
+    for (delimiter, quote) in [(b',', b','), (b'\n', b'"'), (b',', b'\r'), (200, b'"'), (0, b'"')] {
+        let refused = CsvReader::new(Input::from_bytes("f", vec![]), CsvOptions { delimiter, quote });
+        assert_eq!(refused.err().unwrap().code(), "csv.options");
+    }
+}
+
+#[test]
+fn folders_and_wrong_delimiters_have_their_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Input::open(folder.path().to_str().unwrap()).unwrap_err();
+    assert_eq!(error.code(), "file.open");
+    let error = refuse_csv("age;city;y\n1;Rome;no\n");
+    assert_eq!(error.code(), "csv.missing_column");
+    assert!(error.to_string().contains("`age;city;y`") && error.to_string().contains("delimiter"), "{error}");
+}
