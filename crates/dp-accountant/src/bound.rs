@@ -250,7 +250,7 @@ impl Parts {
                 Leaf::NonPrivate | Leaf::Approximate { .. } => parts.non_private = true,
                 Leaf::Gaussian { mu } => {
                     single_mu = (mu_squared == 0.0 && count == 1).then_some(mu);
-                    mu_squared += times * mu * mu;
+                    mu_squared = add_up(mu_squared, mul_up(times, mul_up(mu, mu)));
                 }
                 Leaf::Mixture(found) if mixture.is_none() && count == 1 => mixture = Some(found),
                 Leaf::Mixture(_) | Leaf::Zcdp { .. } => parts.only_renyi = true,

@@ -9,7 +9,7 @@ use crate::adjacency::AdjacencyKind;
 #[non_exhaustive]
 pub enum Error {
     /// A number that must be finite is NaN or infinite.
-    #[error("{name} = {value} must be finite")]
+    #[error("{name} = {value:?} must be finite")]
     NotFinite {
         /// The parameter's name.
         name: &'static str,
@@ -17,7 +17,7 @@ pub enum Error {
         value: f64,
     },
     /// A number that must be positive is zero or negative.
-    #[error("{name} = {value} must be greater than 0")]
+    #[error("{name} = {value:?} must be greater than 0")]
     NotPositive {
         /// The parameter's name.
         name: &'static str,
@@ -25,7 +25,7 @@ pub enum Error {
         value: f64,
     },
     /// A number lies outside its range.
-    #[error("{name} = {value} must lie in {range}")]
+    #[error("{name} = {value:?} must lie in {range}")]
     OutOfRange {
         /// The parameter's name.
         name: &'static str,

@@ -214,8 +214,8 @@ pub(crate) fn curve_point(mu: f64, epsilon: f64) -> CurvePoint {
     };
     let margin = f64::EPSILON * (8.0 + 4.0 * (near.abs() + 1.0) * far + 8.0 * loss + 2.0 * log_delta.abs());
     let log_delta = log_delta + margin;
-    // Beyond the range of floating point (epsilon/mu above 1e154 or so) delta is zero to any purpose, not NaN.
-    let log_delta = if log_delta.is_nan() { f64::NEG_INFINITY } else { log_delta.min(0.0) };
+    // Where x^2 leaves the range of floating point, delta is zero to any purpose; but it is not zero, nor NaN.
+    let log_delta = if log_delta.is_nan() { f64::MIN } else { log_delta.clamp(f64::MIN, 0.0) };
     CurvePoint { log_delta, by_epsilon: -far_ratio / difference, by_mu: difference.recip() }
 }
 

@@ -87,7 +87,8 @@ impl GaussianMixture {
 
     /// The mixture released together with independent Gaussians of total `mu^2 = mu_squared`.
     pub(crate) fn with_gaussian(&self, mu_squared: f64) -> Self {
-        let components = self.components.iter().map(|&(mu, weight)| ((mu * mu + mu_squared).sqrt(), weight)).collect();
+        let root_up = |square: f64| square.sqrt() * (1.0 + 2.0 * f64::EPSILON);
+        let components = self.components.iter().map(|&(mu, weight)| (root_up(mu * mu + mu_squared), weight)).collect();
         Self { components }
     }
 
@@ -107,8 +108,10 @@ impl GaussianMixture {
                 reference = point.log_delta;
             }
             let delta = (point.log_delta - reference).exp();
-            if !(delta * weight_left > 1e-18 * sum.value()) {
-                sum.add(delta * weight_left.max(0.0));
+            // Not below the tolerance of the weights' sum, nor below what its own rounding may have lost.
+            let left = weight_left.max(WEIGHT_SUM_TOLERANCE);
+            if !(delta * left > 1e-18 * sum.value()) {
+                sum.add(delta * left);
                 break;
             }
             sum.add(weight * delta);

@@ -37,7 +37,7 @@ impl fmt::Display for Unit {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, Guarantee, ReplaceOne};
 /// let guarantee = Guarantee::<ReplaceOne>::new(Epsilon::new(0.5)?, Delta::new(1e-6)?);
-/// assert_eq!(guarantee.to_string(), "(0.5, 0.000001)-DP, replace-one, unit: record");
+/// assert_eq!(guarantee.to_string(), "(0.5, 1e-6)-DP, replace-one, unit: record");
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

@@ -59,7 +59,8 @@ macro_rules! parameter {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(&self.0, f)
+                // Without a precision, short and exact at any magnitude: 0.5, 1e-12.
+                if f.precision().is_some() { fmt::Display::fmt(&self.0, f) } else { fmt::Debug::fmt(&self.0, f) }
             }
         }
     };

@@ -32,7 +32,10 @@ use crate::event::DpEvent;
 use crate::leaves::{Leaf, leaves};
 use crate::params::{Delta, NoiseMultiplier, Rho};
 use crate::rdp::{self, RdpCurve};
-use crate::rounding::count_up;
+use crate::rounding::{add_up, count_up, mul_up};
+
+/// Covers the rounding of one elementary function.
+const ROUND_UP: f64 = 1.0 + 8.0 * f64::EPSILON;
 
 /// The least known `rho` of an event tree; infinite where something was released without a guarantee.
 ///
@@ -53,7 +56,7 @@ pub fn rho(event: &DpEvent) -> Result<f64, Error> {
 fn rho_repeated(event: &DpEvent, count: u64) -> Result<f64, Error> {
     let mut total = 0.0;
     for (leaf, count) in leaves(event, count)? {
-        total += count_up(count) * rho_of(&leaf)?;
+        total = add_up(total, mul_up(count_up(count), rho_of(&leaf)?));
     }
     Ok(total)
 }
@@ -62,8 +65,8 @@ fn rho_of(leaf: &Leaf) -> Result<f64, Error> {
     Ok(match leaf {
         Leaf::NonPrivate => f64::INFINITY,
         Leaf::Gaussian { mu } => 0.5 * mu * mu,
-        Leaf::Laplace { x } | Leaf::LaplaceBall { x } => rdp::laplace::rdp(1.0, *x),
-        Leaf::Pure { epsilon } => epsilon * (0.5 * epsilon).tanh(),
+        Leaf::Laplace { x } | Leaf::LaplaceBall { x } => rdp::laplace::rdp(1.0, *x) * ROUND_UP,
+        Leaf::Pure { epsilon } => epsilon * (0.5 * epsilon).tanh() * ROUND_UP,
         Leaf::Zcdp { rho } => *rho,
         Leaf::Mixture(mixture) => 0.5 * mixture.largest_mu() * mixture.largest_mu(),
         Leaf::Approximate { .. } => return Err(Error::Unsupported { accountant: "zCDP", event: "approximate-dp" }),
@@ -171,7 +174,7 @@ impl<A: Adjacency> ZcdpAccountant<A> {
 
 impl<A: Adjacency> Accountant<A> for ZcdpAccountant<A> {
     fn compose(&mut self, event: &DpEvent, count: u64) -> Result<(), Error> {
-        self.rho += rho_repeated(event, count)?;
+        self.rho = add_up(self.rho, rho_repeated(event, count)?);
         Ok(())
     }
 

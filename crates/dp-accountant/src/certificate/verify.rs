@@ -1,5 +1,7 @@
 //! Recomputing a certificate.
 
+use core::fmt;
+
 use super::{Assumption, Certificate, Derivation, EpsilonDelta, NoiseMode, SCHEMA};
 use crate::adjacency::AdjacencyKind;
 use crate::bound::{self, Theorem};
@@ -56,7 +58,7 @@ pub enum VerifyError {
         error: Error,
     },
     /// More was spent than asked for.
-    #[error("the certificate states {name} = {reached}, more than the {requested} that was asked for")]
+    #[error("the certificate states {name} = {reached:?}, more than the {requested:?} that was asked for")]
     MoreThanRequested {
         /// `epsilon` or `delta`.
         name: &'static str,
@@ -102,7 +104,9 @@ pub enum VerifyError {
         error: Error,
     },
     /// The release costs more than stated.
-    #[error("the release costs epsilon = {recomputed} at delta = {delta} ({theorem}), more than the stated {stated}")]
+    #[error(
+        "the release costs epsilon = {recomputed:?} at delta = {delta:?} ({theorem}), more than the stated {stated:?}"
+    )]
     EpsilonTooSmall {
         /// The epsilon in the certificate.
         stated: f64,
@@ -277,6 +281,6 @@ fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<(), VerifyError> {
     Ok(())
 }
 
-fn mismatch(what: String, recorded: impl ToString, derived: impl ToString) -> VerifyError {
-    VerifyError::EventMismatch { what, recorded: recorded.to_string(), derived: derived.to_string() }
+fn mismatch(what: String, recorded: impl fmt::Debug, derived: impl fmt::Debug) -> VerifyError {
+    VerifyError::EventMismatch { what, recorded: format!("{recorded:?}"), derived: format!("{derived:?}") }
 }

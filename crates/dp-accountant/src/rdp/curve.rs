@@ -6,7 +6,10 @@ use crate::event::DpEvent;
 use crate::gaussian::exp_up;
 use crate::leaves::{Leaf, leaves};
 use crate::params::{Delta, RdpOrder};
-use crate::rounding::count_up;
+use crate::rounding::{add_up, count_up, mul_up};
+
+/// How many of the latest kinds of release a new one is compared with.
+const MERGE_WITH_LAST: usize = 64;
 
 /// An upper bound of the Renyi divergence between neighbours' outputs, at every order, of an event tree.
 ///
@@ -59,7 +62,7 @@ impl RdpCurve {
 
     /// Adds another release, possibly chosen in view of this one's outcome.
     pub fn compose(&mut self, other: &Self) {
-        self.per_order += other.per_order;
+        self.per_order = add_up(self.per_order, other.per_order);
         self.infinite |= other.infinite;
         for (leaf, count) in &other.terms {
             self.add_term(leaf.clone(), *count);
@@ -70,8 +73,8 @@ impl RdpCurve {
     pub(crate) fn add(&mut self, leaf: Leaf, count: f64) -> Result<(), Error> {
         match leaf {
             Leaf::NonPrivate => self.infinite = true,
-            Leaf::Gaussian { mu } => self.per_order += count * gaussian::rdp_per_order(mu),
-            Leaf::Zcdp { rho } => self.per_order += count * rho,
+            Leaf::Gaussian { mu } => self.add_per_order(count, gaussian::rdp_per_order(mu)),
+            Leaf::Zcdp { rho } => self.add_per_order(count, rho),
             Leaf::Approximate { .. } => {
                 return Err(Error::Unsupported { accountant: "Renyi", event: "approximate-dp" });
             }
@@ -82,9 +85,14 @@ impl RdpCurve {
         Ok(())
     }
 
+    fn add_per_order(&mut self, count: f64, per_order: f64) {
+        self.per_order = add_up(self.per_order, mul_up(count, per_order));
+    }
+
     fn add_term(&mut self, leaf: Leaf, count: f64) {
-        match self.terms.iter_mut().find(|(term, _)| *term == leaf) {
-            Some((_, times)) => *times += count,
+        // Merging saves time and changes nothing, so it need not be complete.
+        match self.terms.iter_mut().rev().take(MERGE_WITH_LAST).find(|(term, _)| *term == leaf) {
+            Some((_, times)) => *times = add_up(*times, count),
             None => self.terms.push((leaf, count)),
         }
     }
@@ -100,7 +108,7 @@ impl RdpCurve {
         }
         let mut total = order * self.per_order;
         for (leaf, count) in &self.terms {
-            total += count * divergence_of(leaf, order);
+            total = add_up(total, mul_up(*count, divergence_of(leaf, order)));
         }
         total
     }
