@@ -26,6 +26,9 @@ pub(super) struct NumericPlan {
     half_width: f64,
     range: NumericRange,
     missing: Vec<Box<[u8]>>,
+    /// Whether some marker of missing values is itself a number, such as -999. If none is, a cell that is a number need
+    /// not be compared with them.
+    number_may_be_missing: bool,
     /// What a missing or unreadable cell becomes.
     absent: Absent,
 }
@@ -58,7 +61,7 @@ pub(super) enum CellOutcome {
 
 impl ColumnPlan {
     pub(super) fn new(schema: &Schema, column: &Column, range: NumericRange, first: u32) -> Self {
-        let missing = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
+        let missing: Vec<Box<[u8]>> = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
         match &column.kind {
             ColumnKind::Drop => Self::Drop,
             ColumnKind::Numeric { min, max, log1p } => {
@@ -71,6 +74,7 @@ impl ColumnPlan {
                     half_low: half(*min),
                     half_width: half(*max) - half(*min),
                     range,
+                    number_may_be_missing: missing.iter().any(|marker| parse_number(marker).is_some()),
                     missing,
                     absent: match &column.on_missing {
                         OnMissing::Neutral => Absent::Neutral,
@@ -123,7 +127,7 @@ impl ColumnPlan {
     }
 }
 
-/// Whether `cell`, blanks around it aside, is one of the markers. Empty cells are the usual case.
+/// Whether `cell`, blanks around it aside, is one of the markers.
 fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
     !markers.is_empty() && {
         let trimmed = cell.trim_ascii();
@@ -133,15 +137,10 @@ fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
 
 impl NumericPlan {
     fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
-        let number = if is_missing(&self.missing, cell) {
-            None
-        } else {
-            match parse_number(cell) {
-                Some(number) => Some(number),
-                None if self.absent == Absent::Refuse => return CellOutcome::Refused(DataErrorKind::CsvBadNumber),
-                None => None,
-            }
-        };
+        let parsed = parse_number(cell);
+        let absent = parsed.is_none() || self.number_may_be_missing;
+        let missing = absent && is_missing(&self.missing, cell);
+        let number = if missing { None } else { parsed };
         let tally = row.tally(position);
         let number = match (number, self.absent) {
             (Some(number), _) => number,
@@ -153,7 +152,8 @@ impl NumericPlan {
                 tally.neutral += 1;
                 return CellOutcome::Neutral;
             }
-            (None, Absent::Refuse) => return CellOutcome::Refused(DataErrorKind::CsvMissingValue),
+            (None, Absent::Refuse) if missing => return CellOutcome::Refused(DataErrorKind::CsvMissingValue),
+            (None, Absent::Refuse) => return CellOutcome::Refused(DataErrorKind::CsvBadNumber),
         };
         let clamped = number.clamp(self.min, self.max);
         tally.clamped += u64::from(clamped != number);
