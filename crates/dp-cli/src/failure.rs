@@ -4,6 +4,7 @@
 //! the *content* of a record (its line, its value) is kept apart: it is for the curator's eyes, printed on stderr or
 //! under `error.private`, and never becomes part of anything that may be published.
 
+use dp_data::error::{DataError, DataErrorKind};
 use serde::Serialize;
 
 use crate::exit_code::ExitStatus;
@@ -17,6 +18,9 @@ pub struct Location {
     /// The column's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
+    /// The line of a schema file, from 1. Lines of records are private and stand in [`PrivateDetail`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
     /// The field of a schema or model file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -147,6 +151,33 @@ impl Failure {
         self
     }
 
+    /// A refusal by the readers of schemas and records.
+    pub fn from_data(error: &DataError) -> Self {
+        let exit = match error.kind() {
+            DataErrorKind::FileOpen | DataErrorKind::FileRead => ExitStatus::Failed,
+            _ => ExitStatus::Input,
+        };
+        let mut failure = Self::new(exit, error.code(), error.public_message());
+        failure.location.file = error.file().map(str::to_owned);
+        failure.location.column = error.column().map(str::to_owned);
+        failure.location.field = error.field().map(str::to_owned);
+        failure.expected = error.expected_text().map(str::to_owned);
+        failure.help = error.help_text().map(str::to_owned);
+        // A schema is public and so are its lines; those of records are not.
+        let of_schema = ["schema.", "bounds."].iter().any(|area| error.code().starts_with(area));
+        if of_schema {
+            failure.location.line = error.line();
+        } else {
+            // The curator's message is the public one, then what was found.
+            let message = error.message();
+            let found = message.strip_prefix(error.public_message()).unwrap_or_default().trim_start_matches(": ");
+            if error.line().is_some() || !found.is_empty() {
+                failure = failure.private(error.line(), found);
+            }
+        }
+        failure
+    }
+
     /// Whether the reader of our output went away, which is not an error.
     pub fn is_closed_pipe(&self) -> bool {
         self.code == crate::output::CLOSED_PIPE
@@ -170,7 +201,8 @@ impl Failure {
     pub fn to_text(&self, paint: impl Fn(&str) -> String) -> String {
         let mut text = format!("{}: {}\n", paint(&format!("error[{}]", self.code)), one_line(&self.message));
         if !self.location.is_empty() || self.private.as_ref().is_some_and(|private| private.line.is_some()) {
-            let line = self.private.as_ref().and_then(|private| private.line).map(|line| format!("line {line}"));
+            let line = self.location.line.or_else(|| self.private.as_ref().and_then(|private| private.line));
+            let line = line.map(|line| format!("line {line}"));
             let column = self.location.column.as_ref().map(|column| format!("column `{}`", one_line(column)));
             let field = self.location.field.as_ref().map(|field| one_line(field));
             let file = self.location.file.as_ref().map(|file| one_line(file));

@@ -12,10 +12,13 @@ pub mod canonical;
 pub mod commands;
 pub mod exit_code;
 pub mod failure;
+pub mod input;
 mod interrupt;
 pub mod metrics;
+pub mod model_file;
 pub mod output;
 pub mod progress;
+pub mod report;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -57,7 +60,11 @@ fn run(cli: &Cli, console: &Console) -> Result<(), Failure> {
         Command::Completions(args) => commands::completions::run(args),
         Command::Man(args) => commands::man::run(args, console),
         Command::Help(args) => commands::help::run(args, console),
-        _ => Ok(()),
+        Command::Schema(args) => commands::schema::execute(args, console),
+        Command::Train(args) => commands::train::execute(args, &cli.global, console),
+        Command::Evaluate(args) => commands::evaluate::execute(args, &cli.global, console),
+        Command::Predict(args) => commands::predict::execute(args, &cli.global, console),
+        Command::Verify(args) => commands::verify::execute(args, console),
     }
 }
 

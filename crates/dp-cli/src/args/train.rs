@@ -37,6 +37,8 @@ pub enum Adjacency {
     AddRemove,
     /// One record is changed to any other; the number of records is public.
     ReplaceOne,
+    /// The labels of one list change: for rankers, which `dp train` does not train.
+    ChangeListLabels,
 }
 
 /// How the step size changes from step to step.
@@ -44,10 +46,12 @@ pub enum Adjacency {
 pub enum Schedule {
     /// The same at each step.
     Constant,
-    /// Falls like 1/step.
-    Decreasing,
-    /// Falls like 1/sqrt(step).
+    /// Falls like 1/sqrt(step), from `--step-size` on.
     InverseSqrt,
+    /// 2/(smoothness (step + sqrt(n))).
+    Decreasing,
+    /// 2/(smoothness (sqrt(step) + sqrt(n))).
+    SquareRoot,
     /// min(1/smoothness, 1/(lambda step)), for strongly convex objectives.
     StronglyConvex,
 }

@@ -132,6 +132,7 @@ const OWN: &[Page] = &[
 /// Every code with its page, in alphabetical order.
 pub fn pages() -> Vec<Page> {
     let mut pages = OWN.to_vec();
+    pages.extend(dp_data::error::codes().iter().map(|&(code, text)| Page { code, text }));
     pages.sort_unstable_by_key(|page| page.code);
     pages
 }

@@ -1,6 +1,11 @@
 //! One file for each command: arguments -> checked configuration -> result.
 
 pub mod completions;
+pub mod evaluate;
 pub mod explain;
 pub mod help;
 pub mod man;
+pub mod predict;
+pub mod schema;
+pub mod train;
+pub mod verify;

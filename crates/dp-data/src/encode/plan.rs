@@ -26,9 +26,6 @@ pub(super) struct NumericPlan {
     half_width: f64,
     range: NumericRange,
     missing: Vec<Box<[u8]>>,
-    /// Whether some marker of missing values is itself a number, such as -999. If none is, a cell that is a number need
-    /// not be compared with them.
-    number_may_be_missing: bool,
     /// What a missing or unreadable cell becomes.
     absent: Absent,
 }
@@ -61,7 +58,7 @@ pub(super) enum CellOutcome {
 
 impl ColumnPlan {
     pub(super) fn new(schema: &Schema, column: &Column, range: NumericRange, first: u32) -> Self {
-        let missing: Vec<Box<[u8]>> = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
+        let missing = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
         match &column.kind {
             ColumnKind::Drop => Self::Drop,
             ColumnKind::Numeric { min, max, log1p } => {
@@ -74,7 +71,6 @@ impl ColumnPlan {
                     half_low: half(*min),
                     half_width: half(*max) - half(*min),
                     range,
-                    number_may_be_missing: missing.iter().any(|marker| parse_number(marker).is_some()),
                     missing,
                     absent: match &column.on_missing {
                         OnMissing::Neutral => Absent::Neutral,
@@ -127,7 +123,7 @@ impl ColumnPlan {
     }
 }
 
-/// Whether `cell`, blanks around it aside, is one of the markers.
+/// Whether `cell`, blanks around it aside, is one of the markers. Empty cells are the usual case.
 fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
     !markers.is_empty() && {
         let trimmed = cell.trim_ascii();
@@ -137,10 +133,15 @@ fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
 
 impl NumericPlan {
     fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
-        let parsed = parse_number(cell);
-        let absent = parsed.is_none() || self.number_may_be_missing;
-        let missing = absent && is_missing(&self.missing, cell);
-        let number = if missing { None } else { parsed };
+        let number = if is_missing(&self.missing, cell) {
+            None
+        } else {
+            match parse_number(cell) {
+                Some(number) => Some(number),
+                None if self.absent == Absent::Refuse => return CellOutcome::Refused(DataErrorKind::CsvBadNumber),
+                None => None,
+            }
+        };
         let tally = row.tally(position);
         let number = match (number, self.absent) {
             (Some(number), _) => number,
@@ -152,8 +153,7 @@ impl NumericPlan {
                 tally.neutral += 1;
                 return CellOutcome::Neutral;
             }
-            (None, Absent::Refuse) if missing => return CellOutcome::Refused(DataErrorKind::CsvMissingValue),
-            (None, Absent::Refuse) => return CellOutcome::Refused(DataErrorKind::CsvBadNumber),
+            (None, Absent::Refuse) => return CellOutcome::Refused(DataErrorKind::CsvMissingValue),
         };
         let clamped = number.clamp(self.min, self.max);
         tally.clamped += u64::from(clamped != number);

@@ -1,0 +1,100 @@
+//! `dp schema`: drafts a schema from a CSV file, to be reviewed.
+
+use std::path::PathBuf;
+
+use dp_data::draft::{self, DraftOptions};
+use dp_data::read::{CsvOptions, Input};
+use serde::Serialize;
+
+use crate::args::SchemaArgs;
+use crate::atomic;
+use crate::failure::Failure;
+use crate::input::csv_options;
+use crate::output::Console;
+
+/// What to draft from, and where to write.
+#[derive(Debug, Clone)]
+pub struct SchemaConfig {
+    /// The CSV file; `-` for standard input.
+    pub data: String,
+    /// How cells are told apart.
+    pub csv: CsvOptions,
+    /// Label and positive value.
+    pub options: DraftOptions,
+    /// Where to write; `None` for standard output.
+    pub out: Option<PathBuf>,
+    /// Whether to replace an existing file.
+    pub force: bool,
+}
+
+/// What was drafted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// `dp.schema/1`.
+    pub schema: &'static str,
+    /// The draft as TOML.
+    pub draft: String,
+    /// Where it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What has to be reviewed: columns, the label among them.
+    pub unreviewed: Vec<String>,
+}
+
+impl SchemaConfig {
+    /// Checks the flags.
+    ///
+    /// # Errors
+    /// `usage.value`.
+    pub fn new(args: &SchemaArgs) -> Result<Self, Failure> {
+        let mut options = DraftOptions::default();
+        options.label = args.label.clone();
+        options.positive = args.positive.clone();
+        let out = args.out.clone().filter(|out| out.as_os_str() != "-");
+        Ok(Self { data: args.data.clone(), csv: csv_options(&args.delimiter)?, options, out, force: args.force })
+    }
+}
+
+/// Drafts, writes and prints.
+///
+/// # Errors
+/// What is wrong with the file, or with writing.
+pub fn execute(args: &SchemaArgs, console: &Console) -> Result<(), Failure> {
+    let outcome = run(&SchemaConfig::new(args)?, console)?;
+    let text = match &outcome.file {
+        Some(file) => format!(
+            "drafted {file}: review {} columns, then set `reviewed = true` at each\nnext: dp train --data {} --schema \
+             {file} --epsilon 1 --out model.json",
+            outcome.unreviewed.len(),
+            args.data
+        ),
+        None => outcome.draft.clone(),
+    };
+    console.result(&outcome, &text)
+}
+
+/// Drafts and writes.
+///
+/// # Errors
+/// What is wrong with the file, or with writing.
+pub fn run(config: &SchemaConfig, console: &Console) -> Result<Outcome, Failure> {
+    if let Some(out) = &config.out {
+        atomic::check(out, config.force)?;
+    }
+    let from_data = |error: dp_data::DataError| Failure::from_data(&error);
+    let input = Input::open(&config.data).map_err(from_data)?;
+    let drafted = draft::draft(input, &config.options, &config.csv).map_err(from_data)?;
+    let toml = drafted.to_toml();
+    let unreviewed: Vec<String> = drafted.schema.unreviewed().into_iter().map(str::to_owned).collect();
+    console.warn(&format!(
+        "ranges, categories and label values were TAKEN FROM THE DATA and must be reviewed before training\n\
+         replace them by what is publicly known to hold for everyone (a range of ages, a list of trades), then set\n\
+         `reviewed = true`; what you leave as it is would be published with the model\n\
+         to review: {}",
+        unreviewed.join(", ")
+    ));
+    if let Some(out) = &config.out {
+        atomic::write(out, config.force, toml.as_bytes())?;
+    }
+    Ok(Outcome { schema: "dp.schema/1", draft: toml, file: config.out.as_deref().map(atomic::shown), unreviewed })
+}

@@ -1,0 +1,227 @@
+//! What `dp train` tells the curator.
+
+use std::time::Duration;
+
+use dp_accountant::DpEvent;
+use dp_accountant::certificate::EpsilonDelta;
+use dp_data::Encoder;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::config::{Method, Target, TrainConfig};
+use crate::args;
+use crate::atomic::shown;
+use crate::model_file::{ModelFile, assumed_public};
+use crate::report::delta_in_words;
+
+/// The result of a training. For the curator: `seconds` may depend on the records.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// `dp.train/1`.
+    pub schema: &'static str,
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// The loss.
+    pub loss: String,
+    /// Epsilon that was reached; the string `inf` where there is no guarantee.
+    pub epsilon: Value,
+    /// Delta that was reached.
+    pub delta: f64,
+    /// The neighbouring relation.
+    pub adjacency: &'static str,
+    /// The unit of privacy.
+    pub unit: String,
+    /// Number of records, public under both relations.
+    pub n: u64,
+    /// Number of features, intercept included.
+    pub dim: u64,
+    /// From start to end.
+    pub seconds: f64,
+    /// Of that, planning and training.
+    pub training_seconds: f64,
+    /// Whether the model carries a guarantee.
+    pub private: bool,
+    /// What was taken from the data and assumed public.
+    pub assumed_public: Vec<String>,
+    /// Where model and certificate are; `-` for standard output.
+    pub model: String,
+    /// SHA-256 of the canonical certificate.
+    pub certificate_sha256: String,
+    /// Where the report is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+}
+
+impl Outcome {
+    pub(super) fn new(config: &TrainConfig, file: &ModelFile, n: u64, elapsed: Duration, training: Duration) -> Self {
+        let certificate = &file.certificate;
+        let reached = certificate.reached.filter(|_| certificate.private);
+        Self {
+            schema: "dp.train/1",
+            algorithm: algorithm(config.method),
+            loss: config.loss.to_string(),
+            epsilon: reached.map_or("inf".into(), |reached| reached.epsilon.into()),
+            delta: reached.map_or(0.0, |reached| reached.delta),
+            adjacency: certificate.adjacency.as_str(),
+            unit: certificate.unit.to_string(),
+            n,
+            dim: file.model.weights.len() as u64,
+            seconds: elapsed.as_secs_f64(),
+            training_seconds: training.as_secs_f64(),
+            private: certificate.private,
+            assumed_public: assumed_public(&file.model.encoder),
+            model: target(&config.out),
+            certificate_sha256: file.certificate_sha256.clone(),
+            report: config.report.as_deref().map(shown),
+        }
+    }
+
+    /// The summary for people, at most 12 lines.
+    pub fn text(&self) -> String {
+        let mut lines = vec![format!(
+            "trained {} ({}) on {} records, {} features, in {:.2} s",
+            self.algorithm, self.loss, self.n, self.dim, self.seconds
+        )];
+        match self.epsilon.as_f64() {
+            Some(epsilon) => lines.push(format!(
+                "guarantee  epsilon = {epsilon:.6}, delta = {}, {}, for one {}",
+                delta_in_words(self.delta),
+                self.adjacency,
+                self.unit
+            )),
+            None => lines.push("guarantee  NONE: do not publish this model".to_owned()),
+        }
+        if !self.assumed_public.is_empty() {
+            lines.push(format!("on trust   public though taken from the data: {}", self.assumed_public.join(", ")));
+        }
+        lines.push(format!("written    {} (model and certificate)", self.model));
+        if let Some(report) = &self.report {
+            lines.push(format!("           {report} (report)"));
+        }
+        if self.private && self.model != "-" {
+            lines.push(format!("next       dp verify {}", self.model));
+        }
+        lines.join("\n")
+    }
+}
+
+/// What a dry run foresees.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DryOutcome {
+    /// `dp.train/1`.
+    pub schema: &'static str,
+    /// Always true.
+    pub dry_run: bool,
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// Epsilon that would be reached, where n is known; `inf` without privacy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<Value>,
+    /// Delta that would be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// What would be released, where n is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<DpEvent>,
+    /// The sensitivity of the model before noise, where n is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<f64>,
+    /// The neighbouring relation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adjacency: Option<&'static str>,
+    /// Number of records, where it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n: Option<u64>,
+    /// Number of features, intercept included.
+    pub dim: u64,
+    /// Whether the model would carry a guarantee.
+    pub private: bool,
+    /// What would be assumed public.
+    pub assumed_public: Vec<String>,
+    /// Where model and certificate would be written.
+    pub model: String,
+    /// Where the report would be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub report: Option<String>,
+}
+
+impl DryOutcome {
+    pub(super) fn new(
+        config: &TrainConfig,
+        encoder: &Encoder,
+        n: Option<u64>,
+        planned: Option<(DpEvent, f64, EpsilonDelta)>,
+    ) -> Self {
+        let (event, sensitivity, reached) = match planned {
+            Some((event, sensitivity, reached)) => (Some(event), Some(sensitivity), Some(reached)),
+            None => (None, None, None),
+        };
+        let private = config.method != Method::NonPrivate && config.seed.is_none();
+        Self {
+            schema: "dp.train/1",
+            dry_run: true,
+            algorithm: algorithm(config.method),
+            epsilon: if private { reached.map(|reached| reached.epsilon.into()) } else { Some("inf".into()) },
+            delta: reached.map(|reached| reached.delta),
+            event,
+            sensitivity,
+            adjacency: match config.method {
+                Method::BoltOn { adjacency: args::Adjacency::AddRemove, .. } => Some("add-remove"),
+                Method::BoltOn { adjacency: args::Adjacency::ReplaceOne, .. } => Some("replace-one"),
+                _ => None,
+            },
+            n,
+            dim: encoder.dim() as u64,
+            private,
+            assumed_public: assumed_public(encoder),
+            model: target(&config.out),
+            report: config.report.as_deref().map(shown),
+        }
+    }
+
+    /// The summary for people.
+    pub fn text(&self) -> String {
+        let mut lines =
+            vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
+        match (&self.epsilon, self.private) {
+            (Some(epsilon), true) => lines.push(format!(
+                "cost       epsilon = {:.6}, delta = {}, {}",
+                epsilon.as_f64().unwrap_or(f64::INFINITY),
+                delta_in_words(self.delta.unwrap_or(0.0)),
+                self.adjacency.unwrap_or_default()
+            )),
+            (None, true) => {
+                lines
+                    .push("cost       at most what was asked for; say how many records there are (--n) for".to_owned());
+                lines.push("           sensitivity, noise and the exact figure".to_owned());
+            }
+            (_, false) => lines.push("cost       no guarantee at all".to_owned()),
+        }
+        if let (Some(sensitivity), Some(n)) = (self.sensitivity, self.n) {
+            lines.push(format!("noise      for sensitivity {sensitivity:.6e} with {n} records"));
+        }
+        if !self.assumed_public.is_empty() {
+            lines.push(format!("on trust   {}", self.assumed_public.join(", ")));
+        }
+        lines.push(format!("would write {}", self.model));
+        if let Some(report) = &self.report {
+            lines.push(format!("            {report}"));
+        }
+        lines.join("\n")
+    }
+}
+
+fn algorithm(method: Method) -> &'static str {
+    match method {
+        Method::BoltOn { strongly_convex: false, .. } => "bolt-on-convex",
+        Method::BoltOn { strongly_convex: true, .. } => "bolt-on-strongly-convex",
+        Method::NonPrivate => "non-private",
+    }
+}
+
+fn target(target: &Target) -> String {
+    match target {
+        Target::Stdout => "-".to_owned(),
+        Target::File(path) => shown(path),
+    }
+}

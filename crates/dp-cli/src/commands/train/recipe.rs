@@ -1,0 +1,206 @@
+//! From settings and public numbers to a recipe; and the recipe's refusals in the words of the command line.
+
+use dp_losses::{Domain, L2};
+use dp_optim::growth::Arithmetic;
+use dp_optim::recipes::non_private::NonPrivateDerivation;
+use dp_optim::recipes::{BoltOn, Budget, Stopping};
+use dp_optim::{Averaging, Error, FloatKind, Schedule};
+
+use super::config::{Settings, TrainConfig};
+use crate::args;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::input::conflict;
+
+/// The public shape of the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) n: u64,
+    pub(super) dim: u64,
+    /// Whether rows are stored sparse, which follows from the schema.
+    pub(super) sparse: bool,
+}
+
+/// The private recipe.
+pub(super) fn bolt_on(
+    config: &TrainConfig,
+    strongly_convex: bool,
+    budget: Budget,
+    shape: Shape,
+) -> Result<BoltOn, Failure> {
+    let settings = &config.settings;
+    let mut recipe = match strongly_convex {
+        true => BoltOn::strongly_convex(config.loss, settings.lambda.unwrap_or_else(|| lambda(budget, shape))),
+        false => BoltOn { lambda: settings.lambda.unwrap_or(0.0), ..BoltOn::convex(config.loss) },
+    };
+    recipe.passes = settings.passes.unwrap_or(recipe.passes);
+    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.radius = settings.radius;
+    recipe.order = settings.order.unwrap_or(recipe.order);
+    recipe.stopping = settings.stopping.unwrap_or(recipe.stopping);
+    recipe.float = config.float;
+    recipe.arithmetic = arithmetic(shape);
+    recipe.averaging = averaging(settings, shape.n, recipe.batch_size, recipe.passes);
+    recipe.schedule = schedule(config, recipe.lambda, shape.n)?;
+    if !strongly_convex && recipe.schedule.is_none() {
+        recipe.schedule =
+            Some(Schedule::Constant { step: step(&recipe, budget, shape, smoothness(config, recipe.lambda)?) });
+    }
+    Ok(recipe)
+}
+
+/// Step size for a convex recipe, from public numbers alone.
+///
+/// # Formula
+/// ```text
+/// η = min(1/β, b/(λ k n))
+/// ```
+/// with b records in a batch, k passes, n records and λ of [`lambda`]. Of the sum of all steps, S = ηkn/b, two things
+/// are known: the sensitivity grows like 2S/n, and what optimisation from the origin has left to gain falls like W²/(2S).
+/// Balancing the two is the problem that [`lambda`] solves, with S = 1/λ.
+fn step(recipe: &BoltOn, budget: Budget, shape: Shape, smoothness: f64) -> f64 {
+    let n = shape.n.max(1) as f64;
+    let batch_size = recipe.batch_size.clamp(1, shape.n.max(1)) as f64;
+    (batch_size / (lambda(budget, shape) * recipe.passes.max(1) as f64 * n)).min(1.0 / smoothness)
+}
+
+/// The baseline without privacy.
+pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
+    let settings = &config.settings;
+    let mut recipe = NonPrivateDerivation::new(config.loss, settings.lambda.unwrap_or(0.0));
+    recipe.passes = settings.passes.unwrap_or(recipe.passes);
+    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.radius = settings.radius;
+    recipe.arithmetic = arithmetic(shape);
+    recipe.averaging = averaging(settings, shape.n, recipe.batch_size, recipe.passes);
+    recipe.schedule = schedule(config, recipe.lambda, shape.n)?;
+    if settings.order.is_some() {
+        return Err(conflict("--order", "--order has no meaning without privacy"));
+    }
+    if let Some(Stopping::CertifiedMinimiser { .. }) = settings.stopping {
+        if !(recipe.lambda > 0.0) {
+            return Err(conflict("--stop", "--stop certified needs --lambda"));
+        }
+        recipe.minimiser_within = Some(1e-3);
+    }
+    if config.float == FloatKind::F32 && recipe.minimiser_within.is_some() {
+        return Err(conflict("--stop", "single precision cannot certify a minimiser"));
+    }
+    Ok(recipe)
+}
+
+/// L2 regularisation for a strongly convex recipe, from public numbers alone.
+///
+/// # Formula
+/// ```text
+/// λ = (2c/a)^(1/3),   a = W²/2 with W = 5,   c = E‖noise‖² λ²/(8 d)
+/// ```
+/// It balances what regularisation costs a model of norm W, `λW²/2`, against what the noise costs: the curvature of the
+/// logistic loss, at most 1/4, times half the variance of the noise in the direction of a row, `E‖noise‖²/d`. The
+/// noise's norm is proportional to the sensitivity `2/(λn)`.
+fn lambda(budget: Budget, shape: Shape) -> f64 {
+    const MODEL_NORM: f64 = 5.0;
+    let (n, dim) = (shape.n.max(1) as f64, shape.dim.max(1) as f64);
+    let epsilon = budget.epsilon.get();
+    let delta = budget.delta.get();
+    let laplace = (dim * (dim + 1.0)).sqrt() / epsilon;
+    let gaussian = if delta > 0.0 { dim.sqrt() * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon } else { f64::INFINITY };
+    let noise = 2.0 * laplace.min(gaussian) / n;
+    let cost_of_noise = noise * noise / (8.0 * dim);
+    let cost_of_lambda = MODEL_NORM * MODEL_NORM / 2.0;
+    (2.0 * cost_of_noise / cost_of_lambda).cbrt().clamp(1e-6, 1.0)
+}
+
+/// How the iterate is carried: added to in place where rows are sparse.
+fn arithmetic(shape: Shape) -> Arithmetic {
+    if shape.sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
+}
+
+fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u64) -> Averaging {
+    let updates = n.div_ceil(batch_size.clamp(1, n.max(1))).saturating_mul(passes);
+    match settings.averaging {
+        None | Some(args::Averaging::Last) => Averaging::Last,
+        Some(args::Averaging::Uniform) => Averaging::Uniform,
+        Some(args::Averaging::Suffix) => Averaging::Suffix { updates: (updates / 2).max(1) },
+        Some(args::Averaging::Polynomial) => Averaging::Polynomial,
+    }
+}
+
+/// Curvature bound of loss and regulariser on rows of norm 1.
+fn smoothness(config: &TrainConfig, lambda: f64) -> Result<f64, Failure> {
+    let refused = |error: dp_losses::Error| {
+        Failure::new(ExitStatus::Privacy, "privacy.refused", error.to_string()).help("nothing was read or released")
+    };
+    let mut domain = Domain::unit_rows();
+    if let Some(radius) = config.settings.radius {
+        domain = domain.with_radius(radius).map_err(refused)?;
+    }
+    Ok(config.loss.constants(L2::new(lambda).map_err(refused)?, &domain).smoothness)
+}
+
+/// The schedule that was asked for; `None` leaves it to the recipe.
+fn schedule(config: &TrainConfig, lambda: f64, n: u64) -> Result<Option<Schedule>, Failure> {
+    let settings = &config.settings;
+    let smoothness = smoothness(config, lambda)?;
+    let examples = n.max(1) as f64;
+    let takes_step = matches!(settings.schedule, None | Some(args::Schedule::Constant | args::Schedule::InverseSqrt));
+    if settings.step_size.is_some() && !takes_step {
+        return Err(conflict("--step-size", "this --schedule sets its own step size"));
+    }
+    Ok(match (settings.schedule, settings.step_size) {
+        (None, None) => None,
+        (None | Some(args::Schedule::Constant), Some(step)) => Some(Schedule::Constant { step }),
+        (Some(args::Schedule::Constant), None) => {
+            Some(Schedule::Constant { step: (1.0 / examples.sqrt()).min(1.0 / smoothness) })
+        }
+        (Some(args::Schedule::InverseSqrt), step) => {
+            Some(Schedule::InverseSqrt { step: step.unwrap_or(1.0 / smoothness) })
+        }
+        (Some(args::Schedule::Decreasing), _) => Some(Schedule::Decreasing { smoothness, examples, power: 0.5 }),
+        (Some(args::Schedule::SquareRoot), _) => Some(Schedule::SquareRoot { smoothness, examples, power: 0.5 }),
+        (Some(args::Schedule::StronglyConvex), _) if lambda > 0.0 => {
+            Some(Schedule::StronglyConvex { smoothness, strong_convexity: lambda })
+        }
+        (Some(args::Schedule::StronglyConvex), _) => {
+            return Err(conflict("--schedule", "--schedule strongly-convex needs --lambda"));
+        }
+    })
+}
+
+/// A refusal of the recipe in the words of the command line.
+pub(super) fn refusal(error: &Error) -> Failure {
+    let message = error.to_string();
+    let privacy = |message: String| Failure::new(ExitStatus::Privacy, "privacy.refused", message);
+    match error {
+        Error::OutOfRange { name, range, .. } | Error::Count { name, range, .. } => {
+            let failure = privacy(message).expected(format!("{name} in {range}"));
+            match flag_of(name) {
+                Some(flag) => failure.at_flag(flag).help(format!("change {flag}; nothing was read or released")),
+                None => failure,
+            }
+        }
+        Error::Adjacency { .. } => Failure::new(ExitStatus::Privacy, "privacy.adjacency", message),
+        Error::Interrupted | Error::Source(_) | Error::Shape { .. } | Error::FloatKind { .. } => {
+            Failure::new(ExitStatus::Failed, "train.failed", message).help("nothing was released; try again")
+        }
+        Error::Mechanism(dp_mechanisms::Error::RandomSource(_)) => {
+            Failure::new(ExitStatus::Failed, "train.failed", message)
+                .help("the system gives no random numbers, so there can be no noise; nothing was released")
+        }
+        _ => privacy(message).help("the message names what has to change; nothing was released"),
+    }
+}
+
+/// The flag that sets a parameter of the recipe.
+fn flag_of(name: &str) -> Option<&'static str> {
+    match name {
+        "lambda" => Some("--lambda"),
+        "passes" => Some("--passes"),
+        "batch size" => Some("--batch-size"),
+        "radius" => Some("--radius"),
+        "step size" => Some("--step-size"),
+        "epsilon" => Some("--epsilon"),
+        "delta" => Some("--delta"),
+        _ => None,
+    }
+}

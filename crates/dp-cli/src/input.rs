@@ -1,0 +1,131 @@
+//! Which records to read, checked; and opening them as often as needed.
+
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+
+use dp_data::read::{CsvOptions, Input};
+
+use crate::args::{Format, InputArgs};
+use crate::failure::Failure;
+
+/// Which records to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputConfig {
+    /// The file; `-` for standard input.
+    pub data: String,
+    /// Its form.
+    pub format: Format,
+    /// How cells are told apart (CSV).
+    pub csv: CsvOptions,
+    /// Whether feature numbers start at 0 (libsvm); `None` where nothing was said.
+    pub zero_based: Option<bool>,
+}
+
+impl InputConfig {
+    /// Checks the flags.
+    ///
+    /// # Errors
+    /// `usage.value`, `usage.conflict`.
+    pub fn new(args: &InputArgs) -> Result<Self, Failure> {
+        let format = args.format();
+        if format == Format::Csv && args.zero_based {
+            return Err(conflict("--zero-based", "--zero-based has no meaning for CSV"));
+        }
+        if format == Format::Libsvm && args.delimiter != "," {
+            return Err(conflict("--delimiter", "--delimiter has no meaning for libsvm"));
+        }
+        Ok(Self {
+            data: args.data.clone(),
+            format,
+            csv: csv_options(&args.delimiter)?,
+            zero_based: args.zero_based.then_some(true),
+        })
+    }
+}
+
+/// The options for a delimiter as typed.
+///
+/// # Errors
+/// `usage.value` unless it is one ASCII character that can stand between cells, or `tab`.
+pub fn csv_options(delimiter: &str) -> Result<CsvOptions, Failure> {
+    let byte = match delimiter.as_bytes() {
+        b"tab" | b"\\t" => b'\t',
+        &[byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'"' | 0) => byte,
+        _ => {
+            return Err(Failure::usage("--delimiter", format!("`{delimiter}` cannot stand between cells"))
+                .expected("one ASCII character other than a quote or a line end, or `tab`"));
+        }
+    };
+    Ok(CsvOptions { delimiter: byte, ..CsvOptions::default() })
+}
+
+/// A flag that contradicts another one.
+pub(crate) fn conflict(flag: &str, message: impl Into<String>) -> Failure {
+    Failure { code: "usage.conflict", ..Failure::usage(flag, message) }
+}
+
+/// Refuses two inputs that are both standard input.
+///
+/// # Errors
+/// `usage.stdin_twice`.
+pub fn check_stdin(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
+    let mut from_stdin = inputs.iter().filter(|(_, name)| *name == Some("-"));
+    match (from_stdin.next(), from_stdin.next()) {
+        (Some((one, _)), Some((two, _))) => Err(Failure {
+            code: "usage.stdin_twice",
+            ..Failure::usage(two, format!("{one} and {two} cannot both be standard input"))
+        }
+        .help("name a file for one of them")),
+        _ => Ok(()),
+    }
+}
+
+/// Records that can be read more than once: a file is opened again, a stream is kept in memory (compressed, if it came
+/// so).
+#[derive(Debug, Clone)]
+pub struct Repeatable {
+    name: String,
+    kept: Option<Arc<[u8]>>,
+}
+
+impl Repeatable {
+    /// `data`, to be read at most once.
+    pub fn once(data: &str) -> Self {
+        Self { name: data.to_owned(), kept: None }
+    }
+
+    /// Prepares `data` for being read more than once.
+    ///
+    /// # Errors
+    /// `file.open`, `file.read`.
+    pub fn new(data: &str) -> Result<Self, Failure> {
+        let is_stream =
+            data == "-" || std::fs::metadata(data).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        if !is_stream {
+            return Ok(Self { name: data.to_owned(), kept: None });
+        }
+        let mut bytes = Vec::new();
+        let read = match data {
+            "-" => std::io::stdin().lock().read_to_end(&mut bytes),
+            _ => std::fs::File::open(data).and_then(|mut file| file.read_to_end(&mut bytes)),
+        };
+        let name = if data == "-" { "standard input" } else { data };
+        read.map_err(|error| {
+            Failure::new(crate::exit_code::ExitStatus::Failed, "file.read", format!("reading failed: {error}"))
+                .at_file(name)
+        })?;
+        Ok(Self { name: name.to_owned(), kept: Some(bytes.into()) })
+    }
+
+    /// The records from their beginning.
+    ///
+    /// # Errors
+    /// `file.open`, `file.read`.
+    pub fn open(&self) -> Result<Input, Failure> {
+        match &self.kept {
+            None => Input::open(&self.name),
+            Some(bytes) => Input::from_reader(&self.name, Cursor::new(Arc::clone(bytes))),
+        }
+        .map_err(|error| Failure::from_data(&error))
+    }
+}

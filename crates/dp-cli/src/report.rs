@@ -1,0 +1,200 @@
+//! A short report for the readers of a model: what is promised, what that rests on, how to check it.
+//!
+//! Everything in it is in the model file already; nothing is computed from records. No path, no time, no seed.
+
+use std::fmt::Write as _;
+
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use serde_json::Value;
+
+use crate::model_file::ModelFile;
+
+/// The report in Markdown. `name` is what the reader calls the model file.
+pub fn markdown(file: &ModelFile, name: &str) -> String {
+    let certificate = &file.certificate;
+    let mut text = String::new();
+    let mut line = |sentence: &str| {
+        text.push_str(sentence);
+        text.push('\n');
+    };
+    line(&format!("# {}\n", title(file)));
+    line("## What is promised\n");
+    for sentence in promise(file) {
+        line(&format!("- {sentence}"));
+    }
+    line("\n## What was taken on trust\n");
+    for assumption in &certificate.assumptions {
+        line(&format!("- {}", in_words(assumption)));
+    }
+    line("\n## Settings\n");
+    for (name, value) in settings(&file.derivation_json()) {
+        line(&format!("- `{name}` = {value}"));
+    }
+    line(&format!("- noise: {}", noise_in_words(certificate.noise)));
+    line("\n## How to check this\n");
+    line(&format!("    dp verify {name}\n"));
+    line("It derives the sensitivity again from the settings above, and epsilon from the noise, with no access to the");
+    line(&format!("records. SHA-256 of the certificate: `{}`.", file.certificate_sha256));
+    text
+}
+
+fn title(file: &ModelFile) -> &'static str {
+    if file.certificate.private { "A model with differential privacy" } else { "A model WITHOUT privacy" }
+}
+
+fn promise(file: &ModelFile) -> Vec<String> {
+    let certificate = &file.certificate;
+    let (true, Some(reached)) = (certificate.private, certificate.reached) else {
+        return vec!["Nothing. The model may reveal the records that it was trained on; do not publish it.".to_owned()];
+    };
+    let (epsilon, delta) = (reached.epsilon, reached.delta);
+    let mut sentences = vec![
+        format!(
+            "({epsilon:.6}, {})-differential privacy under `{}`, for one {}.",
+            delta_in_words(delta),
+            certificate.adjacency,
+            certificate.unit
+        ),
+        relation_in_words(certificate.adjacency.as_str()).to_owned(),
+        format!(
+            "Whoever sees the model, and knows all other records, can raise their odds about one record by a factor \
+             of {:.3} at most{}.",
+            epsilon.exp(),
+            if delta > 0.0 { format!(", except with probability {delta:e}") } else { String::new() }
+        ),
+        format!(
+            "An attack that accuses at most 1 in 100 innocents finds at most {:.1} in 100 participants.",
+            100.0 * attack_power(epsilon, delta, 0.01)
+        ),
+    ];
+    sentences.push(format!("By convention this is {}.", band(epsilon)));
+    sentences
+}
+
+/// A delta for people: 0 as such, small ones with an exponent.
+pub fn delta_in_words(delta: f64) -> String {
+    if delta == 0.0 { "0".to_owned() } else { format!("{delta:e}") }
+}
+
+fn relation_in_words(adjacency: &str) -> &'static str {
+    match adjacency {
+        "replace-one" => "It covers the change of one record to any other; the number of records is public.",
+        "add-remove" => "It covers one record being present, or replaced by a null record.",
+        _ => "It covers the change that its neighbouring relation names.",
+    }
+}
+
+/// Largest true-positive rate of any attack with false-positive rate `false_positives`.
+///
+/// # Formula
+/// ```text
+/// min(e^ε α + δ, 1 - e^(-ε) (1 - δ - α), 1)
+/// ```
+/// The trade-off function of (ε, δ)-DP (Wasserman & Zhou 2010; Kairouz, Oh & Viswanath 2015, theorem 2.1).
+pub fn attack_power(epsilon: f64, delta: f64, false_positives: f64) -> f64 {
+    let steep = epsilon.exp() * false_positives + delta;
+    let flat = 1.0 - (-epsilon).exp() * (1.0 - delta - false_positives);
+    steep.min(flat).clamp(0.0, 1.0)
+}
+
+fn band(epsilon: f64) -> &'static str {
+    match epsilon {
+        epsilon if epsilon <= 1.0 => "strong protection",
+        epsilon if epsilon <= 4.0 => "moderate protection",
+        epsilon if epsilon <= 10.0 => "weak protection: rely on other controls too",
+        _ => "little formal protection",
+    }
+}
+
+/// An assumption of a certificate in a sentence for readers.
+pub fn in_words(assumption: &Assumption) -> String {
+    match assumption {
+        Assumption::PublicN => "The number of records is public.".to_owned(),
+        Assumption::RowNorm { bound } => {
+            format!("Each encoded row has norm at most {bound}; the encoder enforces it, whatever the record.")
+        }
+        Assumption::PublicSchema => {
+            "The ranges, categories and label values of the schema are public knowledge, and were reviewed.".to_owned()
+        }
+        Assumption::AssumedPublic { columns } => format!(
+            "RISK: the ranges or categories of these columns were taken from the data and declared public: {}. If \
+             they were not public, they are revealed.",
+            columns.join(", ")
+        ),
+        Assumption::OneRowPerUnit => {
+            "Each person has one row; someone with k rows is protected k times less.".to_owned()
+        }
+        Assumption::FloatTraining => {
+            "Training ran in single precision; its rounding is covered by a margin that was measured, not proved."
+                .to_owned()
+        }
+        Assumption::IdealisedFloat => {
+            "Noise was drawn in double precision and rounded to a grid; the theorem is about real numbers.".to_owned()
+        }
+        Assumption::DeclaredOrder => {
+            "The order of the rows does not depend on what they hold; the curator vouches for that.".to_owned()
+        }
+        Assumption::EarlierRunsNotAccounted => {
+            "Other models or figures about the same people are not part of this statement.".to_owned()
+        }
+        Assumption::Other { text } => text.clone(),
+        other => format!("{other:?}"),
+    }
+}
+
+fn noise_in_words(noise: NoiseMode) -> &'static str {
+    match noise {
+        NoiseMode::Exact => "exact on a grid",
+        NoiseMode::Rounded => "double precision, rounded to a grid",
+        NoiseMode::None => "none",
+        _ => "named in the certificate",
+    }
+}
+
+/// The members of nested objects as `a.b = value`.
+pub fn settings(value: &Value) -> Vec<(String, String)> {
+    fn walk(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
+        match value {
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                    walk(member, &path, found);
+                }
+            }
+            Value::Array(items) if items.len() > 8 => {
+                found.push((path.to_owned(), format!("({} numbers)", items.len())));
+            }
+            Value::Null => {}
+            leaf => {
+                let mut text = String::new();
+                let _ = write!(text, "{leaf}");
+                found.push((path.to_owned(), text));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(value, "", &mut found);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn power_of_an_attack() {
+        // Pure epsilon = ln 3: steep branch 3 * 0.01; at 0.5 the flat branch 1 - 0.5/3 is the smaller.
+        let epsilon = 3f64.ln();
+        assert!((attack_power(epsilon, 0.0, 0.01) - 0.03).abs() < 1e-15);
+        assert!((attack_power(epsilon, 0.0, 0.5) - (1.0 - 0.5 / 3.0)).abs() < 1e-15);
+        assert_eq!(attack_power(50.0, 0.0, 0.5), 1.0);
+        assert!((attack_power(0.0, 0.1, 0.01) - 0.11).abs() < 1e-15);
+    }
+
+    #[test]
+    fn settings_are_flat() {
+        let value = serde_json::json!({ "a": { "b": 1.5, "c": null }, "d": "x" });
+        let expected = [("a.b", "1.5"), ("d", "\"x\"")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(settings(&value), expected);
+    }
+}

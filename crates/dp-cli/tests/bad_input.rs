@@ -1,0 +1,296 @@
+//! Every kind of bad input: one clear message with its place, the right exit code, and no file left behind.
+
+mod support;
+
+use support::{Run, Workplace, gzip, one_value, people, xz};
+
+const SCHEMA: &str = r#"
+[label]
+column = "earns"
+positive = "yes"
+negative = "no"
+
+[columns.age]
+type = "numeric"
+min = 0
+max = 120
+
+[columns.trade]
+type = "categorical"
+categories = ["baker", "clerk"]
+"#;
+
+const HEADER: &str = "age,trade,earns\n";
+const GOOD: &str = "40,baker,yes\n50,clerk,no\n";
+
+/// Trains on `data` with `schema` and demands that nothing is left behind.
+fn train(data: &[u8], schema: &str, extra: &[&str]) -> Run {
+    let place = Workplace::new();
+    place.write("people.csv", data);
+    place.write("schema.toml", schema);
+    let mut arguments =
+        vec!["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "model.json"];
+    arguments.extend(extra);
+    let run = place.dp(&arguments);
+    if run.code != 0 {
+        assert_eq!(place.files(), ["people.csv", "schema.toml"]);
+    }
+    run
+}
+
+fn csv(rows: &str) -> Vec<u8> {
+    format!("{HEADER}{GOOD}{rows}").into_bytes()
+}
+
+#[track_caller]
+fn refused(rows: &str, code: &str, line: u64) {
+    let run = train(&csv(rows), SCHEMA, &[]);
+    run.fails(3, code).says("people.csv").says(&format!("line {line}"));
+    let json = train(&csv(rows), SCHEMA, &["--json"]);
+    let error = one_value(&json.stdout);
+    assert_eq!(error["error"]["code"], code);
+    assert_eq!(error["error"]["private"]["line"], line, "{error}");
+    let mut public = error["error"].clone();
+    public.as_object_mut().unwrap().remove("private");
+    assert!(!public.to_string().contains(&format!("line {line}")), "{public}");
+}
+
+#[test]
+fn the_good_rows_are_good() {
+    train(&csv("60,baker,yes\n"), SCHEMA, &[]).ok();
+}
+
+#[test]
+fn cells_that_cannot_be_read() {
+    refused("60,baker,yes\nNaN,baker,yes\n", "csv.bad_number", 5);
+    refused("inf,baker,yes\n", "csv.bad_number", 4);
+    refused("1e999,baker,yes\n", "csv.bad_number", 4);
+    refused("old,baker,yes\n", "csv.bad_number", 4);
+    refused(",baker,yes\n", "csv.missing_value", 4);
+    refused("60,,yes\n", "csv.missing_value", 4);
+    refused("60,smith,yes\n", "csv.unknown_category", 4);
+    refused("60,baker,maybe\n", "label.unknown", 4);
+    refused("60,baker,\n", "label.missing", 4);
+    refused("60,baker\n", "csv.ragged", 4);
+    refused("60,baker,yes,really\n", "csv.ragged", 4);
+}
+
+#[test]
+fn the_value_of_a_cell_is_only_in_the_private_part() {
+    let run = train(&csv("60,secretsmith,yes\n"), SCHEMA, &["--json"]);
+    let mut error = one_value(&run.stdout);
+    assert!(error["error"]["private"].to_string().contains("secretsmith"), "{error}");
+    error["error"].as_object_mut().unwrap().remove("private");
+    assert!(!error.to_string().contains("secretsmith"), "{error}");
+}
+
+#[test]
+fn files_that_are_no_tables() {
+    train(b"", SCHEMA, &[]).fails(3, "csv.empty");
+    train(HEADER.as_bytes(), SCHEMA, &[]).fails(3, "csv.no_rows");
+    train(b"age,earns\n40,yes\n", SCHEMA, &[]).fails(3, "csv.missing_column").says("trade");
+    train(b"age,age,trade,earns\n1,1,baker,yes\n", SCHEMA, &[]).fails(3, "csv.duplicate_column").says("age");
+    train(b"age;trade;earns\n1;baker;yes\n", SCHEMA, &[]).fails(3, "csv.missing_column");
+    train(&[HEADER.as_bytes(), b"40,bak\xffer,yes\n"].concat(), SCHEMA, &[]).fails(3, "csv.not_utf8");
+    train(&csv("60,\"baker,yes\n"), SCHEMA, &[]).fails(3, "csv.unclosed_quote");
+    train(&csv(""), SCHEMA, &["--delimiter", "\""]).fails(2, "usage.value");
+}
+
+#[test]
+fn files_that_are_not_there_or_cut() {
+    let place = Workplace::new();
+    place.write("schema.toml", SCHEMA);
+    let run = |data: &str| {
+        place.dp(&["train", "--data", data, "--schema", "schema.toml", "--epsilon", "1", "--out", "model.json"])
+    };
+    run("nobody.csv").fails(1, "file.open").says("nobody.csv");
+    let text = csv(&"60,baker,yes\n".repeat(5000));
+    for (name, packed) in [("cut.csv.gz", gzip(&text)), ("cut.csv.xz", xz(&text))] {
+        place.write(name, &packed[..packed.len() / 2]);
+        run(name).fails(3, "file.truncated").says(name);
+        let mut broken = packed.clone();
+        let middle = broken.len() / 2;
+        broken[middle..middle + 16].fill(0x55);
+        place.write(name, broken);
+        assert_eq!(run(name).code, 3, "{name}");
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    let mut checksum = gzip(&text);
+    let end = checksum.len() - 6;
+    checksum[end] ^= 0xff;
+    place.write("bad.csv.gz", checksum);
+    run("bad.csv.gz").fails(3, "file.corrupt");
+    std::fs::remove_file(place.path("bad.csv.gz")).unwrap();
+    assert_eq!(place.files(), ["schema.toml"]);
+}
+
+#[test]
+fn what_only_depends_on_values_is_a_warning() {
+    let one_class = train(format!("{HEADER}40,baker,yes\n50,clerk,yes\n").as_bytes(), SCHEMA, &[]);
+    one_class.says("one class").says("for your eyes only");
+    assert_eq!(one_class.code, 0, "{one_class:#?}");
+    let constant = train(format!("{HEADER}40,baker,yes\n40,clerk,no\n").as_bytes(), SCHEMA, &["--json"]);
+    constant.says("`age`");
+    assert_eq!(constant.code, 0, "{constant:#?}");
+    let value = one_value(&constant.stdout);
+    assert!(!value.to_string().contains("constant"), "content is not part of the result: {value}");
+    let both = train(&csv(""), SCHEMA, &[]);
+    assert!(!both.stderr.contains("one class") && !both.stderr.contains("constant"), "{both:#?}");
+    let silent = train(format!("{HEADER}40,baker,yes\n40,clerk,yes\n").as_bytes(), SCHEMA, &["-q"]);
+    assert_eq!((silent.code, silent.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn one_row_is_enough() {
+    train(format!("{HEADER}40,baker,yes\n").as_bytes(), SCHEMA, &[]).ok();
+}
+
+#[test]
+fn huge_numbers_are_clamped_to_the_public_range() {
+    train(&csv("1e308,baker,yes\n-1e308,clerk,no\n123456789012345678901234567890,clerk,no\n"), SCHEMA, &[]).ok();
+}
+
+#[test]
+fn names_and_cells_cannot_drive_the_terminal() {
+    let run = train(&csv("\u{1b}[2J60,baker,yes\n"), SCHEMA, &[]);
+    assert_eq!(run.code, 3);
+    assert!(!run.stderr.contains('\u{1b}'), "{run:#?}");
+    let schema = SCHEMA.replace("[columns.age]", "[columns.\"a\\u001bge\"]");
+    let run = train(&csv(""), &schema, &[]);
+    assert_eq!(run.code, 3);
+    assert!(!run.stderr.contains('\u{1b}'), "{run:#?}");
+}
+
+#[test]
+fn schemas_that_are_refused() {
+    let replaced = |from: &str, to: &str| SCHEMA.replace(from, to);
+    for (schema, code) in [
+        ("[label".to_owned(), "schema.syntax"),
+        (replaced("min = 0\nmax = 120", ""), "bounds.missing"),
+        (replaced("max = 120", "max = -1"), "bounds.order"),
+        (replaced("max = 120", "max = inf"), "bounds.not_finite"),
+        (replaced("max = 120", "max = \"old\""), "schema.type"),
+        (replaced("max = 120", "max = 120\nmaxx = 1"), "schema.unknown_key"),
+        (replaced("type = \"numeric\"\n", ""), "schema.missing_key"),
+        (replaced("[\"baker\", \"clerk\"]", "[]"), "schema.categories"),
+        (replaced("[\"baker\", \"clerk\"]", "[\"baker\", \"baker\"]"), "schema.categories"),
+        (replaced("max = 120", "max = 120\non_missing = { value = 500 }"), "schema.on_missing"),
+        (replaced("[\"baker\", \"clerk\"]", "[\"baker\", \"clerk\"]\non_unknown = \"other\""), "schema.on_unknown"),
+        (replaced("min = 0", "min = -5\nlog1p = true"), "schema.log1p"),
+        (replaced("negative = \"no\"", "negative = \"yes\""), "schema.label"),
+        (replaced("[columns.age]", "[columns.earns]"), "schema.columns"),
+        (replaced("max = 120", "max = 120\nreviewed = false"), "schema.unreviewed"),
+    ] {
+        let run = train(&csv(""), &schema, &[]);
+        run.fails(3, code).says("schema.toml");
+    }
+    train(&csv(""), SCHEMA, &["--assume-public", "agee"]).fails(3, "schema.unknown_column").says("agee");
+    let place = Workplace::new();
+    place.write("people.csv", csv(""));
+    place
+        .dp(&["train", "--data", "people.csv", "--schema", "none.toml", "--epsilon", "1", "--out", "m.json"])
+        .fails(1, "file.open");
+}
+
+#[test]
+fn unreviewed_columns_need_to_be_named() {
+    let schema = SCHEMA.replace("max = 120", "max = 120\nreviewed = false");
+    let run = train(&csv(""), &schema, &[]);
+    run.fails(3, "schema.unreviewed").says("age").says("--assume-public");
+    let run = train(&csv(""), &schema, &["--assume-public", "age"]);
+    run.ok();
+}
+
+#[test]
+fn drafts_that_cannot_be_made() {
+    let place = Workplace::new();
+    place.write("one.csv", "age,earns\n1,yes\n2,yes\n");
+    place.dp(&["schema", "one.csv", "--label", "earns"]).fails(3, "label.undecided");
+    place.write("three.csv", "age,earns\n1,yes\n2,no\n3,perhaps\n");
+    place.dp(&["schema", "three.csv", "--label", "earns"]).fails(3, "label.undecided");
+    place.dp(&["schema", "three.csv", "--label", "nothing"]).fails(3, "csv.missing_column");
+    assert_eq!(place.files(), ["one.csv", "three.csv"]);
+}
+
+#[test]
+fn libsvm_lines_that_cannot_be_read() {
+    let place = Workplace::new();
+    for (line, code) in [
+        ("+1 1:2 x", "libsvm.syntax"),
+        ("+1 0:1", "libsvm.bad_index"),
+        ("+1 9:1", "libsvm.bad_index"),
+        ("+1 2:1 1:1", "libsvm.index_order"),
+        ("+1 1:1 1:2", "libsvm.index_order"),
+        ("+1 1:nan", "libsvm.bad_value"),
+        ("+1 1:inf", "libsvm.bad_value"),
+        ("+7 1:1", "label.unknown"),
+    ] {
+        place.write("x.libsvm", format!("+1 1:1\n-1 2:1\n{line}\n"));
+        let run = place.dp(&["train", "--data", "x.libsvm", "--dim", "3", "--epsilon", "1", "--out", "model.json"]);
+        run.fails(3, code).says("line 3");
+        assert_eq!(place.files(), ["x.libsvm"], "{line}");
+    }
+    place.write("x.libsvm", "");
+    place
+        .dp(&["train", "--data", "x.libsvm", "--dim", "3", "--epsilon", "1", "--out", "model.json"])
+        .fails(3, "libsvm.empty");
+}
+
+#[test]
+fn records_must_fit_the_model() {
+    let place = Workplace::new();
+    place.write("people.csv", people(100, 5));
+    place.write("x.libsvm", "+1 1:1\n");
+    let train = [
+        "train",
+        "--data",
+        "people.csv",
+        "--label",
+        "earns",
+        "--positive",
+        "yes",
+        "--schema-from-data",
+        "--epsilon",
+        "1",
+        "--out",
+        "model.json",
+    ];
+    place.dp(&train).ok();
+    for command in ["evaluate", "predict"] {
+        place.dp(&[command, "--model", "model.json", "--data", "x.libsvm"]).fails(3, "model.mismatch");
+        place.write("other.csv", "a,b\n1,2\n");
+        place.dp(&[command, "--model", "model.json", "--data", "other.csv"]).fails(3, "csv.missing_column");
+        place.dp(&[command, "--model", "none.json", "--data", "people.csv"]).fails(1, "model.read");
+    }
+    let mut edited = place.json("model.json");
+    edited["model"]["weights"][0] = 1.25.into();
+    place.write("edited.json", edited.to_string());
+    place.dp(&["evaluate", "--model", "edited.json", "--data", "people.csv"]).fails(5, "verify.model_hash");
+}
+
+/// Every code that `dp explain` lists is triggered by a test of this folder.
+#[test]
+fn every_code_is_triggered_somewhere() {
+    let sources = [
+        include_str!("bad_input.rs"),
+        include_str!("outputs.rs"),
+        include_str!("shell.rs"),
+        include_str!("train.rs"),
+        include_str!("usage.rs"),
+        include_str!("verify.rs"),
+    ]
+    .concat();
+    // What no test can bring about from outside: a disk that fails while it is read, a row of more than 64 MiB, a
+    // source that changes between two passes.
+    let out_of_reach = ["file.read", "csv.long_record", "train.failed"];
+    let place = Workplace::new();
+    let codes = place.dp(&["explain", "--json"]).json();
+    let missing: Vec<&str> = codes["codes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|code| code.as_str().unwrap())
+        .filter(|code| !out_of_reach.contains(code) && !sources.contains(&format!("\"{code}\"")))
+        .collect();
+    assert!(missing.is_empty(), "no test triggers {missing:?}");
+}

@@ -1,0 +1,155 @@
+//! Outputs appear whole or not at all: existing files, folders that are not writable, full disks, interrupts, pipes.
+
+mod support;
+
+use std::io::Read;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use support::{Workplace, people};
+
+const TRAIN: [&str; 8] =
+    ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
+
+fn with<'a>(extra: &[&'a str]) -> Vec<&'a str> {
+    TRAIN.iter().copied().chain(["--epsilon", "1"]).chain(extra.iter().copied()).collect()
+}
+
+fn place() -> Workplace {
+    let place = Workplace::new();
+    place.write("people.csv", people(300, 2));
+    place
+}
+
+#[test]
+fn an_existing_output_is_kept_unless_forced() {
+    let place = place();
+    place.write("model.json", "precious");
+    place.dp(&with(&["--out", "model.json"])).fails(1, "output.exists").says("--force");
+    assert_eq!(place.read("model.json"), "precious");
+    place.dp(&with(&["--out", "model.json", "--force"])).ok();
+    place.dp(&["verify", "model.json"]).ok();
+    assert_eq!(place.files(), ["model.json", "people.csv"]);
+}
+
+#[test]
+fn the_report_counts_as_an_output() {
+    let place = place();
+    place.write("model.md", "precious");
+    place.dp(&with(&["--out", "model.json", "--report", "model.md"])).fails(1, "output.exists");
+    assert_eq!(place.files(), ["model.md", "people.csv"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_found_out_before_training() {
+    let place = place();
+    place.dp(&with(&["--out", "nowhere/model.json"])).fails(1, "output.write");
+    place.dp(&with(&["--out", ".", "--force"])).fails(1, "output.write");
+    assert_eq!(place.files(), ["people.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_without_permission() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = place();
+    let folder = place.path("locked");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(folder.join("probe"), "").is_ok() {
+        eprintln!("SKIPPED: this user may write anywhere (root)");
+        return;
+    }
+    place.dp(&with(&["--out", "locked/model.json"])).fails(1, "output.write");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let place = place();
+    if !support::has("bash") {
+        eprintln!("SKIPPED: no bash to limit the size of files");
+        return;
+    }
+    // A file may have at most one block; the signal is ignored, so that the write itself fails.
+    let run: support::Run = std::process::Command::new("bash")
+        .current_dir(place.path(""))
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dp")])
+        .args(with(&["--out", "model.json"]))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+        .into();
+    run.fails(1, "output.full").says("model.json");
+    assert_eq!(place.files(), ["people.csv"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_an_error() {
+    let place = place();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let run: support::Run = place.command(&["explain"]).stdout(full).stderr(Stdio::piped()).output().unwrap().into();
+    run.fails(1, "output.full");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let place = place();
+    for signal in ["INT", "TERM"] {
+        let mut child = place
+            .command(&with(&["--out", "model.json", "--passes", "2000000000", "--progress", "json"]))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // The first progress line says that training is on its way.
+        let mut first = [0];
+        child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
+        let killed = std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    child.kill().unwrap();
+                    panic!("dp did not react to {signal}");
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        assert_eq!(status.code(), Some(130), "{signal}");
+        assert_eq!(place.files(), ["people.csv"], "{signal}");
+    }
+}
+
+#[test]
+fn a_model_on_standard_output_is_whole() {
+    let place = place();
+    let model = place.dp(&with(&["--out", "-"])).ok();
+    let run = place.dp_with_input(&["verify", "-"], model.as_bytes());
+    run.ok();
+    assert_eq!(place.files(), ["people.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn predictions_end_quietly_when_the_reader_goes() {
+    let place = place();
+    place.dp(&with(&["--out", "model.json"])).ok();
+    place.write("many.csv", people(20_000, 3));
+    let mut child = place
+        .command(&["predict", "--model", "model.json", "--data", "many.csv"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 12];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    assert_eq!(&first, b"score,class\n");
+}

@@ -1,0 +1,402 @@
+//! The path from a table to a verified model, in every form that a table can come in.
+
+mod support;
+
+use serde_json::Value;
+use support::{Dice, Workplace, gzip, people, xz};
+
+const FROM_DATA: [&str; 6] = ["--label", "earns", "--positive", "yes", "--schema-from-data", "--json"];
+
+fn train(place: &Workplace, data: &str, out: &str, extra: &[&str]) -> Value {
+    let mut arguments = vec!["train", "--data", data, "--out", out];
+    arguments.extend(FROM_DATA);
+    arguments.extend(extra);
+    place.dp(&arguments).json()
+}
+
+fn evaluate(place: &Workplace, model: &str, data: &str) -> Value {
+    place.dp(&["evaluate", "--model", model, "--data", data, "--json"]).json()
+}
+
+#[test]
+fn the_first_private_model_in_four_commands() {
+    let place = Workplace::new();
+    place.write("people.csv", people(5000, 11));
+    place.write("test.csv", people(2000, 12));
+
+    let drafted = place.dp(&["schema", "people.csv", "--label", "earns", "--positive", "yes", "--out", "schema.toml"]);
+    drafted.says("review");
+    assert_eq!(drafted.code, 0, "{drafted:#?}");
+    let refused =
+        place.dp(&["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"]);
+    refused.fails(3, "schema.unreviewed");
+
+    let schema = place.read("schema.toml").replace("reviewed = false", "reviewed = true");
+    place.write("schema.toml", schema);
+    let trained =
+        place.dp(&["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"]);
+    let text = trained.ok();
+    assert!(text.lines().count() <= 12, "{text}");
+    for word in ["epsilon", "delta", "replace-one", "m.json", "dp verify m.json"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let certificate = &place.json("m.json")["certificate"];
+    assert!(!certificate.to_string().contains("assumed_public"), "a reviewed schema assumes nothing by column");
+    assert!(certificate.to_string().contains("public_schema"));
+
+    let verified = place.dp(&["verify", "m.json"]).ok();
+    assert!(verified.contains("holds"), "{verified}");
+    let measured = evaluate(&place, "m.json", "test.csv");
+    assert_eq!((&measured["schema"], &measured["n"]), (&"dp.evaluate/1".into(), &2000.into()));
+    assert!(measured["accuracy"].as_f64().unwrap() > 0.7, "{measured}");
+    assert!(measured["auc"].as_f64().unwrap() > 0.75, "{measured}");
+    assert_eq!(measured["publishable"], false);
+    let public = place.dp(&["evaluate", "--model", "m.json", "--data", "test.csv", "--public-data", "--json"]).json();
+    assert_eq!(public["publishable"], true);
+}
+
+#[test]
+fn the_result_has_its_members() {
+    let place = Workplace::new();
+    place.write("people.csv", people(400, 13));
+    let result = train(&place, "people.csv", "m.json", &["--epsilon", "0.5", "--delta", "1e-6"]);
+    assert_eq!(result["schema"], "dp.train/1");
+    assert_eq!(result["algorithm"], "bolt-on-convex");
+    assert_eq!(result["adjacency"], "replace-one");
+    assert_eq!(result["unit"], "record");
+    assert_eq!((&result["n"], &result["private"]), (&400.into(), &true.into()));
+    // age, hours, three trades and the intercept
+    assert_eq!(result["dim"], 6);
+    let epsilon = result["epsilon"].as_f64().unwrap();
+    assert!(epsilon <= 0.5 && epsilon > 0.49, "{epsilon}");
+    assert_eq!(result["delta"], 1e-6);
+    assert!(result["seconds"].as_f64().unwrap() >= 0.0);
+    assert_eq!(result["model"], "m.json");
+    let file = place.json("m.json");
+    assert_eq!(file["model"]["schema"], "dp.model/1");
+    assert!(!file.to_string().contains("seconds"), "time is not part of what may be published");
+}
+
+#[test]
+fn the_same_records_give_the_same_model_in_every_packing() {
+    let place = Workplace::new();
+    let text = people(600, 14);
+    place.write("people.csv", &text);
+    place.write("people.csv.gz", gzip(text.as_bytes()));
+    place.write("people.csv.xz", xz(text.as_bytes()));
+    place.write("windows.csv", format!("\u{feff}{}", text.replace('\n', "\r\n")));
+    place.write("tabs.csv", text.replace(',', "\t"));
+    let seeded = ["--epsilon", "1", "--seed", "5"];
+    train(&place, "people.csv", "plain.json", &seeded);
+    let plain = place.json("plain.json");
+    for data in ["people.csv.gz", "people.csv.xz", "windows.csv"] {
+        train(&place, data, "other.json", &[&seeded[..], &["--force"]].concat());
+        assert_eq!(place.json("other.json"), plain, "{data}");
+    }
+    train(&place, "tabs.csv", "other.json", &[&seeded[..], &["--force", "--delimiter", "tab"]].concat());
+    assert_eq!(place.json("other.json"), plain, "tabs");
+    for input in [text.as_bytes().to_vec(), gzip(text.as_bytes()), xz(text.as_bytes())] {
+        let mut arguments = vec!["train", "--data", "-", "--out", "other.json", "--force"];
+        arguments.extend(FROM_DATA);
+        arguments.extend(seeded);
+        place.dp_with_input(&arguments, &input).json();
+        assert_eq!(place.json("other.json"), plain, "standard input");
+    }
+}
+
+#[test]
+fn noise_is_fresh_without_a_seed() {
+    let place = Workplace::new();
+    place.write("people.csv", people(300, 15));
+    train(&place, "people.csv", "one.json", &["--epsilon", "1"]);
+    train(&place, "people.csv", "two.json", &["--epsilon", "1"]);
+    assert_ne!(place.json("one.json")["model"]["weights"], place.json("two.json")["model"]["weights"]);
+}
+
+#[test]
+fn more_budget_gives_a_better_model() {
+    let place = Workplace::new();
+    place.write("people.csv", people(20_000, 16));
+    place.write("test.csv", people(5000, 17));
+    let accuracy = |out: &str, extra: &[&str]| {
+        train(&place, "people.csv", out, extra);
+        evaluate(&place, out, "test.csv")["accuracy"].as_f64().unwrap()
+    };
+    let best = accuracy("free.json", &["--algorithm", "non-private"]);
+    let rich = accuracy("rich.json", &["--epsilon", "4", "--delta", "1e-8"]);
+    let strong =
+        accuracy("strong.json", &["--epsilon", "4", "--delta", "1e-8", "--algorithm", "bolt-on-strongly-convex"]);
+    assert!(best > 0.75, "{best}");
+    assert!(rich > best - 0.03, "{rich} against {best}");
+    assert!(strong > best - 0.05, "{strong} against {best}");
+}
+
+#[test]
+fn what_is_not_private_says_so_everywhere() {
+    let place = Workplace::new();
+    place.write("people.csv", people(300, 18));
+    let arguments = |extra: &[&'static str]| {
+        let mut all = vec!["train", "--data", "people.csv", "--out", "m.json", "--force"];
+        all.extend(FROM_DATA);
+        all.extend(extra);
+        all
+    };
+    let free = place.dp(&arguments(&["--algorithm", "non-private"]));
+    free.says("NOT PRIVATE");
+    let free = free.json();
+    assert_eq!((&free["private"], &free["epsilon"]), (&false.into(), &"inf".into()));
+    assert_eq!(place.json("m.json")["certificate"]["private"], false);
+    assert!(place.json("m.json")["certificate"]["reached"].is_null());
+
+    let seeded = place.dp(&arguments(&["--epsilon", "1", "--seed", "1"]));
+    seeded.says("NOT PRIVATE").says("--seed");
+    assert_eq!(seeded.json()["private"], false);
+    assert_eq!(place.json("m.json")["certificate"]["private"], false);
+    assert!(!place.json("m.json")["certificate"].to_string().contains("seed\":1"), "the seed is not recorded");
+}
+
+#[test]
+fn every_relation_algorithm_loss_and_float() {
+    let place = Workplace::new();
+    place.write("people.csv", people(300, 19));
+    let mut dims = Vec::new();
+    for adjacency in ["replace-one", "add-remove"] {
+        for algorithm in ["bolt-on-convex", "bolt-on-strongly-convex"] {
+            for loss in ["logistic", "huber-svm"] {
+                for float in ["f64", "f32"] {
+                    let result = train(
+                        &place,
+                        "people.csv",
+                        "m.json",
+                        &[
+                            "--epsilon",
+                            "1",
+                            "--adjacency",
+                            adjacency,
+                            "--algorithm",
+                            algorithm,
+                            "--loss",
+                            loss,
+                            "--float",
+                            float,
+                            "--force",
+                        ],
+                    );
+                    assert_eq!(result["adjacency"], adjacency);
+                    dims.push(result["dim"].as_u64().unwrap());
+                    place.dp(&["verify", "m.json"]).ok();
+                }
+            }
+        }
+    }
+    assert!(dims.iter().all(|dim| *dim == dims[0]));
+}
+
+#[test]
+fn the_settings_of_an_expert_are_taken() {
+    let place = Workplace::new();
+    place.write("people.csv", people(500, 20));
+    for extra in [
+        &["--passes", "3", "--batch-size", "7", "--step-size", "0.5"][..],
+        &["--radius", "2", "--lambda", "0.01", "--averaging", "uniform"],
+        &["--averaging", "suffix", "--order", "fresh"],
+        &["--averaging", "polynomial", "--schedule", "inverse-sqrt"],
+        &["--scale", "unit", "--row-norm", "unit"],
+        &["--scale", "unit", "--row-norm", "clip", "--delta", "1e-6"],
+        &["--loss", "squared", "--radius", "1", "--delta", "1e-6"],
+        &["--algorithm", "bolt-on-strongly-convex", "--lambda", "0.05", "--stop", "certified"],
+        &["--algorithm", "bolt-on-strongly-convex", "--lambda", "0.05", "--passes", "4", "--radius", "20"],
+        &["--loss", "huber-svm", "--huber-width", "0.5"],
+    ] {
+        let mut arguments = vec!["--epsilon", "1", "--force"];
+        arguments.extend(extra);
+        train(&place, "people.csv", "m.json", &arguments);
+        place.dp(&["verify", "m.json"]).ok();
+    }
+}
+
+/// Sparse text with one strong feature.
+fn sparse(rows: usize, seed: u64, first: usize) -> String {
+    let mut dice = Dice(seed);
+    (0..rows)
+        .map(|_| {
+            let on = dice.unit() < 0.5;
+            let label = if (dice.unit() < 0.9) == on { "+1" } else { "-1" };
+            let other = 1 + dice.below(8) as usize;
+            match on {
+                true => format!("{label} {}:1 {}:1\n", first, first + other),
+                false => format!("{label} {}:1\n", first + other),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn libsvm_files() {
+    let place = Workplace::new();
+    place.write("train.libsvm.gz", gzip(sparse(4000, 21, 1).as_bytes()));
+    place.write("zero.libsvm", sparse(4000, 21, 0));
+    place.write("test.libsvm", sparse(1000, 22, 1));
+    let run = |data: &str, out: &str, extra: &[&str]| {
+        let mut arguments = vec!["train", "--data", data, "--out", out, "--epsilon", "2", "--json", "--seed", "3"];
+        arguments.extend(extra);
+        place.dp(&arguments).json()
+    };
+    let result = run("train.libsvm.gz", "m.json", &["--dim", "9"]);
+    assert_eq!((&result["dim"], &result["n"]), (&10.into(), &4000.into()));
+    let measured = evaluate(&place, "m.json", "test.libsvm");
+    assert!(measured["accuracy"].as_f64().unwrap() > 0.8, "{measured}");
+    run("zero.libsvm", "zero.json", &["--dim", "9", "--zero-based"]);
+    assert_eq!(place.json("zero.json")["model"]["weights"], place.json("m.json")["model"]["weights"]);
+    // Without --dim the width comes from the data, and the certificate says so.
+    run("train.libsvm.gz", "free.json", &[]);
+    assert!(place.json("free.json")["certificate"].to_string().contains("assumed_public"));
+    assert!(!place.json("m.json")["certificate"].to_string().contains("assumed_public"));
+
+    let scores = place.dp(&["predict", "--model", "m.json", "--data", "test.libsvm"]).ok();
+    assert_eq!(scores.lines().count(), 1001);
+    assert!(scores.lines().skip(1).all(|line| line.ends_with(",+1") || line.ends_with(",-1")));
+}
+
+#[test]
+fn predictions_keep_the_order_and_do_not_need_the_label() {
+    let place = Workplace::new();
+    place.write("people.csv", people(3000, 23));
+    train(&place, "people.csv", "m.json", &["--epsilon", "1"]);
+    let test = people(500, 24);
+    place.write("test.csv", &test);
+    let unlabelled: String = test.lines().map(|line| format!("{}\n", line.rsplit_once(',').unwrap().0)).collect();
+    place.write("unlabelled.csv", &unlabelled);
+    let with = place.dp(&["predict", "--model", "m.json", "--data", "test.csv"]).ok();
+    let without = place.dp(&["predict", "--model", "m.json", "--data", "unlabelled.csv"]).ok();
+    assert_eq!(with, without);
+    let mut lines = with.lines();
+    assert_eq!(lines.next(), Some("score,class"));
+
+    // The same order as one row at a time.
+    let header = unlabelled.lines().next().unwrap();
+    for (row, line) in unlabelled.lines().skip(1).zip(lines).step_by(97) {
+        let single = place
+            .dp_with_input(&["predict", "--model", "m.json", "--data", "-"], format!("{header}\n{row}\n").as_bytes());
+        assert_eq!(single.ok().lines().nth(1), Some(line));
+        let (score, class) = line.split_once(',').unwrap();
+        assert_eq!(class, if score.parse::<f64>().unwrap() > 0.0 { "yes" } else { "no" });
+    }
+
+    place.dp(&["predict", "--model", "m.json", "--data", "test.csv", "--out", "scores.csv"]).ok();
+    assert_eq!(place.read("scores.csv"), with);
+    let again = place.dp(&["predict", "--model", "m.json", "--data", "test.csv", "--out", "scores.csv"]);
+    again.fails(1, "output.exists");
+
+    // Accuracy counted by hand from the predictions.
+    let labels: Vec<&str> = test.lines().skip(1).map(|line| line.rsplit_once(',').unwrap().1).collect();
+    let right = with.lines().skip(1).zip(&labels).filter(|(line, label)| line.ends_with(&format!(",{label}"))).count();
+    assert_eq!(evaluate(&place, "m.json", "test.csv")["accuracy"], right as f64 / 500.0);
+}
+
+#[test]
+fn a_dry_run_reads_no_record_and_writes_nothing() {
+    let place = Workplace::new();
+    // The second line would be refused if it were read.
+    place.write("people.csv", "age,trade,earns\nbroken\n");
+    place.write(
+        "schema.toml",
+        "[label]\ncolumn = \"earns\"\npositive = \"yes\"\nnegative = \"no\"\n[columns.age]\ntype = \"numeric\"\nmin = \
+         0\nmax = 99\n[columns.trade]\ntype = \"drop\"\n",
+    );
+    let arguments =
+        ["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json", "--dry-run"];
+    let with_n = place.dp(&[&arguments[..], &["--n", "1000", "--json"]].concat()).json();
+    assert_eq!((&with_n["schema"], &with_n["dry_run"]), (&"dp.train/1".into(), &true.into()));
+    assert_eq!((&with_n["n"], &with_n["dim"]), (&1000.into(), &2.into()));
+    assert!(with_n["event"].is_object() && with_n["epsilon"].as_f64().unwrap() <= 1.0, "{with_n}");
+    let without = place.dp(&arguments).ok();
+    assert!(without.contains("--n"), "{without}");
+    assert_eq!(place.files(), ["people.csv", "schema.toml"]);
+    let missing = [&arguments[..2], &["other.csv"], &arguments[3..]].concat();
+    place.write("other.csv", "age,earns\n");
+    place.dp(&missing).fails(3, "csv.missing_column");
+}
+
+#[test]
+fn the_report_is_public() {
+    let place = Workplace::new();
+    place.write("people.csv", people(400, 25));
+    let result = train(&place, "people.csv", "m.json", &["--epsilon", "1", "--delta", "1e-6", "--report", "m.md"]);
+    assert_eq!(result["report"], "m.md");
+    let report = place.read("m.md");
+    for part in [
+        "## What is promised",
+        "## What was taken on trust",
+        "## Settings",
+        "## How to check",
+        "replace-one",
+        "dp verify m.json",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    assert!(report.contains("RISK") && report.contains("trade"), "{report}");
+    assert!(!report.contains("people.csv") && !report.contains(place.path("").to_str().unwrap()));
+    let hash = place.json("m.json")["certificate_sha256"].as_str().unwrap().to_owned();
+    assert!(report.contains(&hash));
+}
+
+#[test]
+fn progress_as_json_is_on_stderr_alone() {
+    let place = Workplace::new();
+    place.write("people.csv", people(400, 26));
+    let mut arguments =
+        vec!["train", "--data", "people.csv", "--out", "m.json", "--epsilon", "1", "--progress", "json"];
+    arguments.extend(FROM_DATA);
+    let run = place.dp(&arguments);
+    let lines: Vec<Value> = run
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).expect("one object per line"))
+        .collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line["schema"] == "dp.progress/1"), "{run:#?}");
+    assert!(lines.iter().all(|line| line.get("loss").is_none()));
+    run.json();
+}
+
+/// The examples of `--help` run as they are printed.
+#[test]
+fn the_examples_of_the_help_run() {
+    let place = Workplace::new();
+    place.write(
+        "people.csv",
+        people(300, 27).replace(",earns", ",income").replace(",yes", ",>50K").replace(",no", ",<=50K"),
+    );
+    place.write(
+        "test.csv",
+        people(50, 28).replace(",earns", ",income").replace(",yes", ",>50K").replace(",no", ",<=50K"),
+    );
+    place.write(
+        "new.csv",
+        people(50, 29).replace(",earns", ",income").replace(",yes", ",>50K").replace(",no", ",<=50K"),
+    );
+    place.write("people.libsvm.gz", gzip(sparse(200, 30, 1).as_bytes()));
+    let mut ran = 0;
+    for command in ["schema", "train", "evaluate", "predict", "verify", "explain", "completions", "man"] {
+        let help = place.dp(&[command, "--help"]).ok();
+        let examples: Vec<&str> = help.lines().map(str::trim).filter(|line| line.starts_with("dp ")).collect();
+        assert!(!examples.is_empty(), "{command} has no example");
+        for example in examples {
+            let line = example.split(" > ").next().unwrap_or(example);
+            let words: Vec<String> =
+                line.split_whitespace().skip(1).map(|word| word.trim_matches('\'').to_owned()).collect();
+            let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if words[0] == "train" {
+                words.push("--force");
+            }
+            place.dp(&words).ok();
+            ran += 1;
+            if command == "schema" {
+                let schema = place.read("schema.toml").replace("reviewed = false", "reviewed = true");
+                place.write("schema.toml", schema);
+            }
+        }
+    }
+    assert!(ran >= 9, "{ran}");
+}
