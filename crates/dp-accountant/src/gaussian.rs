@@ -228,7 +228,7 @@ fn log_density(x: f64) -> f64 {
 /// With `M_n = integral t^n exp(-centre t - t^2/2) dt` over `t > 0`, which is `(-1)^n` times the n-th derivative of
 /// `R`, the difference is `2 sum h^n M_n / n!` over odd n. The moments obey `M_(n+1) = n M_(n-1) - centre M_n`, used
 /// forwards for small `centre` and as the continued fraction `M_n / M_(n-1) = n / (centre + M_(n+1) / M_n)` otherwise,
-/// whose error falls like `exp(-2 centre sqrt(2 terms))`. Four terms leave `h^8 M_9 / (9! M_1) < 1e-15` at
+/// whose error falls like `exp(-2 centre sqrt(terms))` once `terms` exceeds `centre`; at least `e^-40` is kept here. Four terms leave `h^8 M_9 / (9! M_1) < 1e-15` at
 /// `half = 0.025`.
 fn mills_difference(centre: f64, half: f64) -> f64 {
     let zeroth = mills_ratio(centre);
@@ -239,7 +239,7 @@ fn mills_difference(centre: f64, half: f64) -> f64 {
             moments[n + 1] = n as f64 * moments[n - 1] - centre * moments[n];
         }
     } else {
-        let terms = 8 + (200.0 / (centre * centre)) as usize;
+        let terms = 24 + (400.0 / (centre * centre)) as usize;
         let mut ratio = 0.5 * ((centre * centre + 4.0 * terms as f64).sqrt() - centre);
         let mut ratios = [0.0; 8];
         for n in (1..terms).rev() {
