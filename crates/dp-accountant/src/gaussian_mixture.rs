@@ -124,7 +124,8 @@ impl GaussianMixture {
         if reference == f64::NEG_INFINITY || !(total > 0.0) {
             return Tangent { value: f64::NEG_INFINITY, slope: 0.0 };
         }
-        Tangent { value: (reference + total.ln() + 16.0 * f64::EPSILON).min(0.0), slope: slope / total }
+        let margin = f64::EPSILON * (16.0 + 2.0 * reference.abs());
+        Tangent { value: (reference + total.ln() + margin).min(0.0), slope: slope / total }
     }
 
     /// The least delta at `epsilon >= 0`, rounded up.
