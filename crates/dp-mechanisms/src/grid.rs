@@ -40,7 +40,6 @@ pub const MAX_BITS: u32 = 40;
 /// The largest exponent of a step: the largest finite double is a multiple of `2^971`, so that a result which would
 /// overflow can stop at a multiple of the step.
 const LARGEST_STEP_EXPONENT: i32 = 970;
-const TWO_TO_51: f64 = 2_251_799_813_685_248.0;
 const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
 
 /// A grid: all multiples of a power of two, fixed by a noise scale and a number of bits.
@@ -108,13 +107,14 @@ impl Grid {
     }
 }
 
-/// The nearest integer, ties to even, never `-0.0` for small arguments.
+/// The nearest integer, ties to even, never `-0.0`.
 #[inline]
 fn nearest_integer(x: f64) -> f64 {
-    // Adding 1.5 · 2^52 leaves no bits below the unit. It is faster than a call where the target has no rounding
-    // instruction, and it maps -0.0 to 0.0, so that the sign of a zero says nothing.
-    const MAGIC: f64 = 1.5 * TWO_TO_52;
-    if x.abs() < TWO_TO_51 { (x + MAGIC) - MAGIC } else { x.round_ties_even() }
+    // Adding 2^52 leaves no bits below the unit. No call and no branch, so that a loop over it is vectorised where the
+    // target has no rounding instruction; adding 0 maps -0.0 to 0.0, so that the sign of a zero says nothing.
+    let magnitude = x.abs();
+    let rounded = ((magnitude + TWO_TO_52) - TWO_TO_52).copysign(x) + 0.0;
+    if magnitude < TWO_TO_52 { rounded } else { x }
 }
 
 #[cfg(test)]
@@ -134,6 +134,17 @@ mod tests {
         assert!(Grid::new(power_of_two(-993), 30).is_err());
         assert!(Grid::new(power_of_two(1000), 30).is_ok());
         assert!(Grid::new(power_of_two(1001), 30).is_err());
+    }
+
+    #[test]
+    fn nearest_integers() {
+        for (x, expected) in [(0.5, 0.0), (1.5, 2.0), (2.5, 2.0), (-1.5, -2.0), (1e300, 1e300), (-0.4999, 0.0)] {
+            assert_eq!(nearest_integer(x).to_bits(), f64::to_bits(expected), "{x}");
+        }
+        for x in [TWO_TO_52 - 0.5, TWO_TO_52 - 1.0, TWO_TO_52, TWO_TO_52 + 1.0, 0.5 * TWO_TO_52 + 0.5] {
+            assert_eq!(nearest_integer(x), x.round_ties_even());
+            assert_eq!(nearest_integer(-x), -x.round_ties_even());
+        }
     }
 
     #[test]
