@@ -144,13 +144,12 @@ impl GaussianMixture {
             let point = mixture.log_curve(epsilon);
             Tangent { value: point.value - target, slope: point.slope }
         };
-        if excess(self, 0.0).value <= 0.0 {
-            return Ok(0.0);
-        }
+        // Every evaluation of a large mixture counts: its summary says where the answer lies, and that it is not 0.
         let start = match self.summary() {
             Some(summary) if excess(&summary, 0.0).value > 0.0 => {
                 least_safe(0.0, largest, largest, |epsilon| excess(&summary, epsilon)).min(largest)
             }
+            _ if excess(self, 0.0).value <= 0.0 => return Ok(0.0),
             _ => largest,
         };
         Ok(least_safe(0.0, start, largest, |epsilon| excess(self, epsilon)))
