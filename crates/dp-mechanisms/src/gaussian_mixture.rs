@@ -14,8 +14,8 @@ use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::sensitivity::{L2, L2Sensitivity, Sensitivity};
 
-/// How far the weights' sum may be from 1.
-const WEIGHT_SUM_TOLERANCE: f64 = 1e-12;
+/// How far the weights' sum may be from 1: as far as the accountants accept, and more than rounding loses on a million.
+const WEIGHT_SUM_TOLERANCE: f64 = 1e-9;
 
 /// Adds normal noise to a vector whose sensitivity is `sensitivities[j]` with probability `weights[j]`.
 ///
@@ -65,7 +65,7 @@ impl<A: Adjacency> GaussianMixture<A> {
     ///
     /// # Errors
     /// [`Error::Length`] unless both lists have the same length of at least 1; [`Error::NotFinite`] or
-    /// [`Error::OutOfRange`] for a negative or non-finite entry and for weights whose sum is not 1 within 1e-12;
+    /// [`Error::OutOfRange`] for a negative or non-finite entry and for weights whose sum is not 1 within 1e-9;
     /// [`Error::ZeroSensitivity`] if all sensitivities are 0; for `std_dev` as [`Gaussian::from_std_dev`].
     pub fn new(std_dev: f64, sensitivities: Vec<f64>, weights: Vec<f64>) -> Result<Self, Error> {
         let std_dev = positive_normal("standard deviation", std_dev)?;
@@ -88,7 +88,7 @@ impl<A: Adjacency> GaussianMixture<A> {
         }
         let sum: f64 = weights.iter().sum();
         if !((sum - 1.0).abs() <= WEIGHT_SUM_TOLERANCE) {
-            return Err(Error::OutOfRange { name: "sum of weights", value: sum, range: "1 within 1e-12" });
+            return Err(Error::OutOfRange { name: "sum of weights", value: sum, range: "[1 - 1e-9, 1 + 1e-9]" });
         }
         let largest = Sensitivity::new(sensitivities.iter().copied().fold(0.0, f64::max))?;
         let noise = Gaussian::from_std_dev(largest, std_dev)?;
@@ -182,6 +182,8 @@ mod tests {
         assert!(matches!(new(1.0, &[1.0, 1.0], &[1.5, -0.5]), Err(Error::OutOfRange { name: "weight", .. })));
         assert!(matches!(new(1.0, &[1.0], &[f64::INFINITY]), Err(Error::NotFinite { name: "weight", .. })));
         assert!(matches!(new(1.0, &[1.0], &[0.999]), Err(Error::OutOfRange { name: "sum of weights", .. })));
+        let many = 1_000_000;
+        assert_eq!(new(1.0, &vec![1.0; many], &vec![1.0 / many as f64; many]), Ok(()));
         assert_eq!(new(1.0, &[0.0, 0.0], &[0.5, 0.5]), Err(Error::ZeroSensitivity));
         assert!(matches!(new(0.0, &[1.0], &[1.0]), Err(Error::NotPositive { name: "standard deviation", .. })));
         assert!(matches!(new(1e-300, &[1.0], &[1.0]), Err(Error::ScaleOverflow { .. })));
