@@ -4,6 +4,8 @@
 //! cargo run --release -p dp-optim --features serde --example train
 //! ```
 
+#![allow(clippy::print_stdout)]
+
 use std::collections::BTreeMap;
 
 use dp_accountant::guarantee::Unit;

@@ -1,7 +1,54 @@
-//! Differentially private optimisers.
+//! Differentially private optimisers: one training engine, short recipes, certified sensitivities.
+//!
+//! A [recipe](recipes) is public parameters. Its *plan* derives the sensitivity, the noise, the event and the guarantee
+//! before any data is read; *training* runs the [engine] over a source of rows and releases the result through a
+//! mechanism; what comes back is [`Trained`]: released weights, the log of what was released, and the [`Derivation`]
+//! from which a certificate's reader recomputes it all.
+//!
+//! ```text
+//! BoltOn ──plan(n, dim, budget)──▶ Plan ──train(source, rng)──▶ Trained ──certificate(..)──▶ Certificate
+//!   │                               │                             ▲
+//!   │ loss's constants              │ Growth: schedule,           │ dp-mechanisms: one release,
+//!   ▼ (dp-losses)                   ▼ batches, average            │ logged in the same call
+//! gradient difference G  ──▶  sensitivity Δ  ──▶  noise ──────────┘
+//! ```
+//!
+//! - [`growth`]: how far one record can move the output. The one source of sensitivities.
+//! - [`engine`]: the loop and its parts: [batches](engine::Batches), [gradient estimates](engine::GradientEstimate),
+//!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
+//! - [`recipes::bolt_on`], [`recipes::non_private`].
+//! - [`MemorySource`]: examples in memory as a source; other sources implement
+//!   [`PassSource`](dp_data::PassSource).
+//!
+//! # Examples
+//! ```
+//! use dp_accountant::{Delta, Epsilon, ZeroOut};
+//! use dp_data::Examples;
+//! use dp_losses::LossKind;
+//! use dp_mechanisms::SeededRng;
+//! use dp_optim::MemorySource;
+//! use dp_optim::engine::Control;
+//! use dp_optim::recipes::{BoltOn, Budget};
+//!
+//! let (n, dim) = (1000, 2);
+//! let rows = (0..n).flat_map(|i| [if i % 2 == 0 { 0.8 } else { -0.8 }, 0.6]).collect();
+//! let labels = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+//! let mut source = MemorySource::new(Examples::dense(rows, labels, dim)?, 1.0, 1.0);
+//!
+//! let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.05);
+//! let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
+//! let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget)?;
+//! // A seeded generator repeats itself and is no protection: the log is marked accordingly.
+//! let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(7), &mut Control::default())?;
+//! assert!(!trained.log.is_private());
+//! let weights = trained.weights.get();
+//! assert!(weights[0] > 1.0, "the first feature tells the label");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod averaging;
+pub mod defaults;
 pub mod derivation;
 pub mod engine;
 pub mod error;
@@ -20,3 +67,8 @@ pub use growth::Growth;
 pub use memory::MemorySource;
 pub use schedule::Schedule;
 pub use trained::Trained;
+
+/// The README's example, so that it is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExamples;

@@ -146,7 +146,7 @@ fn a_cancelled_run_is_an_error_and_progress_is_reported() {
     let mut iterate = Scaled::new(&model, vec![0.0; DIM], false, 10, 0.0, None);
     let error = run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control).unwrap_err();
     assert!(matches!(error, Error::Interrupted));
-    assert_eq!(seen.iter().filter(|progress| progress.pass == 0).last().map(|progress| progress.rows), Some(n));
+    assert_eq!(seen.iter().rfind(|progress| progress.pass == 0).map(|progress| progress.rows), Some(n));
     assert!(seen.len() > 3 && seen.iter().all(|progress| progress.pass < 2));
 }
 
