@@ -46,7 +46,7 @@ impl<F: Feature> Examples<F> {
     /// examples.enforce_bounds(1.0, 1.0);
     /// let block = examples.block();
     /// assert_eq!((block.targets, block.valid), (&[1.0, 0.0][..], Some(&[true, false][..])));
-    /// # Ok::<(), dp_data::ShapeError>(())
+    /// # Ok::<(), dp_data::examples::ShapeError>(())
     /// ```
     pub fn enforce_bounds(&mut self, row_norm: f64, target_bound: f64) {
         for i in 0..self.targets.len() {
