@@ -127,7 +127,7 @@ fn files_that_are_not_there_or_cut() {
 #[test]
 fn what_only_depends_on_values_is_a_warning() {
     let one_class = train(format!("{HEADER}40,baker,yes\n50,clerk,yes\n").as_bytes(), SCHEMA, &[]);
-    one_class.says("one class").says("for your eyes only");
+    one_class.says("every label").says("for your eyes only");
     assert_eq!(one_class.code, 0, "{one_class:#?}");
     let constant = train(format!("{HEADER}40,baker,yes\n40,clerk,no\n").as_bytes(), SCHEMA, &["--json"]);
     constant.says("`age`");
@@ -135,7 +135,7 @@ fn what_only_depends_on_values_is_a_warning() {
     let value = one_value(&constant.stdout);
     assert!(!value.to_string().contains("constant"), "content is not part of the result: {value}");
     let both = train(&csv(""), SCHEMA, &[]);
-    assert!(!both.stderr.contains("one class") && !both.stderr.contains("constant"), "{both:#?}");
+    assert!(!both.stderr.contains("every label") && !both.stderr.contains("same value"), "{both:#?}");
     let silent = train(format!("{HEADER}40,baker,yes\n40,clerk,yes\n").as_bytes(), SCHEMA, &["-q"]);
     assert_eq!((silent.code, silent.stderr.as_str()), (0, ""));
 }
@@ -184,6 +184,18 @@ fn schemas_that_are_refused() {
         let run = train(&csv(""), &schema, &[]);
         run.fails(3, code).says("schema.toml");
     }
+    let mut latin = SCHEMA.as_bytes().to_vec();
+    latin.extend(b"# caf\xe9\n");
+    let place = Workplace::new();
+    place.write("people.csv", csv(""));
+    place.write("latin.toml", latin);
+    place
+        .dp(&["train", "--data", "people.csv", "--schema", "latin.toml", "--epsilon", "1", "--out", "m.json"])
+        .fails(3, "schema.syntax");
+    for extra in [["--label", "age"], ["--positive", "no"]] {
+        train(&csv(""), SCHEMA, &extra).fails(2, "usage.conflict").says(extra[0]);
+    }
+    train(&csv(""), SCHEMA, &["--label", "earns", "--positive", "yes"]).ok();
     train(&csv(""), SCHEMA, &["--assume-public", "agee"]).fails(3, "schema.unknown_column").says("agee");
     let place = Workplace::new();
     place.write("people.csv", csv(""));
@@ -281,8 +293,8 @@ fn every_code_is_triggered_somewhere() {
     ]
     .concat();
     // What no test can bring about from outside: a disk that fails while it is read, a row of more than 64 MiB, a
-    // source that changes between two passes.
-    let out_of_reach = ["file.read", "csv.long_record", "train.failed"];
+    // source that changes between two passes; and what the flags cannot say.
+    let out_of_reach = ["file.read", "csv.long_record", "train.failed", "csv.options", "encoding.invalid"];
     let place = Workplace::new();
     let codes = place.dp(&["explain", "--json"]).json();
     let missing: Vec<&str> = codes["codes"]

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -99,14 +99,15 @@ fn an_interrupt_leaves_nothing() {
     let place = place();
     for signal in ["INT", "TERM"] {
         let mut child = place
-            .command(&with(&["--out", "model.json", "--passes", "2000000000", "--progress", "json"]))
+            .command(&with(&["--out", "model.json", "--passes", "2000000", "--progress", "json"]))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // The first progress line says that training is on its way.
-        let mut first = [0];
-        child.stderr.as_mut().unwrap().read_exact(&mut first).unwrap();
+        // Wait until training is on its way.
+        let lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
+        let training = lines.map_while(Result::ok).find(|line| line.contains("\"phase\":\"train\""));
+        assert!(training.is_some(), "training never started");
         let killed = std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
         assert!(killed.unwrap().success());
         let deadline = Instant::now() + Duration::from_secs(60);

@@ -121,8 +121,11 @@ fn what_has_no_proof_is_refused_for_privacy() {
     train(&place, &["--epsilon", "1", "--algorithm", "bolt-on-strongly-convex", "--lambda", "0"])
         .fails(4, "privacy.refused");
     train(&place, &["--epsilon", "1", "--loss", "squared"]).fails(4, "privacy.refused").says("radius");
-    // A step larger than 2/smoothness expands differences.
-    train(&place, &["--epsilon", "1", "--step-size", "100"]).fails(4, "privacy.refused");
+    train(&place, &["--epsilon", "1", "--stop", "certified"]).fails(4, "privacy.refused").says("lambda");
+    train(&place, &["--epsilon", "1", "--adjacency", "change-list-labels"])
+        .fails(4, "privacy.adjacency")
+        .says("replace-one");
+    train(&place, &["--epsilon", "1", "--passes", "4000000000"]).fails(4, "privacy.refused").says("--passes");
     assert_eq!(place.files(), ["people.csv"]);
 }
 

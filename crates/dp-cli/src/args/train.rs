@@ -129,8 +129,8 @@ pub enum Float {
 #[command(after_help = "\
 Examples:
   dp train --data people.csv --schema schema.toml --epsilon 1 --out model.json
-  dp train --data people.csv --label income --schema-from-data --epsilon 1 --delta 1e-6 --out model.json
-  dp train --data people.libsvm.gz --dim 123 --epsilon 0.5 --out model.json")]
+  dp train --data people.csv --label income --schema-from-data --epsilon 1 --out model.json
+  dp train --data people.libsvm.gz --dim 123 --epsilon 0.5 --out sparse.json")]
 pub struct TrainArgs {
     /// The records.
     #[command(flatten)]
@@ -161,10 +161,10 @@ pub struct TrainArgs {
     pub row_norm: Option<RowNorm>,
 
     /// Epsilon of the guarantee
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Privacy")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub epsilon: Option<f64>,
     /// Delta of the guarantee; 0 is pure differential privacy
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, default_value_t = 0.0, help_heading = "Privacy")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 0.0, help_heading = "Privacy")]
     pub delta: f64,
     /// Which data sets count as neighbours [default: replace-one, as in the algorithm's paper]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
@@ -183,10 +183,10 @@ pub struct TrainArgs {
     #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
     pub loss: Loss,
     /// Width of the smoothed part of the hinge [default: 0.1]
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,
     /// L2 regularisation
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub lambda: Option<f64>,
     /// Passes over the records
     #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
@@ -195,10 +195,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
     pub batch_size: Option<u64>,
     /// The weights are kept within this distance of 0
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub radius: Option<f64>,
     /// First step size
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, help_heading = "Algorithm")]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub step_size: Option<f64>,
     /// How the step size changes
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]

@@ -246,6 +246,14 @@ fn train_private<A: RecordAdjacency, F: Real + Stored + Feature, R: ReleaseRng>(
     let Records { encoder, examples, shape } = records;
     let started = Instant::now();
     let plan = recipe.plan::<A>(shape.n, shape.dim, budget).map_err(refused)?;
+    console.detail(&format!(
+        "sensitivity {:.4e}, noise of norm {:.4e}, {} passes, batches of {}, lambda {:e}",
+        plan.sensitivity(),
+        plan.noise_norm(),
+        recipe.passes,
+        recipe.batch_size,
+        recipe.lambda
+    ));
     let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
     let trained = with_progress(config, console, shape.n, recipe.passes, |control| {
         plan.train(&mut source, rng, control).map_err(refused)
