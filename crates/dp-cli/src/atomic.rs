@@ -37,9 +37,22 @@ pub fn check(target: &Path, replace: bool) -> Result<(), Failure> {
 /// # Errors
 /// `output.exists`, `output.write`, `output.full`.
 pub fn write(target: &Path, replace: bool, content: &[u8]) -> Result<(), Failure> {
-    let mut file = PendingFile::create(target, replace)?;
-    file.write_all(content).map_err(|error| write_failure(&error, &shown(target)))?;
-    file.commit()
+    write_together(&[(target, content)], replace)
+}
+
+/// Writes several files, none of which gets its name before all of them are on the disk.
+///
+/// # Errors
+/// `output.exists`, `output.write`, `output.full`.
+pub fn write_together(files: &[(&Path, &[u8])], replace: bool) -> Result<(), Failure> {
+    let mut pending = Vec::with_capacity(files.len());
+    for (target, content) in files {
+        let mut file = PendingFile::create(target, replace)?;
+        file.write_all(content).map_err(|error| write_failure(&error, &shown(target)))?;
+        file.sync()?;
+        pending.push(file);
+    }
+    pending.into_iter().try_for_each(PendingFile::commit)
 }
 
 impl PendingFile {
@@ -76,15 +89,27 @@ impl PendingFile {
         Ok(Self { writer: Some(writer), temporary, target: target.to_owned(), replace })
     }
 
+    /// Brings what was written to the disk, still without its name.
+    ///
+    /// # Errors
+    /// `output.full`, `output.write`.
+    pub fn sync(&mut self) -> Result<(), Failure> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        writer
+            .flush()
+            .and_then(|()| writer.get_ref().as_file().sync_all())
+            .map_err(|error| write_failure(&error, &shown(&self.target)))
+    }
+
     /// Gives the finished file its name.
     ///
     /// # Errors
     /// As [`create`](Self::create), and `output.full`.
     pub fn commit(mut self) -> Result<(), Failure> {
+        self.sync()?;
         let failure = |error: &io::Error| write_failure(error, &shown(&self.target));
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let file = writer.into_inner().map_err(|error| failure(error.error()))?;
-        file.as_file().sync_all().map_err(|error| failure(&error))?;
         let renamed = interrupt::finish(&self.temporary, || match self.replace {
             true => file.persist(&self.target),
             false => file.persist_noclobber(&self.target),
@@ -196,6 +221,18 @@ mod tests {
         write(&target, true, b"new").unwrap();
         assert_eq!(fs::read(&target).unwrap(), b"new");
         assert_eq!(write(folder.path(), true, b"new").unwrap_err().code, "output.write");
+    }
+
+    #[test]
+    fn several_files_appear_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        fs::write(&two, b"old").unwrap();
+        let both: [(&Path, &[u8]); 2] = [(&one, b"1"), (&two, b"2")];
+        assert_eq!(write_together(&both, false).unwrap_err().code, "output.exists");
+        assert_eq!(names(folder.path()), ["two"]);
+        write_together(&both, true).unwrap();
+        assert_eq!((fs::read(&one).unwrap(), fs::read(&two).unwrap()), (b"1".to_vec(), b"2".to_vec()));
     }
 
     #[cfg(unix)]

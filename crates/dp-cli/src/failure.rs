@@ -53,6 +53,15 @@ pub struct Failure {
     pub code: &'static str,
     /// What happened, in one sentence.
     pub message: String,
+    /// The exit status.
+    pub exit: ExitStatus,
+    /// Where, what was expected, what to do.
+    pub details: Box<Details>,
+}
+
+/// What a failure says besides code and message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Details {
     /// Where.
     pub location: Location,
     /// What was expected.
@@ -61,8 +70,6 @@ pub struct Failure {
     pub help: Option<String>,
     /// The part that depends on records.
     pub private: Option<PrivateDetail>,
-    /// The exit status.
-    pub exit: ExitStatus,
 }
 
 #[derive(Serialize)]
@@ -86,15 +93,7 @@ struct JsonBody<'a> {
 impl Failure {
     /// A failure with a code, an exit status and one sentence.
     pub fn new(exit: ExitStatus, code: &'static str, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            location: Location::default(),
-            expected: None,
-            help: None,
-            private: None,
-            exit,
-        }
+        Self { code, message: message.into(), exit, details: Box::default() }
     }
 
     /// A flag's value that cannot be used.
@@ -105,49 +104,49 @@ impl Failure {
     /// Names the flag.
     #[must_use]
     pub fn at_flag(mut self, flag: &str) -> Self {
-        self.location.flag = Some(flag.to_owned());
+        self.details.location.flag = Some(flag.to_owned());
         self
     }
 
     /// Names the file.
     #[must_use]
     pub fn at_file(mut self, file: impl Into<String>) -> Self {
-        self.location.file = Some(file.into());
+        self.details.location.file = Some(file.into());
         self
     }
 
     /// Names the column.
     #[must_use]
     pub fn at_column(mut self, column: impl Into<String>) -> Self {
-        self.location.column = Some(column.into());
+        self.details.location.column = Some(column.into());
         self
     }
 
     /// Names the field of a schema or model file.
     #[must_use]
     pub fn at_field(mut self, field: impl Into<String>) -> Self {
-        self.location.field = Some(field.into());
+        self.details.location.field = Some(field.into());
         self
     }
 
     /// Says what was expected.
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>) -> Self {
-        self.expected = Some(expected.into());
+        self.details.expected = Some(expected.into());
         self
     }
 
     /// Says what to do.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.details.help = Some(help.into());
         self
     }
 
     /// Adds what only the curator may see.
     #[must_use]
     pub fn private(mut self, line: Option<u64>, detail: impl Into<String>) -> Self {
-        self.private = Some(PrivateDetail { line, detail: detail.into() });
+        self.details.private = Some(PrivateDetail { line, detail: detail.into() });
         self
     }
 
@@ -158,15 +157,15 @@ impl Failure {
             _ => ExitStatus::Input,
         };
         let mut failure = Self::new(exit, error.code(), error.public_message());
-        failure.location.file = error.file().map(str::to_owned);
-        failure.location.column = error.column().map(str::to_owned);
-        failure.location.field = error.field().map(str::to_owned);
-        failure.expected = error.expected_text().map(str::to_owned);
-        failure.help = error.help_text().map(str::to_owned);
+        failure.details.location.file = error.file().map(str::to_owned);
+        failure.details.location.column = error.column().map(str::to_owned);
+        failure.details.location.field = error.field().map(str::to_owned);
+        failure.details.expected = error.expected_text().map(str::to_owned);
+        failure.details.help = error.help_text().map(str::to_owned);
         // A schema is public and so are its lines; those of records are not.
         let of_schema = ["schema.", "bounds."].iter().any(|area| error.code().starts_with(area));
         if of_schema {
-            failure.location.line = error.line();
+            failure.details.location.line = error.line();
         } else {
             // The curator's message is the public one, then what was found.
             let message = error.message();
@@ -188,10 +187,10 @@ impl Failure {
         let body = JsonBody {
             code: self.code,
             message: &self.message,
-            r#where: &self.location,
-            expected: self.expected.as_deref(),
-            help: self.help.as_deref(),
-            private: self.private.as_ref(),
+            r#where: &self.details.location,
+            expected: self.details.expected.as_deref(),
+            help: self.details.help.as_deref(),
+            private: self.details.private.as_ref(),
         };
         serde_json::to_string(&JsonError { error: body })
             .unwrap_or_else(|_| format!("{{\"error\":{{\"code\":\"{}\"}}}}", self.code))
@@ -200,25 +199,28 @@ impl Failure {
     /// The form for people, styled by `bold` around the head; several lines, with a newline at the end.
     pub fn to_text(&self, paint: impl Fn(&str) -> String) -> String {
         let mut text = format!("{}: {}\n", paint(&format!("error[{}]", self.code)), one_line(&self.message));
-        if !self.location.is_empty() || self.private.as_ref().is_some_and(|private| private.line.is_some()) {
-            let line = self.location.line.or_else(|| self.private.as_ref().and_then(|private| private.line));
+        if !self.details.location.is_empty()
+            || self.details.private.as_ref().is_some_and(|private| private.line.is_some())
+        {
+            let line =
+                self.details.location.line.or_else(|| self.details.private.as_ref().and_then(|private| private.line));
             let line = line.map(|line| format!("line {line}"));
-            let column = self.location.column.as_ref().map(|column| format!("column `{}`", one_line(column)));
-            let field = self.location.field.as_ref().map(|field| one_line(field));
-            let file = self.location.file.as_ref().map(|file| one_line(file));
+            let column = self.details.location.column.as_ref().map(|column| format!("column `{}`", one_line(column)));
+            let field = self.details.location.field.as_ref().map(|field| one_line(field));
+            let file = self.details.location.file.as_ref().map(|file| one_line(file));
             let parts: Vec<String> =
-                [file, line, field, column, self.location.flag.clone()].into_iter().flatten().collect();
+                [file, line, field, column, self.details.location.flag.clone()].into_iter().flatten().collect();
             text.push_str(&format!("  --> {}\n", parts.join(", ")));
         }
-        if let Some(private) = &self.private
+        if let Some(private) = &self.details.private
             && !private.detail.is_empty()
         {
             text.push_str(&format!("  found (for your eyes only): {}\n", one_line(&private.detail)));
         }
-        if let Some(expected) = &self.expected {
+        if let Some(expected) = &self.details.expected {
             text.push_str(&format!("  expected: {}\n", one_line(expected)));
         }
-        if let Some(help) = &self.help {
+        if let Some(help) = &self.details.help {
             text.push_str(&format!("  do: {}\n", one_line(help)));
         }
         text

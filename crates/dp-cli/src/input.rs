@@ -1,5 +1,6 @@
 //! Which records to read, checked; and opening them as often as needed.
 
+use std::fs::File;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use dp_data::read::{CsvOptions, Input};
 
 use crate::args::{Format, InputArgs};
 use crate::failure::Failure;
+use crate::progress::{Metered, Progress};
 
 /// Which records to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,7 +109,7 @@ impl Repeatable {
         let mut bytes = Vec::new();
         let read = match data {
             "-" => std::io::stdin().lock().read_to_end(&mut bytes),
-            _ => std::fs::File::open(data).and_then(|mut file| file.read_to_end(&mut bytes)),
+            _ => File::open(data).and_then(|mut file| file.read_to_end(&mut bytes)),
         };
         let name = if data == "-" { "standard input" } else { data };
         read.map_err(|error| {
@@ -127,5 +129,30 @@ impl Repeatable {
             Some(bytes) => Input::from_reader(&self.name, Cursor::new(Arc::clone(bytes))),
         }
         .map_err(|error| Failure::from_data(&error))
+    }
+
+    /// The same, showing how many bytes have been read; `start` is given their number where it is known.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_metered(&self, start: impl FnOnce(Option<u64>) -> Progress) -> Result<Input, Failure> {
+        let from_data = |error: dp_data::DataError| Failure::from_data(&error);
+        if let Some(bytes) = &self.kept {
+            let progress = start(Some(bytes.len() as u64));
+            let reader = Metered::new(Cursor::new(Arc::clone(bytes)), progress);
+            return Input::from_reader(&self.name, reader).map_err(from_data);
+        }
+        if self.name == "-" {
+            return Input::from_reader("standard input", Metered::new(std::io::stdin(), start(None)))
+                .map_err(from_data);
+        }
+        match File::open(&self.name).and_then(|file| file.metadata().map(|metadata| (file, metadata))) {
+            Ok((file, metadata)) if !metadata.is_dir() => {
+                let total = metadata.is_file().then_some(metadata.len());
+                Input::from_reader(&self.name, Metered::new(file, start(total))).map_err(from_data)
+            }
+            // A folder, or nothing to be read: `Input` says so in its own words.
+            _ => self.open(),
+        }
     }
 }

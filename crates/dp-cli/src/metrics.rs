@@ -128,7 +128,7 @@ mod tests {
             let pairs: Vec<(f64, bool)> = (0..30)
                 .map(|_| {
                     state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                    (((state >> 33) % 7) as f64 - 3.0, (state >> 50) % 2 == 0)
+                    (((state >> 33) % 7) as f64 - 3.0, (state >> 50).is_multiple_of(2))
                 })
                 .collect();
             let expected = auc_by_pairs(&pairs);

@@ -2,7 +2,7 @@
 //!
 //! It shows rows, passes, speed and time left; never a loss or anything else that is computed from records.
 
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -27,10 +27,20 @@ const INTERVAL: Duration = Duration::from_millis(200);
 /// How long work must last before a bar appears.
 const PATIENCE: Duration = Duration::from_millis(400);
 
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Records.
+    Rows,
+    /// Bytes of a file as it lies on the disk.
+    Bytes,
+}
+
 /// The progress of one phase of work.
 #[derive(Debug)]
 pub struct Progress {
     phase: &'static str,
+    counted: Counted,
     total: Option<u64>,
     started: Instant,
     reported: Option<Instant>,
@@ -45,19 +55,25 @@ enum Display {
 }
 
 impl Progress {
-    /// Starts `phase`, which has `total` rows to go where that is known.
-    pub fn start(mode: ProgressMode, console: &Console, phase: &'static str, total: Option<u64>) -> Self {
+    /// Starts `phase`, which has `total` of what is counted to go where that is known.
+    pub fn start(
+        mode: ProgressMode,
+        console: &Console,
+        phase: &'static str,
+        counted: Counted,
+        total: Option<u64>,
+    ) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let display = match mode {
             ProgressMode::Json => Display::Json,
             ProgressMode::Auto if !console.quiet && !dumb && std::io::stderr().is_terminal() => Display::Bar(None),
             ProgressMode::Auto | ProgressMode::None => Display::Nothing,
         };
-        Self { phase, total, started: Instant::now(), reported: None, display }
+        Self { phase, counted, total, started: Instant::now(), reported: None, display }
     }
 
-    /// Says that `rows` rows are done, in pass `pass` (from 1) of the work where it has passes.
-    pub fn update(&mut self, rows: u64, pass: Option<u64>) {
+    /// Says that `done` is done, in pass `pass` (from 1) of the work where it has passes.
+    pub fn update(&mut self, done: u64, pass: Option<u64>) {
         let now = Instant::now();
         match self.reported {
             Some(last) if now.duration_since(last) < INTERVAL => return,
@@ -66,11 +82,11 @@ impl Progress {
         }
         match &mut self.display {
             Display::Nothing => {}
-            Display::Json => self.write_json(rows, pass, false),
+            Display::Json => self.write_json(done, pass, false),
             Display::Bar(bar) => {
-                let (phase, total) = (self.phase, self.total);
-                let bar = bar.get_or_insert_with(|| new_bar(phase, total));
-                bar.set_position(rows);
+                let (phase, counted, total) = (self.phase, self.counted, self.total);
+                let bar = bar.get_or_insert_with(|| new_bar(phase, counted, total));
+                bar.set_position(done);
                 if let Some(pass) = pass {
                     bar.set_message(format!("pass {pass}"));
                 }
@@ -78,25 +94,29 @@ impl Progress {
         }
     }
 
-    /// Ends the phase after `rows` rows.
-    pub fn finish(mut self, rows: u64) {
+    /// Ends the phase with `done` done.
+    pub fn finish(mut self, done: u64) {
         match &mut self.display {
-            Display::Json => self.write_json(rows, None, true),
+            Display::Json => self.write_json(done, None, true),
             Display::Bar(Some(bar)) => bar.finish_and_clear(),
             Display::Bar(None) | Display::Nothing => {}
         }
     }
 
-    fn write_json(&self, rows: u64, pass: Option<u64>, done: bool) {
+    fn write_json(&self, count: u64, pass: Option<u64>, done: bool) {
         let seconds = self.started.elapsed().as_secs_f64();
+        let (name, speed) = match self.counted {
+            Counted::Rows => ("rows", "rows_per_second"),
+            Counted::Bytes => ("bytes", "bytes_per_second"),
+        };
         let mut line = serde_json::json!({
             "schema": "dp.progress/1",
             "phase": self.phase,
-            "rows": rows,
             "seconds": seconds,
-            "rows_per_second": if seconds > 0.0 { rows as f64 / seconds } else { 0.0 },
             "done": done,
         });
+        line[name] = count.into();
+        line[speed] = (if seconds > 0.0 { count as f64 / seconds } else { 0.0 }).into();
         if let Some(pass) = pass {
             line["pass"] = pass.into();
         }
@@ -115,15 +135,50 @@ impl Drop for Progress {
     }
 }
 
-fn new_bar(phase: &'static str, total: Option<u64>) -> ProgressBar {
+fn new_bar(phase: &'static str, counted: Counted, total: Option<u64>) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
-    let template = match total {
-        Some(_) => "{prefix} [{bar:30}] {human_pos}/{human_len} rows {msg} {per_sec} {eta} left",
-        None => "{prefix} {spinner} {human_pos} rows {msg} {per_sec}",
+    let template = match (counted, total) {
+        (Counted::Rows, Some(_)) => "{prefix} [{bar:30}] {human_pos}/{human_len} rows {msg} {per_sec} {eta} left",
+        (Counted::Rows, None) => "{prefix} {spinner} {human_pos} rows {msg} {per_sec}",
+        (Counted::Bytes, _) => "{prefix} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar.set_prefix(phase);
     bar
+}
+
+/// A reader that shows how far it has come.
+#[derive(Debug)]
+pub struct Metered<R> {
+    reader: R,
+    bytes: u64,
+    progress: Option<Progress>,
+}
+
+impl<R> Metered<R> {
+    /// Shows `progress` while `reader` is read.
+    pub fn new(reader: R, progress: Progress) -> Self {
+        Self { reader, bytes: 0, progress: Some(progress) }
+    }
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.bytes += count as u64;
+        if let Some(progress) = &mut self.progress {
+            progress.update(self.bytes, None);
+        }
+        Ok(count)
+    }
+}
+
+impl<R> Drop for Metered<R> {
+    fn drop(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            progress.finish(self.bytes);
+        }
+    }
 }

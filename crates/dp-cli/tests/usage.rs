@@ -96,6 +96,10 @@ fn flags_that_contradict_each_other() {
         &["--epsilon", "1", "--delimiter", "::"],
         &["--epsilon", "1", "--out", "-", "--json"],
         &["--epsilon", "1", "--out", "x.json", "--report", "x.json"],
+        &["--epsilon", "1", "--out", "people.csv", "--force"],
+        &["--epsilon", "1", "--schedule", "decreasing", "--step-size", "1"],
+        &["--epsilon", "1", "--schedule", "strongly-convex"],
+        &["--epsilon", "1", "--dry-run"],
     ] {
         let run = train(&place, extra);
         assert_eq!(run.code, 2, "{extra:?} {run:#?}");

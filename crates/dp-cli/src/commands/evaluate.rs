@@ -10,7 +10,7 @@ use crate::input::{InputConfig, check_stdin};
 use crate::metrics::ScoredLabels;
 use crate::model_file::ModelFile;
 use crate::output::Console;
-use crate::progress::{Progress, ProgressMode};
+use crate::progress::{Counted, Progress, ProgressMode};
 
 /// What to measure on what.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     let input = Input::open(&config.input.data).map_err(from_data)?;
     let name = input.name().to_owned();
     let mut reader = RecordReader::new(input, &encoder, &config.input.csv, true).map_err(from_data)?;
-    let mut progress = Progress::start(config.progress, console, "evaluate", None);
+    let mut progress = Progress::start(config.progress, console, "evaluate", Counted::Rows, None);
     let mut labels = ScoredLabels::default();
     let mut null = 0_u64;
     let mut rows = 0;

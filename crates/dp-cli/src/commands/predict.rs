@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::input::{InputConfig, check_stdin, conflict};
 use crate::model_file::ModelFile;
 use crate::output::{Console, write_failure};
-use crate::progress::{Progress, ProgressMode};
+use crate::progress::{Counted, Progress, ProgressMode};
 
 /// What to score, and where to write.
 #[derive(Debug, Clone)]
@@ -102,7 +102,7 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let input = Input::open(&config.input.data).map_err(from_data)?;
     let mut reader = RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
-    let mut progress = Progress::start(config.progress, console, "predict", None);
+    let mut progress = Progress::start(config.progress, console, "predict", Counted::Rows, None);
     let classes = &file.model.classes;
     let (positive, negative) = (csv_cell(&classes.positive), csv_cell(&classes.negative));
     let written = |error: std::io::Error| write_failure(&error, target);

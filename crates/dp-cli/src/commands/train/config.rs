@@ -1,6 +1,6 @@
 //! From the flags of `dp train` to a checked configuration, before anything is read.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dp_accountant::{Delta, Epsilon};
 use dp_data::encode::{Encoding, RowNorm};
@@ -80,8 +80,8 @@ pub enum Knowledge {
 pub enum Method {
     /// Output perturbation.
     BoltOn {
-        /// Algorithm 2 rather than 1.
-        strongly_convex: bool,
+        /// Algorithm 1 or 2 of Wu et al. (2017).
+        algorithm: dp_optim::recipes::Algorithm,
         /// What may be spent.
         budget: Budget,
         /// Under which relation.
@@ -145,8 +145,17 @@ impl TrainConfig {
             return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
                 .help("name a file for the model, or leave --json away"));
         }
-        if args.report.as_ref().is_some_and(|report| *report == args.out) {
-            return Err(conflict("--report", "--report and --out are the same file"));
+        let named: Vec<_> = [("--data", Path::new(&args.input.data))]
+            .into_iter()
+            .chain(args.schema.as_deref().map(|schema| ("--schema", Path::new(schema))))
+            .chain([("--out", args.out.as_path())])
+            .chain(args.report.as_deref().map(|report| ("--report", report)))
+            .filter(|(_, path)| path.as_os_str() != "-")
+            .collect();
+        for (i, (flag, path)) in named.iter().enumerate() {
+            if let Some((other, _)) = named[..i].iter().find(|(_, earlier)| earlier == path) {
+                return Err(conflict(flag, format!("{other} and {flag} are the same file")));
+            }
         }
         let dry_run = args.dry_run.then_some(DryRun { n: args.n });
         let needs_rows = matches!(knowledge, Knowledge::FromData { .. } | Knowledge::Libsvm { features: None, .. });
@@ -239,9 +248,9 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
 }
 
 fn method(args: &TrainArgs) -> Result<Method, Failure> {
-    let strongly_convex = match args.algorithm {
-        Algorithm::BoltOnConvex => false,
-        Algorithm::BoltOnStronglyConvex => true,
+    let algorithm = match args.algorithm {
+        Algorithm::BoltOnConvex => dp_optim::recipes::Algorithm::Convex,
+        Algorithm::BoltOnStronglyConvex => dp_optim::recipes::Algorithm::StronglyConvex,
         Algorithm::NonPrivate => {
             for (given, flag) in [
                 (args.epsilon.is_some(), "--epsilon"),
@@ -272,7 +281,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
             .help("use --delta 1e-8, say, or leave it away")
     })?;
     let adjacency = args.adjacency.unwrap_or(args::Adjacency::ReplaceOne);
-    Ok(Method::BoltOn { strongly_convex, budget: Budget { epsilon, delta }, adjacency })
+    Ok(Method::BoltOn { algorithm, budget: Budget { epsilon, delta }, adjacency })
 }
 
 fn loss(args: &TrainArgs) -> Result<LossKind, Failure> {

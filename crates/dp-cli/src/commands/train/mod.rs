@@ -4,36 +4,27 @@ mod config;
 mod outcome;
 mod recipe;
 mod source;
+mod training;
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
-use dp_accountant::certificate::{Assumption, Certificate, NoiseMode, SCHEMA};
-use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
-use dp_data::encode::Stored;
-use dp_data::examples::Feature;
-use dp_data::{Encoder, Examples};
-use dp_losses::Real;
-use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
-use dp_optim::engine::Control;
-use dp_optim::recipes::bolt_on::RecordAdjacency;
-use dp_optim::recipes::{Budget, train_without_privacy};
-use dp_optim::{Derivation, FloatKind, MemorySource};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_optim::FloatKind;
+use dp_optim::recipes::Budget;
 
 pub use config::{DryRun, Knowledge, Method, Settings, Target, TrainConfig};
 pub use outcome::{DryOutcome, Outcome};
 
 use recipe::{Shape, refusal};
 use source::Known;
+use training::load_and_train;
 
 use crate::args::{self, GlobalArgs, TrainArgs};
 use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::model_file::{Model, ModelFile, assumed_public};
+use crate::model_file::ModelFile;
 use crate::output::{Console, write_stdout};
-use crate::progress::Progress;
 use crate::report;
 
 /// Trains, writes and prints.
@@ -64,11 +55,11 @@ pub fn execute(args: &TrainArgs, global: &GlobalArgs, console: &Console) -> Resu
 pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> {
     let started = Instant::now();
     warn_before(config, console);
-    let outputs = [Some(&config.out), None].into_iter().flatten().filter_map(|target| match target {
+    let model = match &config.out {
         Target::File(path) => Some(path),
         Target::Stdout => None,
-    });
-    for path in outputs.chain(&config.report) {
+    };
+    for path in model.into_iter().chain(&config.report) {
         atomic::check(path, config.force)?;
     }
     check_recipe(config)?;
@@ -83,13 +74,17 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
         Target::File(path) => path.file_name().map_or("model".into(), |name| name.to_string_lossy().into_owned()),
         Target::Stdout => "MODEL".to_owned(),
     };
-    // The report first: a model without its report is whole, a report without its model is not.
+    let report = config.report.as_ref().map(|path| (path, report::markdown(&file, &name)));
+    let report = report.as_ref().map(|(path, text)| (path.as_path(), text.as_bytes()));
     match &config.out {
-        Target::File(path) => atomic::write(path, config.force, text.as_bytes())?,
-        Target::Stdout => write_stdout(text.as_bytes(), b"")?,
-    }
-    if let Some(path) = &config.report {
-        atomic::write(path, config.force, report::markdown(&file, &name).as_bytes())?;
+        Target::File(path) => {
+            let files: Vec<_> = [(path.as_path(), text.as_bytes())].into_iter().chain(report).collect();
+            atomic::write_together(&files, config.force)?;
+        }
+        Target::Stdout => {
+            atomic::write_together(report.as_slice(), config.force)?;
+            write_stdout(text.as_bytes(), b"")?;
+        }
     }
     Ok(Outcome::new(config, &file, trained.n, started.elapsed(), trained.training))
 }
@@ -108,9 +103,9 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     let n = config.dry_run.and_then(|dry| dry.n);
     let shape = n.map(|n| Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() });
     let planned = match (config.method, shape) {
-        (Method::BoltOn { strongly_convex, budget, adjacency }, Some(shape)) => {
+        (Method::BoltOn { algorithm, budget, adjacency }, Some(shape)) => {
             warn_delta(budget, shape.n, console);
-            let recipe = recipe::bolt_on(config, strongly_convex, budget, shape)?;
+            let recipe = recipe::bolt_on(config, algorithm, budget, relation(adjacency)?, shape)?;
             let refused = |error: dp_optim::Error| refusal(&error);
             Some(match adjacency {
                 args::Adjacency::AddRemove => {
@@ -121,7 +116,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
                     let plan = recipe.plan::<ReplaceOne>(shape.n, shape.dim, budget).map_err(refused)?;
                     (plan.event(), plan.sensitivity(), plan.reached())
                 }
-                args::Adjacency::ChangeListLabels => return Err(no_proof(adjacency)),
+                args::Adjacency::ChangeListLabels => return Err(no_proof()),
             })
         }
         _ => None,
@@ -129,195 +124,38 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     Ok(DryOutcome::new(config, &encoder, n, planned))
 }
 
-/// The records in memory, with what is public about them.
-struct Records<F> {
-    encoder: Encoder,
-    examples: Examples<F>,
-    shape: Shape,
-}
-
-/// What training gives.
-struct TrainedModel {
-    model: Model,
-    certificate: Certificate<Derivation>,
-    n: u64,
-    training: std::time::Duration,
-}
-
 /// Refuses, before any record is read, what no number of records would make right.
 fn check_recipe(config: &TrainConfig) -> Result<(), Failure> {
-    let Method::BoltOn { strongly_convex, budget, adjacency } = config.method else {
+    let Method::BoltOn { algorithm, budget, adjacency } = config.method else {
         let shape = Shape { n: 1, dim: 1, sparse: false };
         return recipe::non_private(config, shape).map(drop);
     };
-    // One batch and few passes: quick, and all checks of the parameters are made.
+    // One batch: quick, and all checks of the parameters are made.
     let batch = config.settings.batch_size.unwrap_or(1);
     let shape = Shape { n: batch, dim: 1, sparse: false };
-    let mut recipe = recipe::bolt_on(config, strongly_convex, budget, shape)?;
-    recipe.passes = recipe.passes.min(2);
-    recipe.averaging = dp_optim::Averaging::Last;
+    let recipe = recipe::bolt_on(config, algorithm, budget, relation(adjacency)?, shape)?;
     let planned = match adjacency {
         args::Adjacency::AddRemove => recipe.plan::<ZeroOut>(shape.n, shape.dim, budget).map(drop),
         args::Adjacency::ReplaceOne => recipe.plan::<ReplaceOne>(shape.n, shape.dim, budget).map(drop),
-        args::Adjacency::ChangeListLabels => return Err(no_proof(adjacency)),
+        args::Adjacency::ChangeListLabels => return Err(no_proof()),
     };
     planned.map_err(|error| refusal(&error))
 }
 
-fn no_proof(adjacency: args::Adjacency) -> Failure {
-    let name = match adjacency {
-        args::Adjacency::AddRemove => "add-remove",
-        args::Adjacency::ReplaceOne => "replace-one",
-        args::Adjacency::ChangeListLabels => "change-list-labels",
-    };
-    Failure::new(ExitStatus::Privacy, "privacy.adjacency", format!("bolt-on has no proof under {name}"))
+/// The relation that was asked for, if the recipe has a proof under it.
+fn relation(adjacency: args::Adjacency) -> Result<AdjacencyKind, Failure> {
+    match adjacency {
+        args::Adjacency::AddRemove => Ok(AdjacencyKind::ZeroOut),
+        args::Adjacency::ReplaceOne => Ok(AdjacencyKind::ReplaceOne),
+        args::Adjacency::ChangeListLabels => Err(no_proof()),
+    }
+}
+
+fn no_proof() -> Failure {
+    Failure::new(ExitStatus::Privacy, "privacy.adjacency", "bolt-on has no proof under this neighbouring relation")
         .at_flag("--adjacency")
         .expected("replace-one (the default, as in its paper) or add-remove")
-}
-
-fn load_and_train<F: Real + Stored + Feature>(
-    config: &TrainConfig,
-    known: Known,
-    console: &Console,
-) -> Result<TrainedModel, Failure> {
-    let progress = Progress::start(config.progress, console, "read", None);
-    let (encoder, loaded) = known.load::<F>(config)?;
-    let n = loaded.examples.len() as u64;
-    progress.finish(n);
-    for warning in &loaded.warnings {
-        console.warn_curator(&warning.to_string());
-    }
-    let from_data = assumed_public(&encoder);
-    if !from_data.is_empty() {
-        console.warn(&format!(
-            "assumed public, though taken from the data: {}\nthe certificate says so; review a schema (`dp schema`) to \
-             do without",
-            from_data.join(", ")
-        ));
-    }
-    let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
-    let records = Records { encoder, examples: loaded.examples, shape };
-    match (config.method, config.seed) {
-        (Method::NonPrivate, seed) => {
-            let key = match seed {
-                Some(seed) => SeededRng::new(seed).derive_key(Purpose::Permutation),
-                None => secret()?.derive_key(Purpose::Permutation),
-            };
-            train_baseline(config, records, key, console)
-        }
-        (Method::BoltOn { .. }, Some(seed)) => choose_relation(config, records, &mut SeededRng::new(seed), console),
-        (Method::BoltOn { .. }, None) => choose_relation(config, records, &mut secret()?, console),
-    }
-}
-
-fn secret() -> Result<OsSeeded, Failure> {
-    OsSeeded::new().map_err(|error| refusal(&error.into()))
-}
-
-fn choose_relation<F: Real + Stored + Feature, R: ReleaseRng>(
-    config: &TrainConfig,
-    records: Records<F>,
-    rng: &mut R,
-    console: &Console,
-) -> Result<TrainedModel, Failure> {
-    let Method::BoltOn { strongly_convex, budget, adjacency } = config.method else {
-        return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
-    };
-    warn_delta(budget, records.shape.n, console);
-    let recipe = recipe::bolt_on(config, strongly_convex, budget, records.shape)?;
-    match adjacency {
-        args::Adjacency::AddRemove => train_private::<ZeroOut, F, R>(config, &recipe, budget, records, rng, console),
-        args::Adjacency::ReplaceOne => {
-            train_private::<ReplaceOne, F, R>(config, &recipe, budget, records, rng, console)
-        }
-        args::Adjacency::ChangeListLabels => Err(no_proof(adjacency)),
-    }
-}
-
-fn train_private<A: RecordAdjacency, F: Real + Stored + Feature, R: ReleaseRng>(
-    config: &TrainConfig,
-    recipe: &dp_optim::recipes::BoltOn,
-    budget: Budget,
-    records: Records<F>,
-    rng: &mut R,
-    console: &Console,
-) -> Result<TrainedModel, Failure> {
-    let refused = |error: dp_optim::Error| refusal(&error);
-    let Records { encoder, examples, shape } = records;
-    let started = Instant::now();
-    let plan = recipe.plan::<A>(shape.n, shape.dim, budget).map_err(refused)?;
-    console.detail(&format!(
-        "sensitivity {:.4e}, noise of norm {:.4e}, {} passes, batches of {}, lambda {:e}",
-        plan.sensitivity(),
-        plan.noise_norm(),
-        recipe.passes,
-        recipe.batch_size,
-        recipe.lambda
-    ));
-    let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-    let trained = with_progress(config, console, shape.n, recipe.passes, |control| {
-        plan.train(&mut source, rng, control).map_err(refused)
-    })?;
-    let training = started.elapsed();
-    let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
-    let model = Model::new(encoder, config.loss, weights);
-    let certificate = trained.certificate(Unit::Record, vec![model.schema_assumption()], model.sha256()?, versions());
-    Ok(TrainedModel { model, certificate, n: shape.n, training })
-}
-
-fn train_baseline<F: Real + Stored + Feature>(
-    config: &TrainConfig,
-    records: Records<F>,
-    key: [u8; 32],
-    console: &Console,
-) -> Result<TrainedModel, Failure> {
-    let Records { encoder, examples, shape } = records;
-    let started = Instant::now();
-    let recipe = recipe::non_private(config, shape)?;
-    let mut source = MemorySource::new(examples, 1.0, 1.0);
-    let weights = with_progress(config, console, shape.n, recipe.passes, |control| {
-        train_without_privacy(&recipe, &mut source, key, control).map_err(|error| refusal(&error))
-    })?;
-    let training = started.elapsed();
-    let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
-    let model = Model::new(encoder, config.loss, weights);
-    let certificate = Certificate {
-        schema: SCHEMA.to_owned(),
-        adjacency: AdjacencyKind::ReplaceOne,
-        unit: Unit::Record,
-        private: false,
-        requested: None,
-        reached: None,
-        event: DpEvent::NonPrivate,
-        noise: NoiseMode::None,
-        derivation: Derivation::NonPrivate(recipe),
-        assumptions: vec![Assumption::EarlierRunsNotAccounted, model.schema_assumption()],
-        model_sha256: model.sha256()?,
-        versions: versions(),
-    };
-    Ok(TrainedModel { model, certificate, n: shape.n, training })
-}
-
-/// Trains under a progress bar.
-fn with_progress<T>(
-    config: &TrainConfig,
-    console: &Console,
-    n: u64,
-    passes: u64,
-    train: impl FnOnce(&mut Control<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let total = n.saturating_mul(passes);
-    let mut progress = Progress::start(config.progress, console, "train", Some(total));
-    let mut show = |at: dp_optim::engine::Progress| {
-        progress.update(at.pass.saturating_mul(n).saturating_add(at.rows), Some(at.pass + 1));
-    };
-    let trained = train(&mut Control { cancelled: None, progress: Some(&mut show) })?;
-    progress.finish(total);
-    Ok(trained)
-}
-
-fn versions() -> BTreeMap<String, String> {
-    BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())])
+        .help("choose one of these; nothing was read or released")
 }
 
 /// What makes a run worthless as a private one is said before anything else.

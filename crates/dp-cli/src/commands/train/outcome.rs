@@ -5,6 +5,7 @@ use std::time::Duration;
 use dp_accountant::DpEvent;
 use dp_accountant::certificate::EpsilonDelta;
 use dp_data::Encoder;
+use dp_optim::recipes::Algorithm;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -213,8 +214,8 @@ impl DryOutcome {
 
 fn algorithm(method: Method) -> &'static str {
     match method {
-        Method::BoltOn { strongly_convex: false, .. } => "bolt-on-convex",
-        Method::BoltOn { strongly_convex: true, .. } => "bolt-on-strongly-convex",
+        Method::BoltOn { algorithm: Algorithm::Convex, .. } => "bolt-on-convex",
+        Method::BoltOn { algorithm: Algorithm::StronglyConvex, .. } => "bolt-on-strongly-convex",
         Method::NonPrivate => "non-private",
     }
 }

@@ -1,9 +1,11 @@
 //! From settings and public numbers to a recipe; and the recipe's refusals in the words of the command line.
 
+use dp_accountant::AdjacencyKind;
 use dp_losses::{Domain, L2};
+use dp_optim::defaults::Defaults;
 use dp_optim::growth::Arithmetic;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{BoltOn, Budget, Stopping};
+use dp_optim::recipes::{Algorithm, BoltOn, Budget, Stopping};
 use dp_optim::{Averaging, Error, FloatKind, Schedule};
 
 use super::config::{Settings, TrainConfig};
@@ -21,18 +23,19 @@ pub(super) struct Shape {
     pub(super) sparse: bool,
 }
 
-/// The private recipe.
+/// The private recipe: what was asked for, and for the rest what is recommended for these public numbers.
 pub(super) fn bolt_on(
     config: &TrainConfig,
-    strongly_convex: bool,
+    algorithm: Algorithm,
     budget: Budget,
+    relation: AdjacencyKind,
     shape: Shape,
 ) -> Result<BoltOn, Failure> {
     let settings = &config.settings;
-    let mut recipe = match strongly_convex {
-        true => BoltOn::strongly_convex(config.loss, settings.lambda.unwrap_or_else(|| lambda(budget, shape))),
-        false => BoltOn { lambda: settings.lambda.unwrap_or(0.0), ..BoltOn::convex(config.loss) },
-    };
+    let refused = |error: Error| refusal(&error);
+    let defaults = Defaults::new(config.loss, shape.n, shape.dim, budget, relation).map_err(refused)?;
+    let mut recipe = defaults.recipe(algorithm).map_err(refused)?;
+    recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
     recipe.radius = settings.radius;
@@ -41,27 +44,14 @@ pub(super) fn bolt_on(
     recipe.float = config.float;
     recipe.arithmetic = arithmetic(shape);
     recipe.averaging = averaging(settings, shape.n, recipe.batch_size, recipe.passes);
-    recipe.schedule = schedule(config, recipe.lambda, shape.n)?;
-    if !strongly_convex && recipe.schedule.is_none() {
-        recipe.schedule =
-            Some(Schedule::Constant { step: step(&recipe, budget, shape, smoothness(config, recipe.lambda)?) });
-    }
+    recipe.schedule = match (schedule(config, recipe.lambda, shape.n)?, algorithm) {
+        (Some(schedule), _) => Some(schedule),
+        (None, Algorithm::Convex) => {
+            Some(defaults.schedule(recipe.passes, recipe.batch_size, recipe.lambda).map_err(refused)?)
+        }
+        (None, Algorithm::StronglyConvex) => None,
+    };
     Ok(recipe)
-}
-
-/// Step size for a convex recipe, from public numbers alone.
-///
-/// # Formula
-/// ```text
-/// η = min(1/β, b/(λ k n))
-/// ```
-/// with b records in a batch, k passes, n records and λ of [`lambda`]. Of the sum of all steps, S = ηkn/b, two things
-/// are known: the sensitivity grows like 2S/n, and what optimisation from the origin has left to gain falls like W²/(2S).
-/// Balancing the two is the problem that [`lambda`] solves, with S = 1/λ.
-fn step(recipe: &BoltOn, budget: Budget, shape: Shape, smoothness: f64) -> f64 {
-    let n = shape.n.max(1) as f64;
-    let batch_size = recipe.batch_size.clamp(1, shape.n.max(1)) as f64;
-    (batch_size / (lambda(budget, shape) * recipe.passes.max(1) as f64 * n)).min(1.0 / smoothness)
 }
 
 /// The baseline without privacy.
@@ -87,28 +77,6 @@ pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPriva
         return Err(conflict("--stop", "single precision cannot certify a minimiser"));
     }
     Ok(recipe)
-}
-
-/// L2 regularisation for a strongly convex recipe, from public numbers alone.
-///
-/// # Formula
-/// ```text
-/// λ = (2c/a)^(1/3),   a = W²/2 with W = 5,   c = E‖noise‖² λ²/(8 d)
-/// ```
-/// It balances what regularisation costs a model of norm W, `λW²/2`, against what the noise costs: the curvature of the
-/// logistic loss, at most 1/4, times half the variance of the noise in the direction of a row, `E‖noise‖²/d`. The
-/// noise's norm is proportional to the sensitivity `2/(λn)`.
-fn lambda(budget: Budget, shape: Shape) -> f64 {
-    const MODEL_NORM: f64 = 5.0;
-    let (n, dim) = (shape.n.max(1) as f64, shape.dim.max(1) as f64);
-    let epsilon = budget.epsilon.get();
-    let delta = budget.delta.get();
-    let laplace = (dim * (dim + 1.0)).sqrt() / epsilon;
-    let gaussian = if delta > 0.0 { dim.sqrt() * (2.0 * (1.25 / delta).ln()).sqrt() / epsilon } else { f64::INFINITY };
-    let noise = 2.0 * laplace.min(gaussian) / n;
-    let cost_of_noise = noise * noise / (8.0 * dim);
-    let cost_of_lambda = MODEL_NORM * MODEL_NORM / 2.0;
-    (2.0 * cost_of_noise / cost_of_lambda).cbrt().clamp(1e-6, 1.0)
 }
 
 /// How the iterate is carried: added to in place where rows are sparse.

@@ -11,6 +11,7 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::{Repeatable, conflict};
 use crate::output::Console;
+use crate::progress::{Counted, Progress};
 
 /// What is known before the records are read.
 pub(super) enum Known {
@@ -58,15 +59,20 @@ impl Known {
     }
 
     /// Reads all records.
-    pub(super) fn load<F: Stored>(self, config: &TrainConfig) -> Result<(Encoder, Loaded<F>), Failure> {
+    pub(super) fn load<F: Stored>(
+        self,
+        config: &TrainConfig,
+        console: &Console,
+    ) -> Result<(Encoder, Loaded<F>), Failure> {
+        let start = |total| Progress::start(config.progress, console, "read", Counted::Bytes, total);
         match self {
             Self::Encoder(encoder, data) => {
-                let loaded =
-                    read::load(data.open()?, &encoder, &config.input.csv).map_err(|error| from_data(&error))?;
+                let loaded = read::load(data.open_metered(start)?, &encoder, &config.input.csv)
+                    .map_err(|error| from_data(&error))?;
                 Ok((encoder, loaded))
             }
             Self::Libsvm(format, encoding, data) => {
-                read::load_libsvm(data.open()?, &format, encoding).map_err(|error| from_data(&error))
+                read::load_libsvm(data.open_metered(start)?, &format, encoding).map_err(|error| from_data(&error))
             }
         }
     }

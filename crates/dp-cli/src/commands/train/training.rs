@@ -1,0 +1,187 @@
+//! Reading, planning, training and certifying, for each arithmetic, relation and generator.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use dp_accountant::certificate::{Assumption, Certificate, NoiseMode, SCHEMA};
+use dp_accountant::guarantee::Unit;
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_data::encode::Stored;
+use dp_data::examples::Feature;
+use dp_data::{Encoder, Examples};
+use dp_losses::Real;
+use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
+use dp_optim::engine::Control;
+use dp_optim::recipes::bolt_on::RecordAdjacency;
+use dp_optim::recipes::{BoltOn, Budget, train_without_privacy};
+use dp_optim::{Derivation, MemorySource};
+
+use super::config::{Method, TrainConfig};
+use super::recipe::{self, Shape, refusal};
+use super::source::Known;
+use super::{no_proof, relation, warn_delta};
+use crate::args;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::model_file::{Model, assumed_public};
+use crate::output::Console;
+use crate::progress::{Counted, Progress};
+
+/// The records in memory, with what is public about them.
+struct Records<F> {
+    encoder: Encoder,
+    examples: Examples<F>,
+    shape: Shape,
+}
+
+/// What training gives.
+pub(super) struct TrainedModel {
+    pub(super) model: Model,
+    pub(super) certificate: Certificate<Derivation>,
+    pub(super) n: u64,
+    pub(super) training: Duration,
+}
+
+/// Reads the records, then trains.
+pub(super) fn load_and_train<F: Real + Stored + Feature>(
+    config: &TrainConfig,
+    known: Known,
+    console: &Console,
+) -> Result<TrainedModel, Failure> {
+    let (encoder, loaded) = known.load::<F>(config, console)?;
+    let n = loaded.examples.len() as u64;
+    for warning in &loaded.warnings {
+        console.warn_curator(&warning.to_string());
+    }
+    let from_data = assumed_public(&encoder);
+    if !from_data.is_empty() {
+        console.warn(&format!(
+            "assumed public, though taken from the data: {}\nthe certificate says so; review a schema (`dp schema`) to \
+             do without",
+            from_data.join(", ")
+        ));
+    }
+    let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
+    let records = Records { encoder, examples: loaded.examples, shape };
+    match (config.method, config.seed) {
+        (Method::NonPrivate, seed) => {
+            let key = match seed {
+                Some(seed) => SeededRng::new(seed).derive_key(Purpose::Permutation),
+                None => secret()?.derive_key(Purpose::Permutation),
+            };
+            train_baseline(config, records, key, console)
+        }
+        (Method::BoltOn { .. }, Some(seed)) => choose_relation(config, records, &mut SeededRng::new(seed), console),
+        (Method::BoltOn { .. }, None) => choose_relation(config, records, &mut secret()?, console),
+    }
+}
+
+fn secret() -> Result<OsSeeded, Failure> {
+    OsSeeded::new().map_err(|error| refusal(&error.into()))
+}
+
+fn choose_relation<F: Real + Stored + Feature, R: ReleaseRng>(
+    config: &TrainConfig,
+    records: Records<F>,
+    rng: &mut R,
+    console: &Console,
+) -> Result<TrainedModel, Failure> {
+    let Method::BoltOn { algorithm, budget, adjacency } = config.method else {
+        return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
+    };
+    warn_delta(budget, records.shape.n, console);
+    let recipe = recipe::bolt_on(config, algorithm, budget, relation(adjacency)?, records.shape)?;
+    match adjacency {
+        args::Adjacency::AddRemove => train_private::<ZeroOut, F, R>(config, &recipe, budget, records, rng, console),
+        args::Adjacency::ReplaceOne => {
+            train_private::<ReplaceOne, F, R>(config, &recipe, budget, records, rng, console)
+        }
+        args::Adjacency::ChangeListLabels => Err(no_proof()),
+    }
+}
+
+fn train_private<A: RecordAdjacency, F: Real + Stored + Feature, R: ReleaseRng>(
+    config: &TrainConfig,
+    recipe: &BoltOn,
+    budget: Budget,
+    records: Records<F>,
+    rng: &mut R,
+    console: &Console,
+) -> Result<TrainedModel, Failure> {
+    let refused = |error: dp_optim::Error| refusal(&error);
+    let Records { encoder, examples, shape } = records;
+    let started = Instant::now();
+    let plan = recipe.plan::<A>(shape.n, shape.dim, budget).map_err(refused)?;
+    console.detail(&format!(
+        "sensitivity {:.4e}, noise of norm {:.4e}, {} passes, batches of {}, lambda {:e}",
+        plan.sensitivity(),
+        plan.noise_norm(),
+        recipe.passes,
+        recipe.batch_size,
+        recipe.lambda
+    ));
+    let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
+    let trained = with_progress(config, console, shape.n, recipe.passes, |control| {
+        plan.train(&mut source, rng, control).map_err(refused)
+    })?;
+    let training = started.elapsed();
+    let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
+    let model = Model::new(encoder, config.loss, weights);
+    let certificate = trained.certificate(Unit::Record, vec![model.schema_assumption()], model.sha256()?, versions());
+    Ok(TrainedModel { model, certificate, n: shape.n, training })
+}
+
+fn train_baseline<F: Real + Stored + Feature>(
+    config: &TrainConfig,
+    records: Records<F>,
+    key: [u8; 32],
+    console: &Console,
+) -> Result<TrainedModel, Failure> {
+    let Records { encoder, examples, shape } = records;
+    let started = Instant::now();
+    let recipe = recipe::non_private(config, shape)?;
+    let mut source = MemorySource::new(examples, 1.0, 1.0);
+    let weights = with_progress(config, console, shape.n, recipe.passes, |control| {
+        train_without_privacy(&recipe, &mut source, key, control).map_err(|error| refusal(&error))
+    })?;
+    let training = started.elapsed();
+    let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
+    let model = Model::new(encoder, config.loss, weights);
+    let certificate = Certificate {
+        schema: SCHEMA.to_owned(),
+        adjacency: AdjacencyKind::ReplaceOne,
+        unit: Unit::Record,
+        private: false,
+        requested: None,
+        reached: None,
+        event: DpEvent::NonPrivate,
+        noise: NoiseMode::None,
+        derivation: Derivation::NonPrivate(recipe),
+        assumptions: vec![Assumption::EarlierRunsNotAccounted, model.schema_assumption()],
+        model_sha256: model.sha256()?,
+        versions: versions(),
+    };
+    Ok(TrainedModel { model, certificate, n: shape.n, training })
+}
+
+/// Trains under a progress bar.
+fn with_progress<T>(
+    config: &TrainConfig,
+    console: &Console,
+    n: u64,
+    passes: u64,
+    train: impl FnOnce(&mut Control<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let total = n.saturating_mul(passes);
+    let mut progress = Progress::start(config.progress, console, "train", Counted::Rows, Some(total));
+    let mut show = |at: dp_optim::engine::Progress| {
+        progress.update(at.pass.saturating_mul(n).saturating_add(at.rows), Some(at.pass + 1));
+    };
+    let trained = train(&mut Control { cancelled: None, progress: Some(&mut show) })?;
+    progress.finish(total);
+    Ok(trained)
+}
+
+fn versions() -> BTreeMap<String, String> {
+    BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())])
+}
