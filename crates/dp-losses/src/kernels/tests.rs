@@ -111,3 +111,10 @@ fn a_row_of_weight_zero_is_not_read() {
     Kernels::new().add_rows(Rows::Dense { values: &values, dim: 3 }, &mut scratch, &mut sum, None);
     assert_eq!(sum, [3.0, 5.0, 7.0]);
 }
+
+#[test]
+#[should_panic(expected = "out of bounds")]
+fn a_column_outside_the_parameters_is_refused() {
+    let rows = Rows::Sparse { offsets: &[0, 2], indices: &[1, 3], values: &[1.0, 1.0], dim: 4 };
+    Kernels::new().predictions(rows, 1.0, &[0.0; 3], &mut Scratch::with_capacity(1));
+}
