@@ -106,6 +106,14 @@ pub(super) fn predictions<S: Simd, F: Real>(simd: S, values: &[F], scale: F, w: 
         6 => short_rows::<S, F, 6>(simd, scale, w, out),
         7 => short_rows::<S, F, 7>(simd, scale, w, out),
         8 => short_rows::<S, F, 8>(simd, scale, w, out),
+        9 => short_rows::<S, F, 9>(simd, scale, w, out),
+        10 => short_rows::<S, F, 10>(simd, scale, w, out),
+        11 => short_rows::<S, F, 11>(simd, scale, w, out),
+        12 => short_rows::<S, F, 12>(simd, scale, w, out),
+        13 => short_rows::<S, F, 13>(simd, scale, w, out),
+        14 => short_rows::<S, F, 14>(simd, scale, w, out),
+        15 => short_rows::<S, F, 15>(simd, scale, w, out),
+        16 => short_rows::<S, F, 16>(simd, scale, w, out),
         _ => {
             // A closure here would not be compiled for the instruction set.
             for (out, row) in out {
