@@ -28,11 +28,11 @@ use crate::schedule::Schedule;
 
 /// `(W²/2c)^{1/3}` for the logistic loss on unit rows: total step of a convex run, times `q^{2/3}`.
 pub const TOTAL_STEP: f64 = 4.0;
-/// `(2c/W²)^{1/3}` for the logistic loss on unit rows: regularisation of a strongly convex run, over `q^{2/3}`.
-pub const LAMBDA: f64 = 0.2;
-/// For losses with a margin of 1 or a real target, whose best models are shorter and whose curvature is larger: the
-/// share of [`TOTAL_STEP`], and the inverse share of [`LAMBDA`].
-pub const SHORT_MODEL: f64 = 0.3;
+/// The share of [`TOTAL_STEP`] for losses with a margin of 1 or a real target, whose best models are shorter.
+pub const SHORT_MODEL: f64 = 0.5;
+/// `(2c/W²)^{1/3}` on unit rows: regularisation of a strongly convex run, over `q^{2/3}`. Shorter models and a larger
+/// curvature pull it both ways; one constant serves the logistic loss and the Huber SVM.
+pub const LAMBDA: f64 = 0.25;
 /// The least and the largest λ that is recommended.
 const LAMBDA_RANGE: (f64, f64) = (1e-6, 1.0);
 /// Beyond this total step nothing is gained: the model is as good as fitted.
@@ -104,7 +104,7 @@ impl Defaults {
 
     /// λ of a strongly convex run.
     pub fn lambda(&self) -> f64 {
-        (LAMBDA / self.share() * self.noise.powf(2.0 / 3.0)).clamp(LAMBDA_RANGE.0, LAMBDA_RANGE.1)
+        (LAMBDA * self.noise.powf(2.0 / 3.0)).clamp(LAMBDA_RANGE.0, LAMBDA_RANGE.1)
     }
 
     /// The constant step with which `passes` passes in batches of `batch_size` add up to the total step, at most `1/β`.
@@ -130,5 +130,59 @@ impl Defaults {
             }
             Algorithm::StronglyConvex => BoltOn::strongly_convex(self.loss, self.lambda()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn budget(epsilon: f64, delta: f64) -> Budget {
+        Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn recommended_recipes_can_be_planned(
+            n in 1u64..2_000_000, dim in 1u64..2000, epsilon in 0.001f64..20.0,
+            delta in prop_oneof![Just(0.0), 1e-14f64..1e-3], huber: bool,
+        ) {
+            let loss = if huber { "huber-svm".parse().unwrap() } else { LossKind::Logistic };
+            let budget = budget(epsilon, delta);
+            for algorithm in [Algorithm::Convex, Algorithm::StronglyConvex] {
+                let recipe = |relation| Defaults::new(loss, n, dim, budget, relation)?.recipe(algorithm);
+                let replace = recipe(AdjacencyKind::ReplaceOne).unwrap().plan::<ReplaceOne>(n, dim, budget);
+                prop_assert!(replace.is_ok(), "{:?}", replace);
+                let null = recipe(AdjacencyKind::ZeroOut).unwrap().plan::<ZeroOut>(n, dim, budget);
+                prop_assert!(null.is_ok(), "{:?}", null);
+            }
+        }
+    }
+
+    #[test]
+    fn more_records_or_budget_mean_longer_runs() {
+        let at = |n, epsilon| {
+            let defaults = Defaults::new(LossKind::Logistic, n, 50, budget(epsilon, 0.0), AdjacencyKind::ZeroOut);
+            let defaults = defaults.unwrap();
+            (defaults.total_step(), defaults.lambda())
+        };
+        let (base, more, richer) = (at(1000, 0.1), at(10_000, 0.1), at(1000, 1.0));
+        assert!(more.0 > base.0 && richer.0 > base.0 && more.1 < base.1 && richer.1 < base.1);
+        // The step that adds up to S.
+        let defaults = Defaults::new(LossKind::Logistic, 1000, 50, budget(0.1, 0.0), AdjacencyKind::ZeroOut).unwrap();
+        let Ok(Schedule::Constant { step }) = defaults.schedule(4, 10, 0.0) else { panic!("not constant") };
+        assert!((step * 400.0 - defaults.total_step()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let new = |n, dim, relation| Defaults::new(LossKind::Logistic, n, dim, budget(1.0, 0.0), relation);
+        assert!(new(0, 1, AdjacencyKind::ZeroOut).is_err());
+        assert!(new(1, 0, AdjacencyKind::ZeroOut).is_err());
+        assert!(matches!(new(1, 1, AdjacencyKind::AddRemoveOne), Err(Error::Adjacency { .. })));
     }
 }

@@ -184,8 +184,13 @@ impl Growth {
         }
     }
 
-    /// Whether all positions are known at once to be within a hundredth of the worst, so that hiding a record's position
-    /// would gain next to nothing and the recursion need not run.
+    /// Checks the parameters without computing anything.
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        self.check().map(|_| ())
+    }
+
+    /// Whether nearly all positions are known at once to be within a hundredth of the worst, so that hiding a record's
+    /// position would gain next to nothing and the recursion need not run.
     pub(crate) fn positions_are_even(&self) -> Result<bool, Error> {
         let checked = self.check()?;
         Ok(closed::terms(&checked).is_some_and(|terms| terms.evenness > 0.99))

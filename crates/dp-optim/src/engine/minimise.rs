@@ -137,6 +137,10 @@ where
     let limit = 0.5 * certificate.distance;
 
     let mut previous = start;
+    if previous.iter().any(|weight| !weight.is_finite()) {
+        // Steps that were far too long: start afresh rather than fail on account of the data.
+        previous.fill(F::zero());
+    }
     crate::engine::project(&mut previous, limit);
     let mut point = previous.clone();
     for _ in 0..certificate.accelerated_steps() {

@@ -8,7 +8,7 @@ use crate::schedule::Schedule;
 pub(super) struct Terms {
     pub(super) distance: f64,
     pub(super) rounding: Sums,
-    /// About the smallest position's share of the largest: near 1, hiding the position gains nothing.
+    /// What 99 of 100 positions at least reach, as a share of the largest: near 1, hiding the position gains nothing.
     pub(super) evenness: f64,
 }
 
@@ -63,11 +63,11 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
     let contribution = |t: u64| {
         if t > capped { 1.0 / (gamma * updates) } else { cap * reach_at_cap * shrink.powf((capped - t) as f64) }
     };
-    let (mut moved, mut moved_first) = (0.0, 0.0);
+    let (mut moved, mut moved_early) = (0.0, 0.0);
     for pass in 0..growth.passes {
         let before = pass * checked.updates_per_pass;
         moved += contribution(before + checked.updates_per_pass);
-        moved_first += contribution(before + 1);
+        moved_early += contribution(before + 1 + checked.updates_per_pass / 100);
     }
     let decaying = (checked.updates - capped) as f64;
     let capped_steps = cap * capped as f64;
@@ -79,7 +79,7 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
             steps: capped_steps + (1.0 + updates.ln()) / gamma,
         }
         .scaled(INFLATION),
-        evenness: moved_first / moved,
+        evenness: moved_early / moved,
     })
 }
 

@@ -271,7 +271,15 @@ impl BoltOn {
         let schedule = self.resolved_schedule(n, constants.smoothness);
         let batch_size = self.batch_size.min(n);
         let updates = n.div_ceil(batch_size.max(1)).saturating_mul(self.passes);
-        let contracts = self.lambda > 0.0 && schedule.prepare(updates)?.largest() * self.lambda <= 1.0;
+        let longest = schedule.prepare(updates)?.largest();
+        if self.float == FloatKind::F32 && !(longest * constants.smoothness <= 2.0 * (1.0 + 1e-12)) {
+            // Iterates that grow without bound could overflow for some data and not for others.
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "single precision needs steps of at most 2/smoothness",
+            });
+        }
+        let contracts = self.lambda > 0.0 && longest * self.lambda <= 1.0;
         let minimised = self.stopping != Stopping::Passes;
         if contracts || minimised {
             // From the origin every iterate stays within L/λ: (1 - ηλ) L/λ + ηL = L/λ. So does every minimiser.

@@ -62,6 +62,8 @@ impl Derived {
         let (sensitivity, minimise) = match recipe.stopping {
             Stopping::Passes => (terms.growth.bound()?, None),
             Stopping::CertifiedMinimiser { tolerance } => {
+                // The passes before only provide a start, but they run.
+                terms.growth.validate()?;
                 let g = terms.growth.gradient_difference;
                 let apart = closed_form::strongly_convex_decreasing(n, recipe.lambda, g);
                 let tolerance = tolerance.unwrap_or(0.01 * apart);

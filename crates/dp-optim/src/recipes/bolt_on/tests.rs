@@ -251,6 +251,17 @@ fn the_certified_minimiser_needs_the_least_noise_but_for_the_tolerance() {
 }
 
 #[test]
+fn a_start_that_diverged_does_not_fail_a_certified_run() {
+    let recipe = BoltOn {
+        stopping: Stopping::CertifiedMinimiser { tolerance: None },
+        schedule: Some(Schedule::Constant { step: 1e200 }),
+        ..BoltOn::strongly_convex(LossKind::Logistic, 0.1)
+    };
+    let plan = recipe.plan::<ReplaceOne>(200, 3, budget(1.0, 0.0)).unwrap();
+    certify(&plan, &mut MemorySource::new(data(200, 3, 9), 1.0, 1.0)).verify().unwrap();
+}
+
+#[test]
 fn what_is_not_proved_is_refused() {
     let convex = BoltOn::convex(LossKind::Logistic);
     let strongly = BoltOn::strongly_convex(LossKind::Logistic, 0.1);
@@ -268,6 +279,12 @@ fn what_is_not_proved_is_refused() {
         ("minimiser of a convex risk", BoltOn { stopping: certified, ..convex.clone() }, 0.0),
         ("minimiser in a ball", BoltOn { stopping: certified, radius: Some(1.0), ..strongly.clone() }, 0.0),
         ("averaged minimiser", BoltOn { stopping: certified, averaging: Averaging::Uniform, ..strongly.clone() }, 0.0),
+        ("no batch before a minimiser", BoltOn { stopping: certified, batch_size: 0, ..strongly.clone() }, 0.0),
+        (
+            "long steps in f32",
+            BoltOn { float: FloatKind::F32, schedule: Some(Schedule::Constant { step: 9.0 }), ..convex.clone() },
+            0.0,
+        ),
         ("minimiser in f32", BoltOn { stopping: certified, float: FloatKind::F32, ..strongly.clone() }, 0.0),
         (
             "hiding a declared order",
