@@ -75,6 +75,8 @@ fn manual_pages_are_written_and_kept() {
                 .output()
                 .unwrap();
             assert!(lint.stdout.is_empty(), "{}", String::from_utf8_lossy(&lint.stdout));
+        } else {
+            eprintln!("SKIPPED: no mandoc to check {file}");
         }
     }
     assert!(place.read("pages/dp.1").contains("130"), "exit codes are in the main page");

@@ -296,6 +296,27 @@ fn predictions_keep_the_order_and_do_not_need_the_label() {
 }
 
 #[test]
+fn records_of_which_nothing_is_known_get_no_score() {
+    let place = Workplace::new();
+    let schema = "on_missing = \"neutral\"\n[label]\ncolumn = \"earns\"\npositive = \"yes\"\nnegative = \"no\"\n\
+                  [columns.age]\ntype = \"numeric\"\nmin = 0\nmax = 99\n";
+    place.write("schema.toml", schema);
+    place.write("people.csv", format!("age,earns\n{}", "30,no\n,yes\n60,yes\n".repeat(100)));
+    let trained =
+        place.dp(&["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"]);
+    trained.says("100 records");
+    assert_eq!(trained.code, 0, "{trained:#?}");
+    place.write("new.csv", "age\n20\n\"\"\n80\n");
+    let run = place.dp(&["predict", "--model", "m.json", "--data", "new.csv"]);
+    run.says("1 records");
+    let lines: Vec<String> = run.ok().lines().map(str::to_owned).collect();
+    assert_eq!((lines.len(), lines[2].as_str()), (4, ","));
+    assert!(lines[1].len() > 4 && lines[3].len() > 4, "{lines:?}");
+    // They count for nothing when the model is measured, either.
+    assert_eq!(evaluate(&place, "m.json", "people.csv")["n"], 200);
+}
+
+#[test]
 fn a_dry_run_reads_no_record_and_writes_nothing() {
     let place = Workplace::new();
     // The second line would be refused if it were read.

@@ -198,6 +198,10 @@ fn each_kind_of_lie_has_its_code() {
     verify(resealed(&file, "/certificate/event/scale", &(2.0 * scale).into())).fails(5, "verify.guarantee");
     let sensitivity = file["certificate"]["event"]["sensitivity"].as_f64().unwrap();
     verify(resealed(&file, "/certificate/event/sensitivity", &(0.5 * sensitivity).into())).fails(5, "verify.guarantee");
+    // A promise about whole lists or users does not follow from one about records.
+    for unit in [serde_json::json!("list"), serde_json::json!({ "column": "trade" })] {
+        verify(resealed(&file, "/certificate/unit", &unit)).fails(5, "verify.guarantee");
+    }
     let mut other_loss = file.clone();
     other_loss["certificate"]["derivation"]["recipe"]["loss"] = serde_json::json!({ "name": "huber-svm", "h": 0.5 });
     reseal(&mut other_loss);

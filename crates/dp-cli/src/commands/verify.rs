@@ -5,6 +5,7 @@
 //! and certificate finds assumptions that were left out.
 
 use dp_accountant::certificate::{Assumption, NoiseMode, VerifyError};
+use dp_accountant::guarantee::Unit;
 use dp_optim::Derivation;
 use serde::Serialize;
 
@@ -96,6 +97,12 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
     };
     match &certificate.derivation {
         Derivation::BoltOn(derivation) => {
+            if certificate.unit != Unit::Record {
+                return mismatch(
+                    "the recipe protects one record, the certificate states another unit",
+                    "certificate.unit",
+                );
+            }
             if derivation.dim != model.weights.len() as u64 {
                 return mismatch("the certificate is for another number of weights", "certificate.derivation.dim");
             }
