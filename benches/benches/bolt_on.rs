@@ -60,7 +60,7 @@ const PASSES: u64 = 5;
 
 fn source(sparse: bool) -> Option<MemorySource<f64>> {
     let mut rng = SeededRng::new(1);
-    let targets = (0..N).map(|_| if rng.next_u32() % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    let targets = (0..N).map(|_| if rng.random_bool(0.5) { 1.0 } else { -1.0 }).collect();
     let examples = if sparse {
         let mut indices = Vec::with_capacity(N * 14);
         for _ in 0..N {
@@ -81,7 +81,7 @@ fn private(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
         Algorithm::Convex => BoltOn::convex(LossKind::Logistic),
         Algorithm::StronglyConvex => BoltOn::strongly_convex(LossKind::Logistic, LAMBDA),
     };
-    let arithmetic = if case.sparse { Arithmetic::Scaled } else { Arithmetic::Buffered };
+    let arithmetic = Arithmetic::suited_to(case.sparse, case.batch_size);
     let recipe = BoltOn { passes: PASSES, batch_size: case.batch_size, arithmetic, ..recipe };
     let plan = recipe.plan::<ReplaceOne>(N as u64, source.examples().dim() as u64, budget)?;
     let trained = plan.train::<f64, _, _>(source, &mut OsSeeded::new()?, &mut Control::default())?;
@@ -96,7 +96,7 @@ fn baseline(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
     let recipe = NonPrivateDerivation {
         passes: PASSES,
         batch_size: case.batch_size,
-        arithmetic: if case.sparse { Arithmetic::Scaled } else { Arithmetic::Buffered },
+        arithmetic: Arithmetic::suited_to(case.sparse, case.batch_size),
         ..NonPrivateDerivation::new(LossKind::Logistic, lambda)
     };
     // A fresh order, as the private run draws one.

@@ -15,6 +15,22 @@ pub enum Arithmetic {
     Scaled,
 }
 
+impl Arithmetic {
+    /// The faster one: scaled for sparse rows and for batches of a few rows, where a buffer as long as the model would
+    /// cost more than the rows. Whether rows are sparse must follow from the schema, not from the records.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_optim::growth::Arithmetic;
+    /// assert_eq!(Arithmetic::suited_to(true, 50), Arithmetic::Scaled);
+    /// assert_eq!(Arithmetic::suited_to(false, 50), Arithmetic::Buffered);
+    /// assert_eq!(Arithmetic::suited_to(false, 1), Arithmetic::Scaled);
+    /// ```
+    pub const fn suited_to(sparse: bool, batch_size: u64) -> Self {
+        if sparse || batch_size < 8 { Self::Scaled } else { Self::Buffered }
+    }
+}
+
 /// Bounds on one run's rounding errors: the run in floats is the exact one plus a small error at every update, in both
 /// of two neighbouring runs and differently, so twice their propagated sum is added to the sensitivity.
 ///

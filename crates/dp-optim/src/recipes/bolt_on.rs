@@ -143,12 +143,12 @@ pub struct BoltOn {
     pub stopping: Stopping,
     /// The noise on the released model.
     pub output_noise: OutputNoise,
-    /// Count on the record's secret position in the permutation (Gaussian noise, fixed order): free where early and late
-    /// positions differ in sensitivity.
+    /// Count on the record's secret position in the permutation, where that needs less noise: Gaussian noise, one secret
+    /// order for all passes (neither fresh nor declared), and positions that differ in sensitivity. It costs nothing.
     pub hide_position: bool,
     /// The floating-point type of training.
     pub float: FloatKind,
-    /// How the iterate is carried: scaled for sparse rows or tiny batches, else buffered.
+    /// How the iterate is carried; [`Arithmetic::suited_to`] says which is faster.
     pub arithmetic: Arithmetic,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
@@ -218,9 +218,6 @@ impl BoltOn {
                 value: self.lambda,
                 range: "(0, inf) when strongly convex",
             });
-        }
-        if self.hide_position && self.declared_order && self.output_noise == OutputNoise::Gaussian {
-            return not_proved("a declared order is no secret: hide_position needs a keyed order");
         }
         if let Stopping::CertifiedMinimiser { tolerance } = self.stopping {
             if !(self.lambda > 0.0) {

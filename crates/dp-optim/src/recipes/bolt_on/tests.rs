@@ -201,7 +201,7 @@ fn hiding_the_position_needs_less_noise() {
     assert_eq!(hidden.sensitivity(), shown.sensitivity());
     // A declared or a fresh order hides nothing of the kind, and a constant step has equal positions.
     for recipe in [
-        BoltOn { declared_order: true, output_noise: OutputNoise::Least, ..recipe.clone() },
+        BoltOn { declared_order: true, ..recipe.clone() },
         BoltOn { order: OrderPolicy::Fresh, ..recipe.clone() },
         BoltOn { averaging: Averaging::Last, ..recipe },
     ] {
@@ -286,11 +286,6 @@ fn what_is_not_proved_is_refused() {
             0.0,
         ),
         ("minimiser in f32", BoltOn { stopping: certified, float: FloatKind::F32, ..strongly.clone() }, 0.0),
-        (
-            "hiding a declared order",
-            BoltOn { declared_order: true, output_noise: OutputNoise::Gaussian, ..convex.clone() },
-            1e-6,
-        ),
     ];
     for (name, recipe, delta) in refused {
         assert!(recipe.plan::<ReplaceOne>(100, 3, budget(1.0, delta)).is_err(), "{name}");
