@@ -1,0 +1,158 @@
+//! Test accuracy of the bolt-on algorithms by cross-validation, beside the majority class and no privacy.
+//!
+//! ```text
+//! cargo run --release -p benches --bin accuracy -- TABLE.csv.gz LABEL POSITIVE [--drop COL]... [--scale unit]
+//!     [--epsilons 0.05,0.1,0.4,1] [--repeats 4] [--adjacency replace-one|add-remove] [--margin-noise 0.5]
+//! ```
+//!
+//! Five folds, fold(i) = i mod 5. Ranges and categories come from the table (assumed public), hyper-parameters from the
+//! data-independent defaults. Prints one Markdown row per budget: the mean accuracy over folds and repeats and its
+//! standard error over all runs.
+#![allow(clippy::print_stdout)]
+
+use std::error::Error;
+use std::time::Instant;
+
+use benches::cross_validation::{Table, folds, mean_and_error};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_data::Encoding;
+use dp_losses::LossKind;
+use dp_mechanisms::SeededRng;
+use dp_optim::MemorySource;
+use dp_optim::recipes::{Algorithm, BoltOn, Budget, NonPrivateDerivation, train_without_privacy};
+
+struct Options {
+    epsilons: Vec<f64>,
+    repeats: u64,
+    adjacency: AdjacencyKind,
+    margin_noise: f64,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut positional = Vec::new();
+    let mut drop = Vec::new();
+    let mut encoding = Encoding::default();
+    let mut options = Options {
+        epsilons: vec![0.05, 0.1, 0.4, 1.0],
+        repeats: 4,
+        adjacency: AdjacencyKind::ReplaceOne,
+        margin_noise: 0.5,
+    };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+        match argument.as_str() {
+            "--drop" => drop.push(value()?),
+            "--scale" => {
+                encoding = if value()? == "unit" { Encoding::unit_scale_clip() } else { Encoding::default() };
+            }
+            "--epsilons" => options.epsilons = value()?.split(',').map(str::parse).collect::<Result<_, _>>()?,
+            "--repeats" => options.repeats = value()?.parse()?,
+            "--margin-noise" => options.margin_noise = value()?.parse()?,
+            "--adjacency" => {
+                options.adjacency =
+                    AdjacencyKind::from_words(&value()?, true).ok_or("replace-one or add-remove is expected")?;
+            }
+            _ => positional.push(argument),
+        }
+    }
+    let [path, label, positive] = positional.as_slice() else {
+        return Err("TABLE LABEL POSITIVE are expected".into());
+    };
+    let table = Table::load(path, label, positive, &drop, encoding)?;
+    report(path, &table, &options)
+}
+
+fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Error>> {
+    let (n, dim) = (table.examples.len(), table.examples.dim());
+    println!("{path}: {n} rows, {dim} dimensions, majority {:.4}", table.majority());
+    let mut plain = Vec::new();
+    for (train, test) in folds(&table.examples)? {
+        let mut recipe = NonPrivateDerivation::new(LossKind::Logistic, 1e-3);
+        recipe.passes = 50;
+        let weights = train_without_privacy(
+            &recipe,
+            &mut MemorySource::new(train, 1.0, 1.0),
+            [7; 32],
+            &mut dp_optim::engine::Control::default(),
+        )?
+        .expose_without_any_guarantee();
+        plain.push(Table::accuracy(&test, &weights));
+    }
+    let (mean, error) = mean_and_error(&plain);
+    println!("non-private, lambda 0.001: {mean:.4} +- {error:.4}\n");
+    println!("| epsilon | delta | convex | strongly convex | seconds |\n|---|---|---|---|---|");
+    for &epsilon in &options.epsilons {
+        for pure in [true, false] {
+            let n_train = (n - n.div_ceil(5)) as u64;
+            let delta = if pure { 0.0 } else { (n_train as f64).powi(-2) };
+            let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+            let start = Instant::now();
+            let mut cells = Vec::new();
+            for algorithm in [Algorithm::Convex, Algorithm::StronglyConvex] {
+                let mut found = Vec::new();
+                for repeat in 0..options.repeats {
+                    for (fold, (train, test)) in folds(&table.examples)?.into_iter().enumerate() {
+                        let recipe = recipe(algorithm, train.len() as u64, dim as u64, budget, options)?;
+                        let mut source = MemorySource::new(train, 1.0, 1.0);
+                        let mut rng = SeededRng::new(1 + repeat * 5 + fold as u64);
+                        let mut control = dp_optim::engine::Control::default();
+                        let (n, dim) = (source.examples().len() as u64, dim as u64);
+                        let weights: Vec<f64> = match options.adjacency {
+                            AdjacencyKind::ZeroOut => {
+                                let plan = recipe.plan::<ZeroOut>(n, dim, budget)?;
+                                plan.train(&mut source, &mut rng, &mut control)?.weights.into_inner()
+                            }
+                            _ => {
+                                let plan = recipe.plan::<ReplaceOne>(n, dim, budget)?;
+                                plan.train(&mut source, &mut rng, &mut control)?.weights.into_inner()
+                            }
+                        };
+                        found.push(Table::accuracy(&test, &weights));
+                    }
+                }
+                let (mean, error) = mean_and_error(&found);
+                cells.push(format!("{mean:.4} +- {error:.4}"));
+            }
+            println!(
+                "| {epsilon} | {} | {} | {} | {:.1} |",
+                if pure { "0".to_owned() } else { format!("{delta:.1e}") },
+                cells[0],
+                cells[1],
+                start.elapsed().as_secs_f64()
+            );
+        }
+    }
+    Ok(())
+}
+
+fn recipe(
+    algorithm: Algorithm,
+    n: u64,
+    dim: u64,
+    budget: Budget,
+    options: &Options,
+) -> Result<BoltOn, Box<dyn Error>> {
+    let g = if options.adjacency == AdjacencyKind::ZeroOut { 1.0 } else { 2.0 };
+    let per_unit = if budget.delta.get() > 0.0 {
+        dp_accountant::gaussian::noise_multiplier(budget.epsilon.get(), budget.delta)?.get()
+    } else {
+        (dim as f64 + 1.0).sqrt() / budget.epsilon.get()
+    };
+    let m = n as f64;
+    let reach = options.margin_noise * m / (g * per_unit);
+    Ok(match algorithm {
+        Algorithm::Convex => {
+            let total = reach.clamp(4.0, 1e4);
+            let mut recipe = BoltOn::convex(LossKind::Logistic);
+            let mut step = total * 50.0 / (10.0 * m);
+            if step > 4.0 {
+                recipe.passes = (total * 50.0 / (4.0 * m)).ceil() as u64;
+                step = total * 50.0 / (recipe.passes as f64 * m);
+            }
+            recipe.schedule = Some(dp_optim::Schedule::Constant { step });
+            recipe
+        }
+        Algorithm::StronglyConvex => BoltOn::strongly_convex(LossKind::Logistic, (1.0 / reach).clamp(1e-5, 1.0)),
+    })
+}
