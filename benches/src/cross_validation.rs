@@ -63,9 +63,7 @@ impl Table {
 
 fn score(block: &Block<'_, f64>, i: usize, weights: &[f64]) -> f64 {
     match block.rows {
-        Rows::Dense { values, dim } => {
-            values[i * dim..(i + 1) * dim].iter().zip(weights).map(|(x, w)| x * w).sum()
-        }
+        Rows::Dense { values, dim } => values[i * dim..(i + 1) * dim].iter().zip(weights).map(|(x, w)| x * w).sum(),
         Rows::Sparse { offsets, indices, values, .. } => {
             let range = offsets[i]..offsets[i + 1];
             indices[range.clone()].iter().zip(&values[range]).map(|(&k, x)| x * weights[k as usize]).sum()

@@ -1,4 +1,6 @@
-//! Shared parts of the benches: the clock, and ratios against a baseline measured in the same run.
+//! Shared parts of the benches and of the programs that print the published figures.
+
+pub mod cross_validation;
 
 pub mod cpu_time;
 pub mod ratio;

@@ -19,7 +19,8 @@ use dp_data::Encoding;
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
 use dp_optim::MemorySource;
-use dp_optim::recipes::{Algorithm, BoltOn, Budget, NonPrivateDerivation, train_without_privacy};
+use dp_optim::recipes::non_private::NonPrivateDerivation;
+use dp_optim::recipes::{Algorithm, BoltOn, Budget, train_without_privacy};
 
 struct Options {
     epsilons: Vec<f64>,
@@ -44,7 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         match argument.as_str() {
             "--drop" => drop.push(value()?),
             "--scale" => {
-                encoding = if value()? == "unit" { Encoding::unit_scale_clip() } else { Encoding::default() };
+                encoding = if value()? == "unit" {
+                    Encoding::unit_scale(dp_data::encode::RowNorm::Unit)
+                } else {
+                    Encoding::default()
+                };
             }
             "--epsilons" => options.epsilons = value()?.split(',').map(str::parse).collect::<Result<_, _>>()?,
             "--repeats" => options.repeats = value()?.parse()?,
@@ -126,16 +131,10 @@ fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-fn recipe(
-    algorithm: Algorithm,
-    n: u64,
-    dim: u64,
-    budget: Budget,
-    options: &Options,
-) -> Result<BoltOn, Box<dyn Error>> {
+fn recipe(algorithm: Algorithm, n: u64, dim: u64, budget: Budget, options: &Options) -> Result<BoltOn, Box<dyn Error>> {
     let g = if options.adjacency == AdjacencyKind::ZeroOut { 1.0 } else { 2.0 };
     let per_unit = if budget.delta.get() > 0.0 {
-        dp_accountant::gaussian::noise_multiplier(budget.epsilon.get(), budget.delta)?.get()
+        dp_accountant::gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get()
     } else {
         (dim as f64 + 1.0).sqrt() / budget.epsilon.get()
     };
