@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p benches --bin accuracy -- TABLE.csv.gz LABEL POSITIVE [--drop COL]... [--scale unit]
-//!     [--epsilons 0.05,0.1,0.4,1] [--repeats 4] [--adjacency replace-one|add-remove] [--margin-noise 0.5]
+//!     [--epsilons 0.05,0.1,0.4,1] [--repeats 4] [--adjacency replace-one|add-remove]
 //! ```
 //!
 //! Five folds, fold(i) = i mod 5. Ranges and categories come from the table (assumed public), hyper-parameters from the
@@ -19,26 +19,21 @@ use dp_data::Encoding;
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
 use dp_optim::MemorySource;
+use dp_optim::defaults::Defaults;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{Algorithm, BoltOn, Budget, train_without_privacy};
+use dp_optim::recipes::{Algorithm, Budget, train_without_privacy};
 
 struct Options {
     epsilons: Vec<f64>,
     repeats: u64,
     adjacency: AdjacencyKind,
-    margin_noise: f64,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut positional = Vec::new();
     let mut drop = Vec::new();
     let mut encoding = Encoding::default();
-    let mut options = Options {
-        epsilons: vec![0.05, 0.1, 0.4, 1.0],
-        repeats: 4,
-        adjacency: AdjacencyKind::ReplaceOne,
-        margin_noise: 0.5,
-    };
+    let mut options = Options { epsilons: vec![0.05, 0.1, 0.4, 1.0], repeats: 4, adjacency: AdjacencyKind::ReplaceOne };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
@@ -53,7 +48,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             "--epsilons" => options.epsilons = value()?.split(',').map(str::parse).collect::<Result<_, _>>()?,
             "--repeats" => options.repeats = value()?.parse()?,
-            "--margin-noise" => options.margin_noise = value()?.parse()?,
             "--adjacency" => {
                 options.adjacency =
                     AdjacencyKind::from_words(&value()?, true).ok_or("replace-one or add-remove is expected")?;
@@ -98,7 +92,14 @@ fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Er
                 let mut found = Vec::new();
                 for repeat in 0..options.repeats {
                     for (fold, (train, test)) in folds(&table.examples)?.into_iter().enumerate() {
-                        let recipe = recipe(algorithm, train.len() as u64, dim as u64, budget, options)?;
+                        let recipe = Defaults::new(
+                            LossKind::Logistic,
+                            train.len() as u64,
+                            dim as u64,
+                            budget,
+                            options.adjacency,
+                        )?
+                        .recipe(algorithm)?;
                         let mut source = MemorySource::new(train, 1.0, 1.0);
                         let mut rng = SeededRng::new(1 + repeat * 5 + fold as u64);
                         let mut control = dp_optim::engine::Control::default();
@@ -129,29 +130,4 @@ fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Er
         }
     }
     Ok(())
-}
-
-fn recipe(algorithm: Algorithm, n: u64, dim: u64, budget: Budget, options: &Options) -> Result<BoltOn, Box<dyn Error>> {
-    let g = if options.adjacency == AdjacencyKind::ZeroOut { 1.0 } else { 2.0 };
-    let per_unit = if budget.delta.get() > 0.0 {
-        dp_accountant::gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get()
-    } else {
-        (dim as f64 + 1.0).sqrt() / budget.epsilon.get()
-    };
-    let m = n as f64;
-    let reach = options.margin_noise * m / (g * per_unit);
-    Ok(match algorithm {
-        Algorithm::Convex => {
-            let total = reach.clamp(4.0, 1e4);
-            let mut recipe = BoltOn::convex(LossKind::Logistic);
-            let mut step = total * 50.0 / (10.0 * m);
-            if step > 4.0 {
-                recipe.passes = (total * 50.0 / (4.0 * m)).ceil() as u64;
-                step = total * 50.0 / (recipe.passes as f64 * m);
-            }
-            recipe.schedule = Some(dp_optim::Schedule::Constant { step });
-            recipe
-        }
-        Algorithm::StronglyConvex => BoltOn::strongly_convex(LossKind::Logistic, (1.0 / reach).clamp(1e-5, 1.0)),
-    })
 }

@@ -295,7 +295,7 @@ impl Encoder {
                 for (column, plan) in schema.columns().iter().zip(&self.columns) {
                     match &column.kind {
                         ColumnKind::Drop => {}
-                        ColumnKind::Numeric { .. } => names.push(column.name.clone()),
+                        ColumnKind::Numeric { .. } | ColumnKind::Indicator => names.push(column.name.clone()),
                         ColumnKind::Categorical { categories, .. } => {
                             names.extend(categories.iter().map(|category| format!("{}={category}", column.name)));
                             if plan.width() as usize > categories.len() {

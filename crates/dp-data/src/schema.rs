@@ -112,6 +112,9 @@ pub enum ColumnKind {
         #[serde(default)]
         log1p: bool,
     },
+    /// A number that is 0 or 1, such as a column that is one-hot already. It is used as it is: unlike a numeric column
+    /// it is not moved to `[-1, 1]`, so that a row's many zeros stay zeros. Values outside `[0, 1]` are clamped.
+    Indicator,
     /// One of a public list of values.
     Categorical {
         /// The values.

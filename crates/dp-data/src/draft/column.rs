@@ -22,6 +22,8 @@ pub(super) struct ColumnSurvey {
     max: f64,
     /// Sum of the values over the count so far, to stay finite.
     mean: f64,
+    /// Whether every number is 0 or 1.
+    zeros_and_ones: bool,
     counts_rows: Option<f64>,
     values: HashSet<Box<[u8]>>,
     max_categories: usize,
@@ -36,6 +38,7 @@ impl ColumnSurvey {
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
             mean: 0.0,
+            zeros_and_ones: true,
             counts_rows: None,
             values: HashSet::new(),
             max_categories,
@@ -53,6 +56,7 @@ impl ColumnSurvey {
             self.numbers += 1;
             self.min = self.min.min(number);
             self.max = self.max.max(number);
+            self.zeros_and_ones &= number == 0.0 || number == 1.0;
             self.mean += number / self.numbers as f64 - self.mean / self.numbers as f64;
         } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell.trim_ascii()) {
             if !self.markers.contains(marker) {
@@ -132,7 +136,11 @@ impl ColumnSurvey {
         if self.others > 0 {
             remarks.push("Some cells are not numbers; loading will name them.".into());
         }
-        let kind = ColumnKind::Numeric { min: self.min, max: self.max, log1p };
+        let kind = if self.zeros_and_ones {
+            ColumnKind::Indicator
+        } else {
+            ColumnKind::Numeric { min: self.min, max: self.max, log1p }
+        };
         let on_missing = OnMissing::Error;
         let column = Column { name: name.to_owned(), kind, on_missing, missing, review: Review::Unreviewed };
         (column, remarks)

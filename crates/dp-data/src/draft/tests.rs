@@ -24,7 +24,7 @@ fn types_ranges_categories_and_label() {
     let draft = drafted(PEOPLE, &DraftOptions::new("y")).unwrap();
     let numeric = |min, max| ColumnKind::Numeric { min, max, log1p: false };
     assert_eq!(kind(&draft, "age"), &numeric(30.0, 60.0));
-    assert_eq!(kind(&draft, "code"), &numeric(0.0, 1.0));
+    assert_eq!(kind(&draft, "code"), &ColumnKind::Indicator, "only zeros and ones");
     assert_eq!(kind(&draft, "gap"), &numeric(1.5, 2.5));
     for name in ["id", "same", "empty"] {
         assert_eq!(kind(&draft, name), &ColumnKind::Drop, "{name}");

@@ -62,22 +62,10 @@ impl ColumnPlan {
         match &column.kind {
             ColumnKind::Drop => Self::Drop,
             ColumnKind::Numeric { min, max, log1p } => {
-                let half = |value: f64| 0.5 * if *log1p { value.ln_1p() } else { value };
-                Self::Numeric(NumericPlan {
-                    feature: first,
-                    min: *min,
-                    max: *max,
-                    log1p: *log1p,
-                    half_low: half(*min),
-                    half_width: half(*max) - half(*min),
-                    range,
-                    missing,
-                    absent: match &column.on_missing {
-                        OnMissing::Neutral => Absent::Neutral,
-                        OnMissing::Value(Fill::Number(value)) => Absent::Use(*value),
-                        _ => Absent::Refuse,
-                    },
-                })
+                Self::Numeric(NumericPlan::new(column, (*min, *max), *log1p, range, first, missing))
+            }
+            ColumnKind::Indicator => {
+                Self::Numeric(NumericPlan::new(column, (0.0, 1.0), false, NumericRange::Unit, first, missing))
             }
             ColumnKind::Categorical { categories, on_unknown } => {
                 let positions: HashMap<Box<[u8]>, u32> =
@@ -132,6 +120,32 @@ fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
 }
 
 impl NumericPlan {
+    fn new(
+        column: &Column,
+        (min, max): (f64, f64),
+        log1p: bool,
+        range: NumericRange,
+        feature: u32,
+        missing: Vec<Box<[u8]>>,
+    ) -> Self {
+        let half = |value: f64| 0.5 * if log1p { value.ln_1p() } else { value };
+        Self {
+            feature,
+            min,
+            max,
+            log1p,
+            half_low: half(min),
+            half_width: half(max) - half(min),
+            range,
+            missing,
+            absent: match &column.on_missing {
+                OnMissing::Neutral => Absent::Neutral,
+                OnMissing::Value(Fill::Number(value)) => Absent::Use(*value),
+                _ => Absent::Refuse,
+            },
+        }
+    }
+
     fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
         let number = if is_missing(&self.missing, cell) {
             None

@@ -170,6 +170,40 @@ fn the_two_encodings_by_hand() {
 }
 
 #[test]
+fn indicators_stay_where_they_are_and_numbers_are_centred() {
+    let schema = Schema::parse(
+        "s",
+        "label = { column = 'y', positive = 'p', negative = 'n' }\n\
+         columns.one_hot = { type = 'indicator', on_missing = { value = 0 } }\n\
+         columns.number = { type = 'numeric', min = 0, max = 1 }",
+    )
+    .unwrap();
+    assert_eq!(Schema::parse("s", &schema.to_toml()).unwrap().columns(), schema.columns());
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    assert_eq!(encoder.feature_names(), ["one_hot", "number", "<intercept>"]);
+    let mut row = RowBuffer::new(&encoder);
+    for (cells, features) in [
+        (["0", "0"], [0.0, -1.0, 1.0]),
+        (["1", "0.5"], [1.0, 0.0, 1.0]),
+        (["7", "1"], [1.0, 1.0, 1.0]),
+        (["", "1"], [0.0, 1.0, 1.0]),
+    ] {
+        encoder.encode_row(|column| cells[column].as_bytes(), None, &mut row).unwrap();
+        let mut out = [f64::NAN; 3];
+        row.write_dense(&mut out);
+        let norm = features.iter().map(|v| v * v).sum::<f64>().sqrt();
+        for (found, wanted) in out.iter().zip(features) {
+            assert!((found - wanted / norm).abs() < 1e-14, "{cells:?}: {out:?}");
+        }
+    }
+    // A category has no meaning for it, and its range is not up for declaration.
+    for bad in ["type = 'indicator', min = 0", "type = 'indicator', on_missing = 'category'"] {
+        let text = format!("label = {{ column = 'y', positive = 'p', negative = 'n' }}\ncolumns.a = {{ {bad} }}");
+        assert!(Schema::parse("s", &text).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn policies_for_missing_and_unknown_values() {
     let schema = Schema::parse(
         "s",

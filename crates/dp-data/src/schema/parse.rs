@@ -44,10 +44,10 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
 }
 
 fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Result<Column, DataError> {
-    let kind_name = section.word("type", &["numeric", "categorical", "drop"])?.ok_or_else(|| {
+    let kind_name = section.word("type", &["numeric", "indicator", "categorical", "drop"])?.ok_or_else(|| {
         section
             .error(DataErrorKind::SchemaMissingKey, "type", format!("column `{name}` has no type"))
-            .expected("`numeric`, `categorical` or `drop`")
+            .expected("`numeric`, `indicator`, `categorical` or `drop`")
     })?;
     let common = ["type", "on_missing", "missing", "reviewed"];
     let own: &[&str] = match kind_name {
@@ -59,6 +59,7 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
     let declared = section.on_missing()?;
     let kind = match kind_name {
         "numeric" => parse_numeric(name, section)?,
+        "indicator" => ColumnKind::Indicator,
         "categorical" => parse_categorical(name, section)?,
         _ => ColumnKind::Drop,
     };
@@ -66,7 +67,9 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
         Some(on_missing) => on_missing,
         // The schema's default speaks of all columns, so it is dropped where it cannot be meant.
         None => match (default, &kind) {
-            (OnMissing::Category, ColumnKind::Numeric { .. }) | (_, ColumnKind::Drop) => OnMissing::Error,
+            (OnMissing::Category, ColumnKind::Numeric { .. } | ColumnKind::Indicator) | (_, ColumnKind::Drop) => {
+                OnMissing::Error
+            }
             (default, _) => default.clone(),
         },
     };

@@ -29,6 +29,11 @@ pub(super) fn check(columns: &[Column], label: &Label) -> Result<(), DataError> 
                 used += 1;
                 width += 1;
             }
+            ColumnKind::Indicator => {
+                check_range(column, 0.0, 1.0, false)?;
+                used += 1;
+                width += 1;
+            }
             ColumnKind::Categorical { categories, on_unknown } => {
                 check_categories(column, categories, *on_unknown)?;
                 used += 1;

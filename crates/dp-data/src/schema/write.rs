@@ -53,6 +53,10 @@ fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
             }
             "which range holds for everyone?"
         }
+        ColumnKind::Indicator => {
+            line(out, "type", "\"indicator\"");
+            "is it 0 or 1 for everyone?"
+        }
         ColumnKind::Categorical { categories, on_unknown } => {
             line(out, "type", "\"categorical\"");
             line(out, "categories", &strings(categories));
