@@ -14,7 +14,11 @@
 //! S = (W²/2c)^{1/3} q^{-2/3},     λ = (2c/W²)^{1/3} q^{2/3},
 //! ```
 //! in which only the constants depend on the data, and weakly: [`TOTAL_STEP`] and [`LAMBDA`] are what served best on
-//! tables of very different sizes (1,400 to 49,000 rows, 5 to 109 features), at every budget between 0.05 and 1.
+//! tables of very different sizes (1,400 to 93,000 rows, 5 to 109 features), at every budget between 0.05 and 1.
+//!
+//! The balance is one of small noise. Where the budget is so small that a row would see more noise than
+//! [`LARGEST_NOISE`], the expansion no longer holds and the sign of its prediction is lost; from there on the run is
+//! shortened, or the regularisation raised, to that noise: `S <= t/q`, `λ >= q/t`.
 //!
 //! # Privacy
 //! Nothing here depends on a record: the recommended recipe is as public as `n`, `dim` and the budget.
@@ -33,6 +37,8 @@ pub const SHORT_MODEL: f64 = 0.5;
 /// `(2c/W²)^{1/3}` on unit rows: regularisation of a strongly convex run, over `q^{2/3}`. Shorter models and a larger
 /// curvature pull it both ways; one constant serves the logistic loss and the Huber SVM.
 pub const LAMBDA: f64 = 0.25;
+/// t: the standard deviation of the noise on a unit row's prediction (in log-odds) that is not to be exceeded.
+pub const LARGEST_NOISE: f64 = 0.5;
 /// The least and the largest λ that is recommended.
 const LAMBDA_RANGE: (f64, f64) = (1e-6, 1.0);
 /// Beyond this total step nothing is gained: the model is as good as fitted.
@@ -99,12 +105,14 @@ impl Defaults {
 
     /// S: sum of the step sizes of a convex run.
     pub fn total_step(&self) -> f64 {
-        (self.share() * TOTAL_STEP * self.noise.powf(-2.0 / 3.0)).min(LARGEST_TOTAL_STEP)
+        let balanced = TOTAL_STEP * self.noise.powf(-2.0 / 3.0);
+        (self.share() * balanced.min(LARGEST_NOISE / self.noise)).min(LARGEST_TOTAL_STEP)
     }
 
     /// λ of a strongly convex run.
     pub fn lambda(&self) -> f64 {
-        (LAMBDA * self.noise.powf(2.0 / 3.0)).clamp(LAMBDA_RANGE.0, LAMBDA_RANGE.1)
+        let balanced = LAMBDA * self.noise.powf(2.0 / 3.0);
+        balanced.max(self.noise / LARGEST_NOISE).clamp(LAMBDA_RANGE.0, LAMBDA_RANGE.1)
     }
 
     /// The constant step with which `passes` passes in batches of `batch_size` add up to the total step, at most `1/β`.
@@ -176,6 +184,16 @@ mod tests {
         let defaults = Defaults::new(LossKind::Logistic, 1000, 50, budget(0.1, 0.0), AdjacencyKind::ZeroOut).unwrap();
         let Ok(Schedule::Constant { step }) = defaults.schedule(4, 10, 0.0) else { panic!("not constant") };
         assert!((step * 400.0 - defaults.total_step()).abs() < 1e-9);
+    }
+
+    #[test]
+    fn little_budget_does_not_drown_predictions_in_noise() {
+        for n in [100, 1000, 10_000] {
+            let defaults = Defaults::new(LossKind::Logistic, n, 20, budget(0.05, 0.0), AdjacencyKind::ReplaceOne);
+            let defaults = defaults.unwrap();
+            assert!(defaults.noise * defaults.total_step() <= LARGEST_NOISE * (1.0 + 1e-12), "{n}");
+            assert!(defaults.lambda() == 1.0 || defaults.noise / defaults.lambda() <= LARGEST_NOISE * (1.0 + 1e-12));
+        }
     }
 
     #[test]
