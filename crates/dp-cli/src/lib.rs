@@ -10,6 +10,7 @@ pub mod args;
 pub mod atomic;
 pub mod canonical;
 pub mod commands;
+pub mod demo;
 pub mod exit_code;
 pub mod failure;
 pub mod input;
@@ -64,6 +65,7 @@ fn run(cli: &Cli, console: &Console) -> Result<(), Failure> {
         Command::Train(args) => commands::train::execute(args, &cli.global, console),
         Command::Evaluate(args) => commands::evaluate::execute(args, &cli.global, console),
         Command::Predict(args) => commands::predict::execute(args, &cli.global, console),
+        Command::Demo(args) => demo::execute(args, &cli.global, console),
         Command::Verify(args) => commands::verify::execute(args, console),
     }
 }

@@ -77,6 +77,8 @@ pub enum Command {
     Predict(PredictArgs),
     /// Recompute the guarantee of a model from its file alone
     Verify(VerifyArgs),
+    /// Run the whole path on a made-up table: data, private model, certificate, report
+    Demo(DemoArgs),
     /// Explain an error code, or list all codes
     Explain(ExplainArgs),
     /// Print a completion script for a shell
@@ -151,6 +153,30 @@ pub struct VerifyArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
     pub model: String,
+}
+
+/// Arguments of `dp demo`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp demo --dir demo --epsilon 0.5")]
+pub struct DemoArgs {
+    /// The folder for data, models and report, made if it is not there
+    #[arg(long, value_name = "DIR", default_value = "demo")]
+    pub dir: String,
+    /// Rows of the table to train on
+    #[arg(long, value_name = "NUMBER", default_value_t = 50_000)]
+    pub rows: usize,
+    /// Epsilon of the private model
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_hyphen_values = true)]
+    pub epsilon: f64,
+    /// Delta of the private model
+    #[arg(long, value_name = "NUMBER", default_value_t = 1e-6, allow_hyphen_values = true)]
+    pub delta: f64,
+    /// Seed of the made-up table (the noise of the private model is never seeded)
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub data_seed: u64,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `dp explain`.

@@ -51,6 +51,13 @@ pub fn csv(rows: usize, seed: u64) -> String {
     out
 }
 
+/// Share of the larger class in the table of [`csv`].
+pub fn majority(rows: usize, seed: u64) -> f64 {
+    let table = csv(rows, seed);
+    let positive = table.lines().skip(1).filter(|line| line.ends_with(",yes")).count();
+    positive.max(rows - positive) as f64 / rows as f64
+}
+
 fn row(rng: &mut SeededRng, out: &mut String) {
     let age = (18.0 + 80.0 * uniform(rng).powf(0.6)).floor();
     let elderly = (age - 60.0) / 20.0;
@@ -58,10 +65,12 @@ fn row(rng: &mut SeededRng, out: &mut String) {
     let admission = pick(rng, &ADMISSIONS);
     let ward = if age > 78.0 && uniform(rng) < 0.3 { "geriatrics" } else { pick(rng, &WARDS) };
     let (diagnosis, diagnosis_risk) = pick_diagnosis(rng);
-    let nights = exponential(rng, 3.0 + 1.5 * f64::from(admission == "emergency") + elderly.max(0.0)).ceil().clamp(1.0, 90.0);
+    let nights =
+        exponential(rng, 3.0 + 1.5 * f64::from(admission == "emergency") + elderly.max(0.0)).ceil().clamp(1.0, 90.0);
     let visits = exponential(rng, 0.9 + 0.5 * elderly.max(0.0)).floor().min(40.0);
     let medications = (2.0 + exponential(rng, 3.5 + 2.0 * elderly.max(0.0))).floor().min(40.0);
-    let creatinine = (0.85 * (0.35 * normal(rng) + 0.25 * f64::from(diagnosis == "renal") * 4.0).exp()).clamp(0.2, 15.0);
+    let creatinine =
+        (0.85 * (0.35 * normal(rng) + 0.25 * f64::from(diagnosis == "renal") * 4.0).exp()).clamp(0.2, 15.0);
     let bmi = (26.5 + 4.8 * normal(rng)).clamp(13.0, 60.0);
     let smoking = pick(rng, &SMOKING);
     let discharge = pick(rng, &DISCHARGES);
