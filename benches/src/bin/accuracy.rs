@@ -19,7 +19,7 @@ use dp_data::Encoding;
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
 use dp_optim::MemorySource;
-use dp_optim::defaults::Defaults;
+use dp_optim::defaults::{Defaults, passes_to_converge};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{Algorithm, Budget, train_without_privacy};
 
@@ -68,7 +68,7 @@ fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Er
     let mut plain = Vec::new();
     for (train, test) in folds(&table.examples)? {
         let mut recipe = NonPrivateDerivation::new(LossKind::Logistic, 1e-3);
-        recipe.passes = 50;
+        recipe.passes = passes_to_converge(recipe.loss, recipe.lambda, train.len() as u64, recipe.batch_size)?;
         let weights = train_without_privacy(
             &recipe,
             &mut MemorySource::new(train, 1.0, 1.0),

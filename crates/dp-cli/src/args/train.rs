@@ -185,10 +185,10 @@ pub struct TrainArgs {
     /// Width of the smoothed part of the hinge [default: 0.1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,
-    /// L2 regularisation
+    /// L2 regularisation [default: by n, d and the budget where strongly convex, 0.001 without privacy, else none]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub lambda: Option<f64>,
-    /// Passes over the records
+    /// Passes over the records [default: 10, more on small tables where strongly convex or without privacy]
     #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
     pub passes: Option<u32>,
     /// Records in a batch

@@ -2,7 +2,7 @@
 
 use dp_accountant::AdjacencyKind;
 use dp_losses::{Domain, L2};
-use dp_optim::defaults::Defaults;
+use dp_optim::defaults::{BASELINE_LAMBDA, Defaults, passes_to_converge};
 use dp_optim::growth::Arithmetic;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{Algorithm, BoltOn, Budget, Stopping};
@@ -36,8 +36,14 @@ pub(super) fn bolt_on(
     let defaults = Defaults::new(config.loss, shape.n, shape.dim, budget, relation).map_err(refused)?;
     let mut recipe = defaults.recipe(algorithm).map_err(refused)?;
     recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
-    recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.passes = match (settings.passes, algorithm) {
+        (Some(passes), _) => passes,
+        (None, Algorithm::Convex) => recipe.passes,
+        (None, Algorithm::StronglyConvex) => {
+            passes_to_converge(config.loss, recipe.lambda, shape.n, recipe.batch_size).map_err(refused)?
+        }
+    };
     recipe.radius = settings.radius;
     recipe.order = settings.order.unwrap_or(recipe.order);
     recipe.stopping = settings.stopping.unwrap_or(recipe.stopping);
@@ -57,9 +63,14 @@ pub(super) fn bolt_on(
 /// The baseline without privacy.
 pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
     let settings = &config.settings;
-    let mut recipe = NonPrivateDerivation::new(config.loss, settings.lambda.unwrap_or(0.0));
-    recipe.passes = settings.passes.unwrap_or(recipe.passes);
+    let mut recipe = NonPrivateDerivation::new(config.loss, settings.lambda.unwrap_or(BASELINE_LAMBDA));
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.passes = match settings.passes {
+        Some(passes) => passes,
+        None if recipe.lambda > 0.0 => passes_to_converge(config.loss, recipe.lambda, shape.n, recipe.batch_size)
+            .map_err(|error| refusal(&error))?,
+        None => recipe.passes,
+    };
     recipe.radius = settings.radius;
     recipe.arithmetic = arithmetic(shape);
     recipe.averaging = averaging(settings, shape.n, recipe.batch_size, recipe.passes);
