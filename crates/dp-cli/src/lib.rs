@@ -20,6 +20,7 @@ pub mod model_file;
 pub mod output;
 pub mod progress;
 pub mod report;
+pub mod wording;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use serde_json::Value;
 
+use crate::failure::one_line;
 use crate::model_file::ModelFile;
+use crate::wording;
 
 /// The report in Markdown. `name` is what the reader calls the model file.
 pub fn markdown(file: &ModelFile, name: &str) -> String {
@@ -24,7 +26,7 @@ pub fn markdown(file: &ModelFile, name: &str) -> String {
     }
     line("\n## What was taken on trust\n");
     for assumption in &certificate.assumptions {
-        line(&format!("- {}", in_words(assumption)));
+        line(&format!("- {}", escaped(&in_words(assumption))));
     }
     line("\n## Settings\n");
     for (name, value) in settings(&file.derivation_json()) {
@@ -32,7 +34,7 @@ pub fn markdown(file: &ModelFile, name: &str) -> String {
     }
     line(&format!("- noise: {}", noise_in_words(certificate.noise)));
     line("\n## How to check this\n");
-    line(&format!("    dp verify {name}\n"));
+    line(&format!("    dp verify {}\n", one_line(name)));
     line("It derives the sensitivity again from the settings above, and epsilon from the noise, with no access to the");
     line(&format!("records. SHA-256 of the certificate: `{}`.", file.certificate_sha256));
     text
@@ -50,38 +52,26 @@ fn promise(file: &ModelFile) -> Vec<String> {
     let (epsilon, delta) = (reached.epsilon, reached.delta);
     let mut sentences = vec![
         format!(
-            "({epsilon:.6}, {})-differential privacy under `{}`, for one {}.",
-            delta_in_words(delta),
+            "({}, {})-differential privacy under `{}`, for one {}.",
+            wording::epsilon(epsilon),
+            wording::delta(delta),
             certificate.adjacency,
-            certificate.unit
+            escaped(&certificate.unit.to_string())
         ),
-        relation_in_words(certificate.adjacency.as_str()).to_owned(),
+        wording::relation(certificate.adjacency.as_str(), certificate.adjacency.n_public()).to_owned(),
         format!(
             "Whoever sees the model, and knows all other records, can raise their odds about one record by a factor \
-             of {:.3} at most{}.",
-            epsilon.exp(),
-            if delta > 0.0 { format!(", except with probability {delta:e}") } else { String::new() }
+             of {} at most{}.",
+            wording::rounded_up(epsilon.exp(), 4),
+            if delta > 0.0 { format!(", except with probability {}", wording::delta(delta)) } else { String::new() }
         ),
         format!(
-            "An attack that accuses at most 1 in 100 innocents finds at most {:.1} in 100 participants.",
-            100.0 * attack_power(epsilon, delta, 0.01)
+            "An attack that accuses at most 1 in 100 innocents finds at most {} in 100 participants.",
+            wording::rounded_up(100.0 * attack_power(epsilon, delta, 0.01), 3)
         ),
     ];
     sentences.push(format!("By convention this is {}.", band(epsilon)));
     sentences
-}
-
-/// A delta for people: 0 as such, small ones with an exponent.
-pub fn delta_in_words(delta: f64) -> String {
-    if delta == 0.0 { "0".to_owned() } else { format!("{delta:e}") }
-}
-
-fn relation_in_words(adjacency: &str) -> &'static str {
-    match adjacency {
-        "replace-one" => "It covers the change of one record to any other; the number of records is public.",
-        "add-remove" => "It covers one record being present, or replaced by a null record.",
-        _ => "It covers the change that its neighbouring relation names.",
-    }
 }
 
 /// Largest true-positive rate of any attack with false-positive rate `false_positives`.
@@ -119,7 +109,7 @@ pub fn in_words(assumption: &Assumption) -> String {
         Assumption::AssumedPublic { columns } => format!(
             "RISK: the ranges or categories of these columns were taken from the data and declared public: {}. If \
              they were not public, they are revealed.",
-            columns.join(", ")
+            wording::names(columns)
         ),
         Assumption::OneRowPerUnit => {
             "Each person has one row; someone with k rows is protected k times less.".to_owned()
@@ -140,6 +130,18 @@ pub fn in_words(assumption: &Assumption) -> String {
         Assumption::Other { text } => text.clone(),
         other => format!("{other:?}"),
     }
+}
+
+/// Text from outside (names of columns) as Markdown that shows it as it is, on one line and without markup.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in one_line(text).chars() {
+        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '#') {
+            shown.push('\\');
+        }
+        shown.push(c);
+    }
+    shown
 }
 
 fn noise_in_words(noise: NoiseMode) -> &'static str {
@@ -189,6 +191,13 @@ mod tests {
         assert!((attack_power(epsilon, 0.0, 0.5) - (1.0 - 0.5 / 3.0)).abs() < 1e-15);
         assert_eq!(attack_power(50.0, 0.0, 0.5), 1.0);
         assert!((attack_power(0.0, 0.1, 0.01) - 0.11).abs() < 1e-15);
+    }
+
+    #[test]
+    fn names_of_columns_are_no_markup() {
+        let columns = vec!["<img src=x onerror=alert(1)>".to_owned(), "a\n# b".to_owned(), "[c](d)".to_owned()];
+        let text = escaped(&in_words(&Assumption::AssumedPublic { columns }));
+        assert!(text.contains("\\<img src=x onerror=alert(1)\\>, a\u{fffd}\\# b, \\[c\\](d)."), "{text}");
     }
 
     #[test]

@@ -53,6 +53,14 @@ fn the_first_private_model_in_four_commands() {
     assert_eq!(measured["publishable"], false);
     let public = place.dp(&["evaluate", "--model", "m.json", "--data", "test.csv", "--public-data", "--json"]).json();
     assert_eq!(public["publishable"], true);
+    // Figures of a model without a guarantee are answers about its training records, however public the test set is.
+    for unprotected in [&["--algorithm", "non-private"][..], &["--epsilon", "1", "--seed", "1"]] {
+        let schema = ["train", "--data", "people.csv", "--schema", "schema.toml", "--out", "open.json", "--force"];
+        place.dp(&[&schema[..], unprotected].concat()).ok();
+        let run = place.dp(&["evaluate", "--model", "open.json", "--data", "test.csv", "--public-data", "--json"]);
+        run.says("does not hold");
+        assert_eq!(run.json()["publishable"], false);
+    }
 }
 
 #[test]

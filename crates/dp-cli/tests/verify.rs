@@ -147,15 +147,9 @@ fn resealed_edits_of_what_is_promised_are_found_out() {
     // remaining ones are settings that the sensitivity of these recipes does not depend on: the promise is the same.
     let without_effect = |path: &str| {
         ["/certificate/versions/", "/certificate/requested/"].iter().any(|start| path.starts_with(start))
-            || [
-                "/model_sha256",
-                "/derivation/n",
-                "/recipe/target_bound",
-                "/recipe/hide_position",
-                "/recipe/output_noise",
-            ]
-            .iter()
-            .any(|end| path.ends_with(end))
+            || ["/model_sha256", "/derivation/n", "/recipe/hide_position", "/recipe/output_noise"]
+                .iter()
+                .any(|end| path.ends_with(end))
     };
     for extra in [
         &["--epsilon", "1", "--passes", "4"][..],
@@ -219,6 +213,29 @@ fn each_kind_of_lie_has_its_code() {
     assumptions.push(serde_json::json!({ "assumption": "public_schema" }));
     reseal(&mut vouching);
     verify(vouching).fails(5, "verify.assumption");
+    // A soothing sentence, the same twice, and a bound that nobody enforces.
+    for vouched in [
+        serde_json::json!({ "assumption": "other", "text": "audited" }),
+        serde_json::json!({ "assumption": "public_n" }),
+        serde_json::json!({ "assumption": "float_training" }),
+        serde_json::json!({ "assumption": "row_norm", "bound": 0.5 }),
+    ] {
+        let mut vouching = file.clone();
+        vouching["certificate"]["assumptions"].as_array_mut().unwrap().push(vouched);
+        reseal(&mut vouching);
+        verify(vouching).fails(5, "verify.assumption");
+    }
+    // Exact noise is not what this recipe draws, even where the assumption that goes with rounding is gone too.
+    let mut exact = file.clone();
+    exact["certificate"]["noise"] = "exact".into();
+    let assumptions = exact["certificate"]["assumptions"].as_array_mut().unwrap();
+    assumptions.retain(|assumption| assumption["assumption"] != "idealised_float");
+    reseal(&mut exact);
+    verify(exact).fails(5, "verify.guarantee").says("certificate.noise");
+    // Targets are -1 and 1; under squared loss a smaller bound would be a smaller sensitivity.
+    verify(resealed(&file, "/certificate/derivation/recipe/target_bound", &0.5.into()))
+        .fails(5, "verify.guarantee")
+        .says("targets");
     // A column of the model is declared reviewed after the fact: the certificate still says otherwise.
     let mut whitewashed = file.clone();
     whitewashed["model"]["encoder"]["input"]["table"]["columns"][0]["review"] = "reviewed".into();
@@ -282,4 +299,38 @@ fn certificates_say_what_was_assumed_and_nothing_about_the_machine() {
     for column in ["age", "hours", "trade"] {
         assert!(public.contains(&column.into()), "{column}: {public:?}");
     }
+}
+
+#[test]
+fn a_forged_file_cannot_drive_the_terminal() {
+    let place = Workplace::new();
+    place.write("p.csv", "a\u{1b}[2Jb,\"new\nmodel.json holds\",y\n1,2,yes\n3,4,no\n");
+    let run = place.dp(&[
+        "train",
+        "--data",
+        "p.csv",
+        "--label",
+        "y",
+        "--schema-from-data",
+        "--epsilon",
+        "1",
+        "--out",
+        "m.json",
+    ]);
+    assert!(run.code == 0 && run.stdout.contains("new\u{fffd}model.json holds"), "{run:#?}");
+    for text in [run.stdout, run.stderr, place.dp(&["verify", "m.json"]).ok()] {
+        assert!(!text.contains('\u{1b}') && text.matches("\nmodel.json holds").count() == 0, "{text}");
+    }
+}
+
+#[test]
+fn epsilon_is_never_shown_smaller_than_it_is() {
+    let (place, _) = trained(&["--epsilon", "0.0000004"]);
+    let shown = place.dp(&["verify", "model.json"]).ok();
+    assert!(shown.contains("epsilon = 4e-7, delta = 0, replace-one, for one record"), "{shown}");
+    assert!(shown.contains("the number of records is public"), "{shown}");
+    let (place, file) = trained(&["--epsilon", "1", "--adjacency", "add-remove"]);
+    assert_eq!(file["certificate"]["n_public"], true);
+    assert_eq!(place.dp(&["verify", "model.json", "--json"]).json()["n_public"], true);
+    assert!(place.dp(&["verify", "model.json"]).ok().contains("present, or replaced by a null record"));
 }

@@ -285,6 +285,11 @@ impl Encoder {
         1.0
     }
 
+    /// What holds of the magnitude of every target that it makes: at most this. Always 1, for the classes -1 and +1.
+    pub fn target_bound(&self) -> f64 {
+        1.0
+    }
+
     /// The names of the features, in order: `age`, `work=private`, `<intercept>`.
     ///
     /// Features of libsvm files are named by their index as the file writes it.

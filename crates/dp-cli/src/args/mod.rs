@@ -123,7 +123,7 @@ pub struct EvaluateArgs {
     /// Records with labels; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
-    /// Declare that these records are public, so that the figures may be published
+    /// Declare that these records are public, so that the figures of a model whose guarantee holds may be published
     #[arg(long)]
     pub public_data: bool,
 }
@@ -148,7 +148,13 @@ pub struct PredictArgs {
 
 /// Arguments of `dp verify`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  dp verify model.json\n\nExits with 5 where the guarantee does not hold.")]
+#[command(after_help = "\
+Example:
+  dp verify model.json
+
+Exits with 5 where the guarantee does not hold. What is verified is that the guarantee follows from what the
+certificate says was done. That it was done (so many records, noise drawn in secret, ranges publicly known) only the
+curator can vouch for: compare the printed SHA-256 with the one that the curator published.")]
 pub struct VerifyArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]

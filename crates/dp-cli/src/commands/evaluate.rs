@@ -3,6 +3,7 @@
 use dp_data::read::{Input, RecordReader};
 use serde::Serialize;
 
+use super::verify;
 use crate::args::{EvaluateArgs, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -39,7 +40,8 @@ pub struct Outcome {
     pub auc: Option<f64>,
     /// Mean logistic loss, the score read as log-odds.
     pub log_loss: f64,
-    /// Whether these figures may be published: only where the records were declared public.
+    /// Whether these figures may be published: only where these records were declared public and the guarantee of the
+    /// model holds, since figures of a model without one are answers about the records that it was trained on.
     pub publishable: bool,
 }
 
@@ -71,10 +73,13 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
         outcome.accuracy,
         outcome.log_loss,
         outcome.n,
-        if outcome.publishable {
-            "publishable: you declared these records public"
-        } else {
-            "NOT publishable: these figures are computed from the records without noise (--public-data if they are public)"
+        match (outcome.publishable, args.public_data) {
+            (true, _) => "publishable: you declared these records public, and the model's guarantee holds",
+            (false, true) => "NOT publishable: the model has no guarantee",
+            (false, false) => {
+                "NOT publishable: these figures are computed from the records without noise (--public-data if they are \
+                 public)"
+            }
         }
     );
     console.result(&outcome, &text)
@@ -87,6 +92,13 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
 pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failure> {
     let file = ModelFile::open(&config.model)?;
     let encoder = file.encoder_for(&config.input)?;
+    let guarantee_holds = verify::run(&file).is_ok();
+    if config.public_data && !guarantee_holds {
+        console.warn(
+            "the guarantee of this model does not hold (`dp verify` says why): figures computed with it may reveal the\n\
+             records that it was trained on, and are not publishable however public these records are",
+        );
+    }
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let input = Input::open(&config.input.data).map_err(from_data)?;
     let name = input.name().to_owned();
@@ -119,6 +131,6 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
         accuracy: metrics.accuracy,
         auc: metrics.auc,
         log_loss: metrics.log_loss,
-        publishable: config.public_data,
+        publishable: config.public_data && guarantee_holds,
     })
 }

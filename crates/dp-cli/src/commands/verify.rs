@@ -2,19 +2,31 @@
 //!
 //! Three layers, each finding out what the one before cannot. The seals find any edit. The recipe's derivation finds
 //! any number that does not follow from the public parameters, even if the seals were repaired. The comparison of model
-//! and certificate finds assumptions that were left out.
+//! and certificate finds assumptions that were left out, and any that the recipe does not rest on.
+//!
+//! # What it cannot find out
+//! A certificate is a statement, not a signature. Whoever edits a file and repairs both hashes can still
+//! - replace weights, ranges or names: a worse model under the same arithmetic, which needs no record;
+//! - state a wider guarantee as asked for, other versions, or settings on which this recipe's sensitivity does not
+//!   depend (the promise stays the same);
+//! - invent a whole run: another number of records with the noise that would follow from it, noise that was never
+//!   drawn, a seeded run called unseeded, columns called reviewed.
+//!
+//! The last kind is what the curator alone can vouch for. Against an edit by somebody else, compare the printed SHA-256
+//! of the certificate with the one that the curator published.
 
-use dp_accountant::certificate::{Assumption, NoiseMode, VerifyError};
+use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode, VerifyError};
 use dp_accountant::guarantee::Unit;
 use dp_optim::Derivation;
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
 use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::model_file::ModelFile;
 use crate::output::Console;
 use crate::report;
+use crate::wording;
 
 /// What holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -29,6 +41,8 @@ pub struct Outcome {
     pub delta: f64,
     /// The neighbouring relation.
     pub adjacency: &'static str,
+    /// Whether the number of records is public: tells the two relations called `add-remove` apart.
+    pub n_public: bool,
     /// The unit of privacy.
     pub unit: String,
     /// The theorem behind epsilon.
@@ -82,6 +96,7 @@ pub fn run(file: &ModelFile) -> Result<Outcome, Failure> {
         epsilon: verified.recomputed_epsilon,
         delta: verified.delta,
         adjacency: certificate.adjacency.as_str(),
+        n_public: certificate.adjacency.n_public(),
         unit: certificate.unit.to_string(),
         theorem: verified.theorem.to_string(),
         assumptions: certificate.assumptions.iter().map(report::in_words).collect(),
@@ -112,38 +127,50 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
             if !(model.encoder.row_bound() <= derivation.recipe.row_norm) {
                 return mismatch("the encoder's rows are longer than the recipe allows", "certificate.derivation");
             }
+            if !(model.encoder.target_bound() <= derivation.recipe.target_bound) {
+                return mismatch("the encoder's targets are larger than the recipe allows", "certificate.derivation");
+            }
+            if certificate.noise != NoiseMode::Rounded {
+                return mismatch("this recipe draws its noise rounded to a grid", "certificate.noise");
+            }
         }
         _ => return mismatch("the recipe gives no guarantee", "certificate.derivation"),
     }
-    // Exactly what the schema says of itself: an assumption left out hides a risk, one too many vouches for nothing.
-    let of_schema =
-        |assumption: &&Assumption| matches!(assumption, Assumption::PublicSchema | Assumption::AssumedPublic { .. });
-    let stated: Vec<&Assumption> = certificate.assumptions.iter().filter(of_schema).collect();
-    if stated != [&model.schema_assumption()] {
-        return Err(Failure::new(
-            ExitStatus::Verification,
-            "verify.assumption",
-            "the certificate does not say of the schema what the model's encoder says of itself",
-        )
-        .at_field("certificate.assumptions")
-        .expected(report::in_words(&model.schema_assumption())));
+    check_assumptions(file)
+}
+
+/// Demands exactly the assumptions that the statement rests on: one left out hides a risk, one too many (a soothing
+/// sentence, a bound that nobody enforces) vouches for nothing.
+fn check_assumptions(file: &ModelFile) -> Result<(), Failure> {
+    let (model, certificate) = (&file.model, &file.certificate);
+    let unfit = |message: &str| {
+        Failure::new(ExitStatus::Verification, "verify.assumption", message).at_field("certificate.assumptions")
+    };
+    let of_schema = model.schema_assumption();
+    if !certificate.assumptions.contains(&of_schema) {
+        return Err(unfit("the certificate does not say of the schema what the model's encoder says of itself")
+            .expected(report::in_words(&of_schema)));
+    }
+    let mut needed = certificate.derivation.assumptions();
+    needed.extend([Assumption::IdealisedFloat, Assumption::EarlierRunsNotAccounted, of_schema]);
+    for (i, assumption) in certificate.assumptions.iter().enumerate() {
+        if !needed.contains(assumption) || certificate.assumptions[..i].contains(assumption) {
+            return Err(unfit("the certificate lists an assumption that its guarantee does not rest on")
+                .expected(format!("nothing about `{}`", one_line(&assumption.name()))));
+        }
     }
     Ok(())
 }
 
 fn text(outcome: &Outcome, model: &str) -> String {
     let mut lines = vec![
-        format!("{model} holds"),
-        format!(
-            "guarantee  epsilon = {:.6}, delta = {}, {}, for one {}",
-            outcome.epsilon,
-            report::delta_in_words(outcome.delta),
-            outcome.adjacency,
-            outcome.unit
-        ),
+        format!("{} holds", one_line(model)),
+        format!("guarantee  {}", wording::guarantee(outcome.epsilon, outcome.delta, outcome.adjacency, &outcome.unit)),
+        format!("           {}", wording::relation(outcome.adjacency, outcome.n_public)),
         format!("theorem    {}", outcome.theorem),
         "on trust".to_owned(),
     ];
-    lines.extend(outcome.assumptions.iter().map(|assumption| format!("  - {assumption}")));
+    lines.extend(outcome.assumptions.iter().map(|assumption| format!("  - {}", one_line(assumption))));
+    lines.push(format!("certificate SHA-256 {}", outcome.certificate_sha256));
     lines.join("\n")
 }

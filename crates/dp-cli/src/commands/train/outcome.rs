@@ -13,7 +13,7 @@ use super::config::{Method, Target, TrainConfig};
 use crate::args;
 use crate::atomic::shown;
 use crate::model_file::{ModelFile, assumed_public};
-use crate::report::delta_in_words;
+use crate::wording;
 
 /// The result of a training. For the curator: `seconds` may depend on the records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +30,8 @@ pub struct Outcome {
     pub delta: f64,
     /// The neighbouring relation.
     pub adjacency: &'static str,
+    /// Whether the number of records is public: tells the two relations called `add-remove` apart.
+    pub n_public: bool,
     /// The unit of privacy.
     pub unit: String,
     /// Number of records, public under both relations.
@@ -64,6 +66,7 @@ impl Outcome {
             epsilon: reached.map_or("inf".into(), |reached| reached.epsilon.into()),
             delta: reached.map_or(0.0, |reached| reached.delta),
             adjacency: certificate.adjacency.as_str(),
+            n_public: certificate.adjacency.n_public(),
             unit: certificate.unit.to_string(),
             n,
             dim: file.model.weights.len() as u64,
@@ -84,16 +87,18 @@ impl Outcome {
             self.algorithm, self.loss, self.n, self.dim, self.seconds
         )];
         match self.epsilon.as_f64() {
-            Some(epsilon) => lines.push(format!(
-                "guarantee  epsilon = {epsilon:.6}, delta = {}, {}, for one {}",
-                delta_in_words(self.delta),
-                self.adjacency,
-                self.unit
-            )),
+            Some(epsilon) => {
+                let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
+                lines.push(format!("guarantee  {guarantee}"));
+                lines.push(format!("           {}", wording::relation(self.adjacency, self.n_public)));
+            }
             None => lines.push("guarantee  NONE: do not publish this model".to_owned()),
         }
         if !self.assumed_public.is_empty() {
-            lines.push(format!("on trust   public though taken from the data: {}", self.assumed_public.join(", ")));
+            lines.push(format!(
+                "on trust   public though taken from the data: {}",
+                wording::names(&self.assumed_public)
+            ));
         }
         lines.push(format!("written    {} (model and certificate)", self.model));
         if let Some(report) = &self.report {
@@ -185,12 +190,13 @@ impl DryOutcome {
         let mut lines =
             vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
         match (&self.epsilon, self.private) {
-            (Some(epsilon), true) => lines.push(format!(
-                "cost       epsilon = {:.6}, delta = {}, {}",
-                epsilon.as_f64().unwrap_or(f64::INFINITY),
-                delta_in_words(self.delta.unwrap_or(0.0)),
-                self.adjacency.unwrap_or_default()
-            )),
+            (Some(epsilon), true) => {
+                let epsilon = epsilon.as_f64().unwrap_or(f64::INFINITY);
+                let adjacency = self.adjacency.unwrap_or_default();
+                let guarantee = wording::guarantee(epsilon, self.delta.unwrap_or(0.0), adjacency, "record");
+                lines.push(format!("cost       {guarantee}"));
+                lines.push(format!("           {}", wording::relation(adjacency, true)));
+            }
             (None, true) => {
                 lines
                     .push("cost       at most what was asked for; say how many records there are (--n) for".to_owned());
@@ -202,7 +208,7 @@ impl DryOutcome {
             lines.push(format!("noise      for sensitivity {sensitivity:.6e} with {n} records"));
         }
         if !self.assumed_public.is_empty() {
-            lines.push(format!("on trust   {}", self.assumed_public.join(", ")));
+            lines.push(format!("on trust   {}", wording::names(&self.assumed_public)));
         }
         lines.push(format!("would write {}", self.model));
         if let Some(report) = &self.report {

@@ -8,7 +8,7 @@ use dp_data::{DataError, Encoding};
 
 use super::config::{Knowledge, TrainConfig};
 use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::input::{Repeatable, conflict};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
@@ -38,7 +38,11 @@ impl Known {
                 options.positive = positive.clone();
                 let drafted = draft(data.open()?, &options, &config.input.csv).map_err(|error| from_data(&error))?;
                 for note in &drafted.notes {
-                    console.detail(&format!("`{}`: {} (for your eyes only)", note.column, note.text));
+                    console.detail(&format!(
+                        "`{}`: {} (for your eyes only)",
+                        one_line(&note.column),
+                        one_line(&note.text)
+                    ));
                 }
                 let mut schema = drafted.schema;
                 schema.assume_all_public();

@@ -22,10 +22,11 @@ use super::source::Known;
 use super::{no_proof, relation, warn_delta};
 use crate::args;
 use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::model_file::{Model, assumed_public};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
+use crate::wording;
 
 /// The records in memory, with what is public about them.
 struct Records<F> {
@@ -51,14 +52,14 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
     let (encoder, loaded) = known.load::<F>(config, console)?;
     let n = loaded.examples.len() as u64;
     for warning in &loaded.warnings {
-        console.warn_curator(&warning.to_string());
+        console.warn_curator(&one_line(&warning.to_string()));
     }
     let from_data = assumed_public(&encoder);
     if !from_data.is_empty() {
         console.warn(&format!(
             "assumed public, though taken from the data: {}\nthe certificate says so; review a schema (`dp schema`) to \
              do without",
-            from_data.join(", ")
+            wording::names(&from_data)
         ));
     }
     let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
@@ -140,7 +141,7 @@ fn train_baseline<F: Real + Stored + Feature>(
     let Records { encoder, examples, shape } = records;
     let started = Instant::now();
     let recipe = recipe::non_private(config, shape)?;
-    let mut source = MemorySource::new(examples, 1.0, 1.0);
+    let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
     let weights = with_progress(config, console, shape.n, recipe.passes, |control| {
         train_without_privacy(&recipe, &mut source, key, control).map_err(|error| refusal(&error))
     })?;

@@ -1,0 +1,108 @@
+//! Guarantees, relations and names in the words that people read: the same on the terminal and in the report.
+//!
+//! A privacy parameter is never shown smaller than it is.
+
+use crate::failure::one_line;
+
+/// Significant digits of epsilon.
+const DIGITS: i32 = 6;
+
+/// A guarantee in one line: `epsilon = 0.5, delta = 1e-8, replace-one, for one record`.
+pub fn guarantee(epsilon: f64, delta: f64, adjacency: &str, unit: &str) -> String {
+    format!(
+        "epsilon = {}, delta = {}, {adjacency}, for one {}",
+        self::epsilon(epsilon),
+        self::delta(delta),
+        one_line(unit)
+    )
+}
+
+/// Epsilon to six digits, rounded up.
+pub fn epsilon(epsilon: f64) -> String {
+    rounded_up(epsilon, DIGITS)
+}
+
+/// A delta: 0 as such, small ones with an exponent, all digits shown.
+pub fn delta(delta: f64) -> String {
+    plain(delta)
+}
+
+/// What a relation covers, in a sentence. Under both relations of `dp train` the number of records is public.
+pub fn relation(adjacency: &str, n_public: bool) -> &'static str {
+    match (adjacency, n_public) {
+        ("replace-one", _) => "It covers the change of one record to any other; the number of records is public.",
+        ("add-remove", true) => {
+            "It covers one record being present, or replaced by a null record; the number of records is public."
+        }
+        ("add-remove", false) => "It covers one record being present or absent; the number of records is secret.",
+        _ => "It covers the change that its neighbouring relation names.",
+    }
+}
+
+/// Names from outside, on one line and without control characters.
+pub fn names(names: &[String]) -> String {
+    names.iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", ")
+}
+
+/// The shortest number of at most `digits` significant digits that is not below `value`, to be read as an upper bound.
+pub fn rounded_up(value: f64, digits: i32) -> String {
+    if !(value.is_finite() && value > 0.0) {
+        return value.to_string();
+    }
+    let exponent = value.log10().floor() as i32 + 1 - digits;
+    // Dividing twice where one power of ten would overflow or underflow.
+    let scaled = value / 10f64.powi(exponent / 2) / 10f64.powi(exponent - exponent / 2);
+    // The nearest, or the next above it where rounding or the division itself went down.
+    let nearest = scaled.round();
+    (0..3)
+        .filter_map(|step| format!("{}e{exponent}", nearest + f64::from(step)).parse::<f64>().ok())
+        .find(|&shown| shown >= value)
+        .map_or_else(|| plain(value), plain)
+}
+
+/// A number with an exponent where it is very small or very large.
+fn plain(value: f64) -> String {
+    if value == 0.0 || (1e-3..1e7).contains(&value) { format!("{value}") } else { format!("{value:e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, shown) in [
+            (1.0, "1"),
+            (0.1, "0.1"),
+            (0.25, "0.25"),
+            (800.0, "800"),
+            (4e-7, "4e-7"),
+            (1e300, "1e300"),
+            (5e-324, "5e-324"),
+        ] {
+            assert_eq!(epsilon(value), shown);
+        }
+        assert_eq!(epsilon(f64::INFINITY), "inf");
+        assert_eq!([0.0, 1e-320, 1e-8, 0.999].map(delta), ["0", "1e-320", "1e-8", "0.999"]);
+    }
+
+    #[test]
+    fn what_is_shown_is_never_below_what_holds() {
+        assert_eq!(epsilon(1.000_000_4), "1.00001");
+        assert_eq!(epsilon(0.999_999_999), "1");
+        assert_eq!(rounded_up(2.718_281_8, 4), "2.719");
+        let mut value = 1e-15;
+        while value < 1e300 {
+            for near in [value, value * (1.0 + 1e-15), value * 0.999_999_96] {
+                let shown: f64 = epsilon(near).parse().unwrap();
+                assert!(shown >= near && shown <= near * (1.0 + 1.1e-5), "{near:?} is shown as {shown:?}");
+            }
+            value *= 7.3;
+        }
+    }
+
+    #[test]
+    fn names_cannot_break_out_of_their_line() {
+        assert_eq!(names(&["a\nb".to_owned(), "c\u{1b}[31m".to_owned()]), "a\u{fffd}b, c\u{fffd}[31m");
+    }
+}
