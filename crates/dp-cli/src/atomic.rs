@@ -52,7 +52,42 @@ pub fn write_together(files: &[(&Path, &[u8])], replace: bool) -> Result<(), Fai
         file.sync()?;
         pending.push(file);
     }
-    pending.into_iter().try_for_each(PendingFile::commit)
+    commit_together(pending)
+}
+
+/// Gives all files their names. Where one cannot have its name, those that got theirs vanish again, unless they have
+/// replaced something already.
+fn commit_together(pending: Vec<PendingFile>) -> Result<(), Failure> {
+    let mut named = Vec::with_capacity(pending.len());
+    for file in pending {
+        let (target, replace) = (file.target.clone(), file.replace);
+        if let Err(failure) = file.commit() {
+            for new in named {
+                let _ = fs::remove_file(new);
+            }
+            return Err(failure);
+        }
+        if !replace {
+            named.push(target);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that `target` may have its name, without touching the folder.
+///
+/// # Errors
+/// `output.exists` where it is there already and `replace` is false, `output.write` where it is no ordinary file.
+pub fn check_name(target: &Path, replace: bool) -> Result<(), Failure> {
+    match fs::symlink_metadata(target) {
+        Ok(_) if !replace => Err(exists(target)),
+        Ok(metadata) if !metadata.is_file() && !metadata.is_symlink() => {
+            Err(Failure::new(ExitStatus::Failed, "output.write", "the output is not an ordinary file")
+                .at_file(shown(target))
+                .help("name a new file"))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl PendingFile {
@@ -62,15 +97,7 @@ impl PendingFile {
     /// `output.exists` where it is there already and `replace` is false, `output.write` where the folder is not
     /// writable or `target` is not an ordinary file.
     pub fn create(target: &Path, replace: bool) -> Result<Self, Failure> {
-        match fs::symlink_metadata(target) {
-            Ok(_) if !replace => return Err(exists(target)),
-            Ok(metadata) if !metadata.is_file() && !metadata.is_symlink() => {
-                return Err(Failure::new(ExitStatus::Failed, "output.write", "the output is not an ordinary file")
-                    .at_file(shown(target))
-                    .help("name a new file"));
-            }
-            _ => {}
-        }
+        check_name(target, replace)?;
         let folder = folder(target);
         let writer = interrupt::register(|| {
             let mut builder = tempfile::Builder::new();
@@ -233,6 +260,16 @@ mod tests {
         assert_eq!(names(folder.path()), ["two"]);
         write_together(&both, true).unwrap();
         assert_eq!((fs::read(&one).unwrap(), fs::read(&two).unwrap()), (b"1".to_vec(), b"2".to_vec()));
+    }
+
+    #[test]
+    fn one_file_without_its_name_takes_the_others_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let pending: Vec<_> = [&one, &two].map(|target| PendingFile::create(target, false).unwrap()).into();
+        fs::write(&two, b"theirs").unwrap();
+        assert_eq!(commit_together(pending).unwrap_err().code, "output.exists");
+        assert_eq!(names(folder.path()), ["two"]);
     }
 
     #[cfg(unix)]

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dp_data::read::{CsvOptions, Input};
@@ -80,6 +81,33 @@ pub fn check_stdin(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
         .help("name a file for one of them")),
         _ => Ok(()),
     }
+}
+
+/// Refuses two names of one file among inputs and outputs, however they are spelled: an output would replace what is
+/// read. Each comes with its flag; `-` is no file.
+///
+/// # Errors
+/// `usage.conflict`.
+pub fn check_distinct(named: &[(&str, &Path)]) -> Result<(), Failure> {
+    let files: Vec<_> = named.iter().filter(|(_, path)| path.as_os_str() != "-").collect();
+    let resolved: Vec<PathBuf> = files.iter().map(|(_, path)| resolved(path)).collect();
+    for (i, (flag, _)) in files.iter().enumerate() {
+        if let Some(earlier) = resolved[..i].iter().position(|earlier| *earlier == resolved[i]) {
+            return Err(conflict(flag, format!("{} and {flag} are the same file", files[earlier].0)));
+        }
+    }
+    Ok(())
+}
+
+/// The file behind a name, links followed; of a file that is not there yet, its folder's.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| {
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match (folder.canonicalize(), path.file_name()) {
+            (Ok(folder), Some(name)) => folder.join(name),
+            _ => path.to_owned(),
+        }
+    })
 }
 
 /// Records that can be read more than once: a file is opened again, a stream is kept in memory (compressed, if it came

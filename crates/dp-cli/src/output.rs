@@ -14,6 +14,9 @@ use crate::failure::{Failure, one_line};
 /// The code of the failure that is none: whoever read our output has gone.
 pub(crate) const CLOSED_PIPE: &str = "output.closed_pipe";
 
+/// What messages call standard output.
+pub(crate) const STANDARD_OUTPUT: &str = "standard output";
+
 /// Whether to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Color {
@@ -126,14 +129,21 @@ pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
         .write_all(text)
         .and_then(|()| stdout.write_all(end))
         .and_then(|()| stdout.flush())
-        .map_err(|error| write_failure(&error, "standard output"))
+        .map_err(|error| write_failure(&error, STANDARD_OUTPUT))
 }
 
-/// The failure for an error while writing to `target`.
+/// The failure for an error while writing to `target`, a file or [`STANDARD_OUTPUT`].
 pub fn write_failure(error: &io::Error, target: &str) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => {
             Failure::new(ExitStatus::Success, CLOSED_PIPE, "the reader of the output has gone")
+        }
+        _ if target == STANDARD_OUTPUT => {
+            let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+            let code = if full { "output.full" } else { "output.write" };
+            Failure::new(ExitStatus::Failed, code, format!("standard output cannot be written: {error}"))
+                .at_file(target)
+                .help("what went there before is incomplete; a file named by --out or --report is there only if whole")
         }
         io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
             Failure::new(ExitStatus::Failed, "output.full", format!("no room to write: {error}"))

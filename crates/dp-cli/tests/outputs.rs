@@ -32,6 +32,56 @@ fn an_existing_output_is_kept_unless_forced() {
     assert_eq!(place.files(), ["model.json", "people.csv"]);
 }
 
+/// With --force an output would replace what is being read, and the records would be gone.
+#[test]
+fn an_output_never_replaces_an_input_however_it_is_spelled() {
+    let place = place();
+    place.dp(&with(&["--out", "model.json"])).ok();
+    let (people, model) = (place.read("people.csv"), place.read("model.json"));
+    let here = place.path("people.csv");
+    let here = here.to_str().unwrap();
+    for out in ["people.csv", "./people.csv", here] {
+        place.dp(&with(&["--out", out, "--force"])).fails(2, "usage.conflict").says("same file");
+        place.dp(&with(&["--out", "x.json", "--report", out, "--force"])).fails(2, "usage.conflict");
+        place.dp(&["schema", "people.csv", "--out", out, "--force"]).fails(2, "usage.conflict");
+        let predict = ["predict", "--model", "model.json", "--data", "people.csv", "--force", "--out"];
+        place.dp(&[&predict[..], &[out]].concat()).fails(2, "usage.conflict");
+        place.dp(&[&predict[..], &["./model.json"]].concat()).fails(2, "usage.conflict");
+    }
+    place.dp(&with(&["--out", "x.json", "--report", "./x.json"])).fails(2, "usage.conflict");
+    assert_eq!((place.read("people.csv"), place.read("model.json")), (people, model));
+    assert_eq!(place.files(), ["model.json", "people.csv"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_an_input_is_that_input() {
+    let place = place();
+    std::os::unix::fs::symlink(place.path("people.csv"), place.path("link.csv")).unwrap();
+    place.dp(&with(&["--out", "link.csv", "--force"])).fails(2, "usage.conflict");
+}
+
+#[test]
+fn a_report_is_a_file() {
+    let place = place();
+    place.dp(&with(&["--out", "model.json", "--report", "-"])).fails(2, "usage.value");
+    assert_eq!(place.files(), ["people.csv"]);
+}
+
+#[test]
+fn a_dry_run_foresees_an_output_that_is_in_the_way() {
+    let place = place();
+    place.write("model.json", "precious");
+    place.write(
+        "schema.toml",
+        place.dp(&["schema", "people.csv", "--label", "earns"]).ok().replace("= false", "= true"),
+    );
+    let dry = ["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--dry-run", "--out"];
+    place.dp(&[&dry[..], &["model.json"]].concat()).fails(1, "output.exists");
+    place.dp(&[&dry[..], &["model.json", "--force"]].concat()).ok();
+    assert_eq!(place.read("model.json"), "precious");
+}
+
 #[test]
 fn the_report_counts_as_an_output() {
     let place = place();

@@ -1,7 +1,7 @@
 //! `dp predict`: a score and a class for each record, in the order of the records.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dp_data::read::{Input, RecordReader};
 use serde::Serialize;
@@ -9,9 +9,9 @@ use serde::Serialize;
 use crate::args::{GlobalArgs, PredictArgs};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
-use crate::input::{InputConfig, check_stdin, conflict};
+use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
 use crate::model_file::ModelFile;
-use crate::output::{Console, write_failure};
+use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 use crate::progress::{Counted, Progress, ProgressMode};
 
 /// What to score, and where to write.
@@ -49,6 +49,9 @@ impl PredictConfig {
     pub fn new(args: &PredictArgs, global: &GlobalArgs) -> Result<Self, Failure> {
         check_stdin(&[("--model", Some(&args.model)), ("--data", Some(&args.input.data))])?;
         let out = args.out.clone().filter(|out| out.as_os_str() != "-");
+        let mut named = vec![("--model", Path::new(&args.model)), ("--data", Path::new(&args.input.data))];
+        named.extend(out.as_deref().map(|out| ("--out", out)));
+        check_distinct(&named)?;
         if global.json && out.is_none() {
             return Err(conflict("--json", "the scores are CSV and would mix with JSON on standard output")
                 .help("add --out FILE, or leave --json away"));
@@ -90,7 +93,7 @@ pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure
         }
         None => {
             let stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-            score(config, console, stdout, "standard output")?
+            score(config, console, stdout, STANDARD_OUTPUT)?
         }
     };
     Ok(Outcome { schema: "dp.predict/1", n, file: config.out.as_deref().map(atomic::shown) })

@@ -1,6 +1,6 @@
 //! `dp schema`: drafts a schema from a CSV file, to be reviewed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dp_data::draft::{self, DraftOptions};
 use dp_data::read::{CsvOptions, Input};
@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::args::SchemaArgs;
 use crate::atomic;
 use crate::failure::Failure;
-use crate::input::csv_options;
+use crate::input::{check_distinct, csv_options};
 use crate::output::Console;
+use crate::wording;
 
 /// What to draft from, and where to write.
 #[derive(Debug, Clone)]
@@ -45,12 +46,15 @@ impl SchemaConfig {
     /// Checks the flags.
     ///
     /// # Errors
-    /// `usage.value`.
+    /// `usage.value`, `usage.conflict`.
     pub fn new(args: &SchemaArgs) -> Result<Self, Failure> {
         let mut options = DraftOptions::default();
         options.label = args.label.clone();
         options.positive = args.positive.clone();
         let out = args.out.clone().filter(|out| out.as_os_str() != "-");
+        if let Some(out) = &out {
+            check_distinct(&[("FILE", Path::new(&args.data)), ("--out", out)])?;
+        }
         Ok(Self { data: args.data.clone(), csv: csv_options(&args.delimiter)?, options, out, force: args.force })
     }
 }
@@ -91,7 +95,7 @@ pub fn run(config: &SchemaConfig, console: &Console) -> Result<Outcome, Failure>
          replace them by what is publicly known to hold for everyone (a range of ages, a list of trades), then set\n\
          `reviewed = true`; what you leave as it is would be published with the model\n\
          to review: {}",
-        unreviewed.join(", ")
+        wording::names(&unreviewed)
     ));
     if let Some(out) = &config.out {
         atomic::write(out, config.force, toml.as_bytes())?;

@@ -11,7 +11,7 @@ use dp_optim::recipes::{Budget, Stopping};
 
 use crate::args::{self, Algorithm, Format, GlobalArgs, TrainArgs};
 use crate::failure::Failure;
-use crate::input::{InputConfig, check_stdin, conflict};
+use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
 use crate::progress::ProgressMode;
 
 /// What to train, on what, and where to write it.
@@ -145,18 +145,15 @@ impl TrainConfig {
             return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
                 .help("name a file for the model, or leave --json away"));
         }
-        let named: Vec<_> = [("--data", Path::new(&args.input.data))]
-            .into_iter()
-            .chain(args.schema.as_deref().map(|schema| ("--schema", Path::new(schema))))
-            .chain([("--out", args.out.as_path())])
-            .chain(args.report.as_deref().map(|report| ("--report", report)))
-            .filter(|(_, path)| path.as_os_str() != "-")
-            .collect();
-        for (i, (flag, path)) in named.iter().enumerate() {
-            if let Some((other, _)) = named[..i].iter().find(|(_, earlier)| earlier == path) {
-                return Err(conflict(flag, format!("{other} and {flag} are the same file")));
-            }
+        if args.report.as_deref().is_some_and(|report| report.as_os_str() == "-") {
+            return Err(Failure::usage("--report", "standard output is taken by the result").help("name a file"));
         }
+        let data = [("--data", Path::new(&args.input.data))];
+        let schema = args.schema.as_deref().map(|schema| ("--schema", Path::new(schema)));
+        let report = args.report.as_deref().map(|report| ("--report", report));
+        let named: Vec<_> =
+            data.into_iter().chain(schema).chain([("--out", args.out.as_path())]).chain(report).collect();
+        check_distinct(&named)?;
         let dry_run = args.dry_run.then_some(DryRun { n: args.n });
         let needs_rows = matches!(knowledge, Knowledge::FromData { .. } | Knowledge::Libsvm { features: None, .. });
         if dry_run.is_some() && needs_rows {
@@ -187,6 +184,15 @@ impl TrainConfig {
             progress: global.progress,
             input,
         })
+    }
+
+    /// The files to be written.
+    pub fn outputs(&self) -> impl Iterator<Item = &Path> {
+        let model = match &self.out {
+            Target::File(path) => Some(path.as_path()),
+            Target::Stdout => None,
+        };
+        model.into_iter().chain(self.report.as_deref())
     }
 }
 

@@ -55,13 +55,7 @@ pub fn execute(args: &TrainArgs, global: &GlobalArgs, console: &Console) -> Resu
 pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> {
     let started = Instant::now();
     warn_before(config, console);
-    let model = match &config.out {
-        Target::File(path) => Some(path),
-        Target::Stdout => None,
-    };
-    for path in model.into_iter().chain(&config.report) {
-        atomic::check(path, config.force)?;
-    }
+    config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
     check_recipe(config)?;
     let known = Known::new(config, console)?;
     let trained = match config.float {
@@ -95,6 +89,7 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
 /// As [`run`], as far as it can be known from flags, schema and header.
 pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Failure> {
     warn_before(config, console);
+    config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
     check_recipe(config)?;
     let encoder = Known::new(config, console)?.check_header(config)?;
     let Some(encoder) = encoder else {
