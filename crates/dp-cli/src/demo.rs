@@ -16,7 +16,7 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::model_file::ModelFile;
 use crate::output::Console;
-use crate::report::delta_in_words;
+use crate::wording;
 
 /// Rows that models are measured on.
 const TEST_ROWS: usize = 10_000;
@@ -73,11 +73,6 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
     for name in files {
         atomic::check(&path(name), args.force)?;
     }
-    let table = clinic::csv(args.rows, args.data_seed);
-    let test = clinic::csv(TEST_ROWS, args.data_seed.wrapping_add(1));
-    for (name, text) in [("clinic.csv", &*table), ("clinic-test.csv", &*test), ("clinic.schema.toml", clinic::SCHEMA)] {
-        atomic::write(&path(name), args.force, text.as_bytes())?;
-    }
     let shown = |name: &str| path(name).display().to_string();
     let (data, schema, test, model, report) = (
         shown("clinic.csv"),
@@ -94,6 +89,17 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
     if args.force {
         private.push("--force");
     }
+    // What is wrong with epsilon or delta is found before anything is written.
+    if let Command::Train(args) = parsed(&private)? {
+        train::TrainConfig::new(&args, global)?;
+    }
+    let table = clinic::csv(args.rows, args.data_seed);
+    let test_table = clinic::csv(TEST_ROWS, args.data_seed.wrapping_add(1));
+    for (name, text) in
+        [("clinic.csv", &*table), ("clinic-test.csv", &*test_table), ("clinic.schema.toml", clinic::SCHEMA)]
+    {
+        atomic::write(&path(name), args.force, text.as_bytes())?;
+    }
     let trained = train_by(&private, global, console)?;
     let verified = ModelFile::open(&model).and_then(|file| verify::run(&file))?;
     console.note(&format!("$ dp verify {model}"));
@@ -108,8 +114,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
         baseline.push("--force");
     }
     train_by(&baseline, global, console)?;
-    let plain =
-        evaluate_by(&["evaluate", "--model", &baseline_model, "--data", &test, "--public-data"], global, console)?;
+    let plain = evaluate_by(&["evaluate", "--model", &baseline_model, "--data", &test], global, console)?;
 
     Ok(Outcome {
         schema: "dp.demo/1",
@@ -133,7 +138,7 @@ impl Outcome {
         format!(
             "\na private model of a made-up hospital's readmissions, from {} patients, {} features\n\n  \
              accuracy on {TEST_ROWS} other patients\n    always the larger class  {:.3}\n    without privacy          {:.3}\n    \
-             with privacy             {:.3}\n\n  guarantee    epsilon = {:.6}, delta = {}, {}, verified from the file \
+             with privacy             {:.3}\n\n  guarantee    epsilon = {}, delta = {}, {}, verified from the file \
              alone\n  trained in   {:.2} s, reading included\n  model        {} (with its certificate)\n  report       \
              {}\n  data         {}\n\nnext: dp verify {}",
             self.n,
@@ -141,8 +146,8 @@ impl Outcome {
             self.majority,
             self.accuracy_without_privacy,
             self.accuracy,
-            self.epsilon,
-            delta_in_words(self.delta),
+            wording::epsilon(self.epsilon),
+            wording::delta(self.delta),
             self.adjacency,
             self.seconds,
             self.model,
@@ -156,6 +161,10 @@ impl Outcome {
 /// Shows a command as typed and parses it.
 fn typed(arguments: &[&str], console: &Console) -> Result<Command, Failure> {
     console.note(&format!("$ dp {}", arguments.join(" ")));
+    parsed(arguments)
+}
+
+fn parsed(arguments: &[&str]) -> Result<Command, Failure> {
     Cli::try_parse_from(std::iter::once("dp").chain(arguments.iter().copied())).map(|cli| cli.command).map_err(
         |error| Failure::new(ExitStatus::Usage, "usage.arguments", error.render().to_string().trim().to_owned()),
     )

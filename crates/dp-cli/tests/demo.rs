@@ -36,5 +36,8 @@ fn it_replaces_nothing_unless_told_to() {
     place.dp(&[&arguments[..], &["--force"]].concat()).ok();
     assert_ne!(before, place.read("here/model.json"));
     place.dp(&["demo", "--dir", "there", "--rows", "0"]).fails(2, "usage.value");
+    let bad = ["demo", "--dir", "empty", "--rows", "500", "--delta", "1"];
+    place.dp(&bad).fails(2, "usage.value");
+    assert_eq!(std::fs::read_dir(place.path("empty")).unwrap().count(), 0, "nothing is half done");
     assert!(!place.path("there").exists());
 }
