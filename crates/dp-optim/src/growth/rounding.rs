@@ -37,29 +37,41 @@ impl Arithmetic {
 /// # Formula
 /// Let `υ` be the unit roundoff, `d` the dimension, `b` the batch size, `R` a bound on the iterates' norm, `L` the
 /// data loss's Lipschitz constant, `β` its smoothness with the regulariser, `λ` the regularisation, rows of norm at most
-/// one. To first order in `υ`, an update's result is off in norm by at most
+/// one, `S = max(1, η_max λ - 1)` the most that a step can stretch an iterate, and `N = S R + η_max L` a bound on the
+/// norm before a projection. To first order in `υ`, an update's result is off in norm by at most
 /// ```text
-/// e_t = υ [ (a + p) R + 4 η λ R + η β (d + 2) R + η (b + 24) L ]
+/// e_t = υ [ a R + P + 4 η λ R + η β (d + 2) R + η (b + 24) L ]
 /// ```
-/// from, in this order: rounding the shrunken iterate; the products `1 - ηλ`; the margin's dot product in any order,
-/// seen through the loss's derivative, which is β-Lipschitz; the derivative itself (8 ulp), its products with the rows,
-/// the sum of `b` of them in any order, and the scaled difference.
+/// from, in this order: rounding the shrunken iterate; the norm that decides about the projection, where there is a
+/// radius; the products `1 - ηλ`; the margin's dot product in any order, seen through the loss's derivative, which is
+/// β-Lipschitz; the derivative itself (8 ulp), its products with the rows, the sum of `b` of them in any order, and the
+/// scaled difference.
 ///
-/// | | `a` | `p` with a radius |
+/// | | `a` | `P` with a radius |
 /// |---|---|---|
-/// | [`Buffered`](Arithmetic::Buffered) | 4 | d/2 + 8 |
-/// | [`Scaled`](Arithmetic::Scaled) | b + 8 | d/2 + 8 + (d/2 + 4)(K + b) |
+/// | [`Buffered`](Arithmetic::Buffered) | 4 | (d/2 + 8) R |
+/// | [`Scaled`](Arithmetic::Scaled) | (b + 8) S | 8 R + q [(d + K + b) N² / 2 + (d + 2) N η_max L (2K/b + 3)] / R' |
 ///
 /// *Scaled*: the iterate is `w = s v` with `s` in [1/2, 2]. Each of the `b` additions onto `v` rounds every coordinate,
-/// `υ ‖v‖` in norm and `υ R` in terms of `w`, and a change of `s` or a renormalisation costs a few `υ R`. With a radius,
-/// `‖v‖²` is followed for at most [`K`](Self::norm_interval) examples and one batch past a fresh computation, by adding
-/// `v_j² - v_j'²` for each entry that changed: at most `d` additions of relative error `υ` and as many differences for
-/// an example, `(d + 8) υ ‖v‖²`, half of which is the relative error of the norm that decides the projection, and `R`
-/// times that the error of the projected iterate.
+/// `υ ‖v‖` in norm, which is `υ (S R + ηL)` in terms of `w`, and a change of `s` or a renormalisation costs a few `υ R`.
 ///
-/// The average `Σ α_t w_t` is off by at most `υ R Σ|α_t| (T + 4)` when summed from whole iterates, and by
-/// `υ R Σ|α_t| 8 (bT + 2)` when formed lazily beside a scaled iterate (`c_T v - z`, with `c_t = Σ_{τ≤t} α_τ s_τ` and
-/// every addition onto `v` repeated onto `z` with weight `c`; both are at most `8 R Σ|α_t|` in norm).
+/// With a radius, `‖v‖²` is followed for at most [`K`](Self::norm_interval) examples and one batch past a fresh
+/// computation. In terms of `w` the fresh one is off by `d υ N²`. An example that changes `v` by `Δ` adds
+/// `Σ_j (v_j' - v_j)(v_j' + v_j)`: that sum is off by `(d + 2) υ ‖Δ‖ ‖v' + v‖` at most (Cauchy-Schwarz), where the `‖Δ‖`
+/// of a batch add up to `η_max L` and at most `2K/b + 3` batches, short ones included, pass between fresh computations;
+/// adding it costs `υ N²`. An error `E` of the square moves the projected iterate by at most `E/(2R')`, `R'` the radius,
+/// whether it projects a point that lay inside or leaves one that lay outside. `N` and not `R` counts: in a batch long
+/// gradients may cancel. The errors are relative to the scale `s` at which they were made, which has only fallen since,
+/// unless a step stretches: `q` is 1 where no step exceeds `2/λ`, else 16.
+///
+/// The average `Σ α_t w_t` is off by at most `υ R Σ|α_t| (T + 4)` when summed from whole iterates. Formed lazily beside a
+/// scaled iterate, as `c_T v - z` with `c_t = Σ_{τ≤t} α_τ s_τ`, it is off by at most
+/// ```text
+/// υ Σ|α_t| [ 16 (bT + 2) R + (8b + 28) L Σ η_t ]
+/// ```
+/// Within a batch `‖v‖ ≤ 2(R + ηL)`, `|c| ≤ 2Σ|α_t|` and `‖z‖ ≤ (5R + 4ηL) Σ|α_t|`. Each of `bT` additions rounds `z`,
+/// and rounds `v` in a way that `z` does not repeat; the products of an example agree between the two up to `28υ` of what
+/// an update adds; the sum `c` rounds `T` times, and parts are collected at most three times an update.
 ///
 /// The allowance is `2 · 1.01 · (Σ_t e_t A_t + average)`, `A_t` as in the [recursion](super); the hundredth covers the
 /// second order (d υ below 1/1000 is checked) and iterates that leave the bound `R` by rounding.
@@ -133,23 +145,35 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums) -> Result<f64, Error> {
     let batch = growth.batch_size.min(growth.n) as f64;
     let dim = rounding.dim as f64;
     let interval = Rounding::norm_interval(rounding.dim) as f64;
-    let projected = growth.radius.is_some();
-    let (iterate, projection) = match (rounding.arithmetic, projected) {
-        (Arithmetic::Buffered, false) => (4.0, 0.0),
-        (Arithmetic::Buffered, true) => (4.0, dim / 2.0 + 8.0),
-        (Arithmetic::Scaled, false) => (batch + 8.0, 0.0),
-        (Arithmetic::Scaled, true) => (batch + 8.0, dim / 2.0 + 8.0 + (dim / 2.0 + 4.0) * (interval + batch)),
+    let longest = checked.steps.largest();
+    let stretch = (longest * lambda - 1.0).max(1.0);
+    let rounding_of_iterate = match rounding.arithmetic {
+        Arithmetic::Buffered => 4.0 * radius,
+        Arithmetic::Scaled => (batch + 8.0) * stretch * radius,
     };
-    let per_update = (iterate + projection) * radius;
+    let projection = match (rounding.arithmetic, growth.radius) {
+        (_, None) => 0.0,
+        (Arithmetic::Buffered, Some(_)) => (dim / 2.0 + 8.0) * radius,
+        (Arithmetic::Scaled, Some(ball)) => {
+            let moved = longest * lipschitz;
+            let unprojected = stretch * radius + moved;
+            let batches = 2.0 * interval / batch + 3.0;
+            let square = (dim + interval + batch) / 2.0 * unprojected + (dim + 2.0) * moved * batches;
+            let since_scaled = if longest * lambda <= 2.0 { 1.0 } else { 16.0 };
+            8.0 * radius + since_scaled * square * (unprojected / ball)
+        }
+    };
+    let per_update = rounding_of_iterate + projection;
     let per_step = 4.0 * lambda * radius + growth.smoothness * (dim + 2.0) * radius + (batch + 24.0) * lipschitz;
     let updates = checked.updates as f64;
     let averaging = match (checked.weights.is_last(), rounding.arithmetic) {
-        (true, _) => 4.0,
-        (false, Arithmetic::Buffered) => updates + 4.0,
-        (false, Arithmetic::Scaled) => 8.0 * (batch * updates + 2.0),
+        (true, _) => 4.0 * radius,
+        (false, Arithmetic::Buffered) => (updates + 4.0) * radius,
+        (false, Arithmetic::Scaled) => {
+            16.0 * (batch * updates + 2.0) * radius + (8.0 * batch + 28.0) * lipschitz * sums.steps
+        }
     };
-    let error =
-        per_update * sums.reach + per_step * sums.step_times_reach + averaging * radius * checked.weights.total();
+    let error = per_update * sums.reach + per_step * sums.step_times_reach + averaging * checked.weights.total();
     let term = 2.0 * 1.01 * rounding.unit_roundoff * error;
     if term.is_finite() { Ok(term) } else { Err(unbounded(term)) }
 }
