@@ -7,12 +7,17 @@
 use crate::block::Block;
 
 /// What a source says about itself before the first pass; all of it public.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Description {
     /// Number of records, valid or not; the same in every pass.
     pub n: u64,
     /// Features per record.
     pub dim: usize,
+    /// Bound on the L2 norm of every row that it hands out. The source enforces it, whatever the records are: every
+    /// sensitivity rests on it.
+    pub row_norm: f64,
+    /// Bound on the size of every target that it hands out, enforced likewise.
+    pub target_bound: f64,
     /// The kind of engine, for messages: `memory`, `sqlite`, ...
     pub engine: &'static str,
 }

@@ -70,6 +70,16 @@ pub enum Error {
         /// As described by the source.
         found: u64,
     },
+    /// The source does not promise the bound on rows or targets that the sensitivity rests on.
+    #[error("planned for {name} of at most {planned}, the source enforces {found}")]
+    Bound {
+        /// `row norms` or `targets`.
+        name: &'static str,
+        /// As planned.
+        planned: f64,
+        /// As described by the source.
+        found: f64,
+    },
     /// The floating-point type is not the one that the plan was made for.
     #[error("planned for {planned} arithmetic, called with {found}")]
     FloatKind {

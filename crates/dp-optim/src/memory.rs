@@ -17,7 +17,8 @@ const ENGINE: &str = "memory";
 ///
 /// # Privacy
 /// Every sensitivity rests on a bound of the rows' norms. [`MemorySource::new`] enforces it, so that it holds whatever
-/// the examples are.
+/// the examples are, and the source's description says so: training refuses a source whose bounds are wider than the
+/// plan's.
 ///
 /// # Examples
 /// ```
@@ -32,6 +33,8 @@ const ENGINE: &str = "memory";
 /// ```
 pub struct MemorySource<F> {
     examples: Examples<F>,
+    row_norm: f64,
+    target_bound: f64,
     /// `order[i]` is where the example now at `i` was when it was given. Empty: nothing has moved.
     order: Vec<u32>,
 }
@@ -43,7 +46,7 @@ impl<F: Feature> MemorySource<F> {
     /// already fits is not touched. (Failing instead would be an answer about a record.)
     pub fn new(mut examples: Examples<F>, row_norm: f64, target_bound: f64) -> Self {
         examples.enforce_bounds(row_norm, target_bound);
-        Self { examples, order: Vec::new() }
+        Self { examples, row_norm, target_bound, order: Vec::new() }
     }
 
     /// The examples in the order of the last pass.
@@ -87,7 +90,13 @@ fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Vec<u32> {
 
 impl<F: Feature> PassSource<F> for MemorySource<F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
-        Ok(Description { n: self.examples.len() as u64, dim: self.examples.dim(), engine: ENGINE })
+        Ok(Description {
+            n: self.examples.len() as u64,
+            dim: self.examples.dim(),
+            row_norm: self.row_norm,
+            target_bound: self.target_bound,
+            engine: ENGINE,
+        })
     }
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {

@@ -152,7 +152,7 @@ pub struct BoltOn {
     pub arithmetic: Arithmetic,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; read by losses of real targets.
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
     pub target_bound: f64,
 }
 
@@ -211,6 +211,14 @@ impl BoltOn {
         }
         if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
             return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
+        }
+        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
+            // Their gradient is the target times a slope of at most 1.
+            return Err(Error::OutOfRange {
+                name: "target bound",
+                value: self.target_bound,
+                range: "[0, 1] for a loss of two classes",
+            });
         }
         if self.algorithm == Algorithm::StronglyConvex && !(self.lambda > 0.0) {
             return Err(Error::OutOfRange {

@@ -15,6 +15,9 @@ pub(super) struct LinearTraining {
     pub(super) lambda: f64,
     pub(super) radius: Option<f64>,
     pub(super) dim: usize,
+    /// The bounds on rows and targets that the source must enforce.
+    pub(super) row_norm: f64,
+    pub(super) target_bound: f64,
     pub(super) run: Run,
     pub(super) passes: u64,
     pub(super) arithmetic: Arithmetic,
@@ -36,6 +39,14 @@ impl LinearTraining {
         {
             if planned != found {
                 return Err(Error::Shape { name, planned, found });
+            }
+        }
+        for (name, planned, found) in [
+            ("row norms", self.row_norm, description.row_norm),
+            ("targets", self.target_bound, description.target_bound),
+        ] {
+            if !(found <= planned) {
+                return Err(Error::Bound { name, planned, found });
             }
         }
         control.check()?;

@@ -128,6 +128,8 @@ pub fn train_without_privacy<F: Real, S: PassSource<F> + ?Sized>(
         lambda: recipe.lambda,
         radius: recipe.radius,
         dim: description.dim,
+        row_norm: f64::INFINITY,
+        target_bound: f64::INFINITY,
         run: Run {
             n,
             batch_size: usize::try_from(batch_size).map_err(|_| Error::Count {

@@ -109,7 +109,13 @@ pub struct Prescribed<F> {
 
 impl<F: Real> PassSource<F> for Prescribed<F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
-        Ok(Description { n: self.examples.len() as u64, dim: self.examples.dim(), engine: "prescribed" })
+        Ok(Description {
+            n: self.examples.len() as u64,
+            dim: self.examples.dim(),
+            row_norm: f64::INFINITY,
+            target_bound: f64::INFINITY,
+            engine: "prescribed",
+        })
     }
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {

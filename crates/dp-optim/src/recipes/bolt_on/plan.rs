@@ -105,10 +105,11 @@ impl<A: RecordAdjacency> Plan<A> {
     ///
     /// # Privacy
     /// The released weights and the event are all that may be published. The source must keep the bounds on rows and
-    /// targets ([`MemorySource`](crate::MemorySource) enforces them) and deliver the same records in every pass.
+    /// targets that its description states ([`MemorySource`](crate::MemorySource) enforces them) and deliver the same
+    /// records in every pass.
     ///
     /// # Errors
-    /// A source of another shape than planned or that fails, [`Error::Interrupted`], a floating-point type other than
+    /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], a floating-point type other than
     /// planned. Nothing has been released then.
     pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
         &self,
@@ -157,6 +158,8 @@ impl<A: RecordAdjacency> Plan<A> {
             lambda: recipe.lambda,
             radius: recipe.radius,
             dim: size("dimension", self.derivation.dim)?,
+            row_norm: recipe.row_norm,
+            target_bound: recipe.target_bound,
             run: Run {
                 n: growth.n,
                 batch_size: size("batch size", growth.batch_size.min(growth.n))?,

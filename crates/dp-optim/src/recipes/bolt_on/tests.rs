@@ -185,6 +185,31 @@ fn records_that_break_the_bounds_do_not_show() {
 }
 
 #[test]
+fn a_source_that_promises_less_than_planned_is_refused() {
+    let logistic = BoltOn::convex(LossKind::Logistic);
+    let squared = BoltOn { loss: LossKind::Squared, radius: Some(1.0), ..logistic.clone() };
+    let try_with = |recipe: &BoltOn, row_norm, target_bound| {
+        let plan = recipe.plan::<ReplaceOne>(50, 3, budget(1.0, 0.0)).unwrap();
+        let mut source = MemorySource::new(data(50, 3, 11), row_norm, target_bound);
+        plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).map(|_| ())
+    };
+    let short = BoltOn { row_norm: 0.5, ..logistic.clone() };
+    assert!(try_with(&short, 0.5, 1.0).is_ok());
+    assert!(try_with(&short, 0.4, 0.9).is_ok());
+    for (recipe, row_norm, target_bound) in [
+        (&short, 0.6, 1.0),
+        (&logistic, 1.0 + 1e-15, 1.0),
+        (&logistic, f64::NAN, 1.0),
+        (&logistic, f64::INFINITY, 1.0),
+        (&logistic, 1.0, 1.1),
+        (&squared, 1.0, 2.0),
+    ] {
+        let error = try_with(recipe, row_norm, target_bound).unwrap_err();
+        assert!(matches!(error, Error::Bound { .. }), "{recipe:?} {row_norm} {target_bound}: {error}");
+    }
+}
+
+#[test]
 fn hiding_the_position_needs_less_noise() {
     // One pass with a uniform average: early records move the output most.
     let recipe = BoltOn {
@@ -275,6 +300,8 @@ fn what_is_not_proved_is_refused() {
         ("unbounded gradients", BoltOn { loss: LossKind::Squared, ..convex.clone() }, 0.0),
         ("Gaussian without delta", BoltOn { output_noise: OutputNoise::Gaussian, ..convex.clone() }, 0.0),
         ("long rows", BoltOn { row_norm: 2.0, ..convex.clone() }, 0.0),
+        ("long targets of two classes", BoltOn { target_bound: 5.0, ..convex.clone() }, 0.0),
+        ("NaN targets of two classes", BoltOn { target_bound: f64::NAN, ..convex.clone() }, 0.0),
         ("NaN radius", BoltOn { radius: Some(f64::NAN), ..convex.clone() }, 0.0),
         ("minimiser of a convex risk", BoltOn { stopping: certified, ..convex.clone() }, 0.0),
         ("minimiser in a ball", BoltOn { stopping: certified, radius: Some(1.0), ..strongly.clone() }, 0.0),
