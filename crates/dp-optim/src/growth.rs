@@ -196,6 +196,12 @@ impl Growth {
         Ok(closed::terms(&checked).is_some_and(|terms| terms.evenness > 0.99))
     }
 
+    /// Whether the recursion has few enough updates and positions to be run.
+    pub(crate) fn recursion_is_feasible(&self) -> bool {
+        let positions = self.updates_per_pass();
+        positions <= MOST_POSITIONS && positions.checked_mul(self.passes).is_some_and(|all| all <= MOST_UPDATES)
+    }
+
     /// The bound and the bound for each position, by the recursion: certified, with every rounding accounted for.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use core::marker::PhantomData;
 use dp_data::{Block, Description, Order, PassRequest, PassSource, Rows};
 use dp_losses::Model;
 
+use super::expect_rows;
 use crate::error::Error;
 
 /// What is done with each batch of a pass.
@@ -68,7 +69,9 @@ where
         let Self { source, order, carry, .. } = self;
         carry.clear();
         let mut stream = source.open_pass(&PassRequest { pass, order: *order })?;
+        let mut rows = 0;
         while let Some(block) = stream.next_block()? {
+            rows += block.len() as u64;
             let mut start = 0;
             if carry.rows() > 0 {
                 start = block.len().min(batch_size - carry.rows());
@@ -91,7 +94,9 @@ where
         if left > 0 {
             visit.batch(carry.block(carry.dim), left)?;
         }
-        Ok(stream.receipt()?.rows)
+        // A source that miscounts must not pass for one that delivered everything.
+        expect_rows(stream.receipt()?.rows, rows)?;
+        Ok(rows)
     }
 }
 

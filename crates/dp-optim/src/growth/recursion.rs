@@ -1,7 +1,7 @@
 //! The recursion itself, once in ordinary arithmetic and once rounded up.
 
 use super::rounding::Sums;
-use super::{Checked, MOST_POSITIONS, MOST_UPDATES, OrderPolicy, expansion};
+use super::{Checked, OrderPolicy, expansion};
 use crate::error::Error;
 
 /// Unit roundoff of f64.
@@ -43,7 +43,7 @@ fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
     let growth = checked.growth;
     let (beta, gamma) = (growth.smoothness, growth.strong_convexity);
     let positions = checked.updates_per_pass;
-    if checked.updates > MOST_UPDATES || positions > MOST_POSITIONS {
+    if !growth.recursion_is_feasible() {
         return Err(Error::Count {
             name: "updates",
             value: checked.updates,

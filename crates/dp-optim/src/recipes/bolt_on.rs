@@ -306,6 +306,18 @@ impl BoltOn {
                 why: "this loss has bounded gradients only within a radius: set one",
             });
         }
+        // Otherwise a sum or a square might overflow for some data and not for others, and the release fail for them.
+        let farthest = match self.float {
+            FloatKind::F64 => 1e140,
+            FloatKind::F32 => 1e15,
+        };
+        let steepest = constants.data_lipschitz.max(1.0) + self.lambda * self.radius.unwrap_or(0.0);
+        if self.stopping == Stopping::Passes && !(longest * steepest * updates as f64 <= farthest) {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "steps so long could overflow: at most 1e140 in all, 1e15 in single precision",
+            });
+        }
         let rounding = (self.float == FloatKind::F64).then_some(Rounding {
             unit_roundoff: f64::EPSILON / 2.0,
             dim,

@@ -86,12 +86,14 @@ impl Derived {
         Ok(Self { terms, sensitivity, minimise })
     }
 
-    /// The classes of positions, or `None` where hiding the position gains nothing.
+    /// The classes of positions, or `None` where the recipe does not hide the position, hiding it gains nothing, or
+    /// the run is too long to say.
     pub(super) fn position_classes(&self, recipe: &BoltOn) -> Result<Option<PositionClasses>, Error> {
-        if recipe.stopping != Stopping::Passes || recipe.order == OrderPolicy::Fresh || recipe.declared_order {
+        let hidden = recipe.hide_position && recipe.order == OrderPolicy::Fixed && !recipe.declared_order;
+        if !hidden || recipe.stopping != Stopping::Passes {
             return Ok(None);
         }
-        if self.terms.growth.positions_are_even()? {
+        if self.terms.growth.positions_are_even()? || !self.terms.growth.recursion_is_feasible() {
             return Ok(None);
         }
         let mut sensitivity = self.terms.growth.sensitivity()?;

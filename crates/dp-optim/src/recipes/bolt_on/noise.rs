@@ -64,9 +64,7 @@ impl<A: Adjacency> Noise<A> {
             std_dev,
             sensitivity: value,
         })?;
-        if recipe.hide_position
-            && let Some(classes) = derived.position_classes(recipe)?
-        {
+        if let Some(classes) = derived.position_classes(recipe)? {
             let hidden = calibrate::least_scale(budget.epsilon, budget.delta, |std_dev| DpEvent::GaussianMixture {
                 std_dev,
                 sensitivities: classes.sensitivities.clone(),

@@ -341,6 +341,124 @@ fn absurd_certificates_are_refused_quickly() {
     }
 }
 
+#[test]
+fn steps_that_could_overflow_for_some_records_are_refused() {
+    // With a radius these have a finite sensitivity, but a gradient above 1.8 would overflow, and the release would
+    // fail because of the records.
+    let long = |step, float| BoltOn {
+        loss: LossKind::Squared,
+        radius: Some(1.0),
+        passes: 1,
+        float,
+        schedule: Some(Schedule::Constant { step }),
+        ..BoltOn::convex(LossKind::Squared)
+    };
+    let plan = |recipe: BoltOn| recipe.plan::<ReplaceOne>(10, 3, budget(1.0, 0.0)).map(|_| ());
+    assert!(matches!(plan(long(1e308, FloatKind::F64)), Err(Error::NotProved { .. })));
+    assert!(plan(long(1e100, FloatKind::F64)).is_ok());
+    let short_rows = |float| BoltOn { row_norm: 1e-30, ..long(1e59, float) };
+    assert!(matches!(plan(short_rows(FloatKind::F32)), Err(Error::NotProved { .. })));
+    assert!(plan(short_rows(FloatKind::F64)).is_ok());
+}
+
+#[test]
+fn runs_too_long_for_the_recursion_are_planned_without_hiding_positions() {
+    let recipe = BoltOn {
+        lambda: 1e-3,
+        batch_size: 1,
+        passes: 1,
+        output_noise: OutputNoise::Gaussian,
+        ..BoltOn::convex(LossKind::Logistic)
+    };
+    let plan = recipe.plan::<ReplaceOne>(1 << 40, 30, budget(1.0, 1e-6)).unwrap();
+    assert!(matches!(plan.event(), DpEvent::Gaussian { .. }));
+}
+
+/// Each public parameter of the recipe decides about the event, or about an assumption, or is a wish about the noise
+/// that the recorded noise has answered.
+#[test]
+fn every_field_of_a_derivation_counts() {
+    let recipe = BoltOn {
+        batch_size: 7,
+        passes: 3,
+        radius: Some(2.0),
+        averaging: Averaging::Uniform,
+        loss: LossKind::Squared,
+        ..BoltOn::strongly_convex(LossKind::Squared, 0.05)
+    };
+    let noise = NoiseScale::Gaussian { std_dev: 1.0 };
+    let good = BoltOnDerivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 100, dim: 4, noise };
+    let statement = |derivation: &BoltOnDerivation| (derivation.event().ok(), derivation.assumptions());
+    type Change = dyn Fn(&mut BoltOnDerivation);
+    let changes: Vec<(&str, &Change)> = vec![
+        ("algorithm", &|d| d.recipe.algorithm = Algorithm::Convex),
+        ("loss", &|d| d.recipe.loss = LossKind::Logistic),
+        ("lambda", &|d| d.recipe.lambda = 0.06),
+        ("passes", &|d| d.recipe.passes = 4),
+        ("batch size", &|d| d.recipe.batch_size = 8),
+        ("schedule", &|d| d.recipe.schedule = Some(Schedule::Constant { step: 0.5 })),
+        ("radius", &|d| d.recipe.radius = Some(3.0)),
+        ("averaging", &|d| d.recipe.averaging = Averaging::Polynomial),
+        ("declared order", &|d| d.recipe.declared_order = true),
+        ("divisor", &|d| d.recipe.divisor = Divisor::Actual),
+        ("float", &|d| d.recipe.float = FloatKind::F32),
+        ("arithmetic", &|d| d.recipe.arithmetic = Arithmetic::Scaled),
+        ("row norm", &|d| d.recipe.row_norm = 0.9),
+        ("target bound", &|d| d.recipe.target_bound = 2.0),
+        ("relation", &|d| d.relation = AdjacencyKind::ZeroOut),
+        ("n", &|d| d.n = 110),
+        ("dim", &|d| d.dim = 5),
+        ("noise", &|d| d.noise = NoiseScale::Gaussian { std_dev: 1.1 }),
+        ("stopping", &|d| {
+            d.recipe = BoltOn {
+                stopping: Stopping::CertifiedMinimiser { tolerance: None },
+                averaging: Averaging::Last,
+                radius: None,
+                loss: LossKind::Logistic,
+                ..d.recipe.clone()
+            }
+        }),
+    ];
+    for (name, change) in changes {
+        let mut other = good.clone();
+        change(&mut other);
+        assert_ne!(statement(&other), statement(&good), "{name}");
+    }
+    // Fresh permutations differ where the worst position does, from pass to pass.
+    let order = |order| {
+        let values = (0..45).map(|t| if t % 17 == 0 { 1.0 } else { 0.1 }).collect();
+        let recipe = BoltOn { order, schedule: Some(Schedule::Steps { values }), ..good.recipe.clone() };
+        BoltOnDerivation { recipe, ..good.clone() }.event().unwrap()
+    };
+    assert_ne!(order(OrderPolicy::Fixed), order(OrderPolicy::Fresh));
+    for tolerance in [0.01, 0.02] {
+        let mut other = good.clone();
+        other.recipe = BoltOn {
+            stopping: Stopping::CertifiedMinimiser { tolerance: Some(tolerance) },
+            ..BoltOn::strongly_convex(LossKind::Logistic, 0.05)
+        };
+        let Ok(DpEvent::Gaussian { sensitivity, .. }) = other.event() else { unreachable!() };
+        assert!(sensitivity > 2.0 * tolerance && sensitivity < 0.4 + 2.1 * tolerance);
+    }
+}
+
+#[test]
+fn a_hidden_position_is_not_claimed_where_the_recipe_shows_it() {
+    let recipe = BoltOn { averaging: Averaging::Uniform, passes: 1, ..BoltOn::convex(LossKind::Logistic) };
+    let noise = NoiseScale::HiddenPositionGaussian { std_dev: 1.0 };
+    let hidden = BoltOnDerivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 1000, dim: 4, noise };
+    assert!(matches!(hidden.event(), Ok(DpEvent::GaussianMixture { .. })));
+    for change in [
+        |recipe: &mut BoltOn| recipe.declared_order = true,
+        |recipe: &mut BoltOn| recipe.order = OrderPolicy::Fresh,
+        |recipe: &mut BoltOn| recipe.hide_position = false,
+    ] {
+        let mut shown = hidden.clone();
+        change(&mut shown.recipe);
+        assert!(matches!(shown.event(), Err(Error::NotProved { .. })), "{:?}", shown.recipe);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
