@@ -59,7 +59,7 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
 fn run(cli: &Cli, console: &Console) -> Result<(), Failure> {
     match &cli.command {
         Command::Explain(args) => commands::explain::run(args, console),
-        Command::Completions(args) => commands::completions::run(args),
+        Command::Completions(args) => commands::completions::run(args, console),
         Command::Man(args) => commands::man::run(args, console),
         Command::Help(args) => commands::help::run(args, console),
         Command::Schema(args) => commands::schema::execute(args, console),
@@ -73,17 +73,31 @@ fn run(cli: &Cli, console: &Console) -> Result<(), Failure> {
 
 /// Help and version go to stdout with 0, mistakes to stderr (or stdout as JSON) with 2.
 fn refuse_arguments(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
-    if !error.use_stderr() {
-        let _ = error.print(); // a closed pipe ends quietly
-        return ExitStatus::Success;
+    let help_or_version = !error.use_stderr();
+    let json = Console { json: true, ..Console::default() };
+    match (arguments.iter().any(|argument| argument == "--json"), help_or_version) {
+        (true, true) => {
+            let text = error.render().to_string();
+            // A closed pipe ends quietly.
+            let _ = json.result(&serde_json::json!({ "schema": "dp.help/1", "text": text }), &text);
+        }
+        (true, false) => json.failure(&misunderstood(&error.render().to_string())),
+        (false, _) => {
+            let _ = error.print();
+        }
     }
-    if arguments.iter().any(|argument| argument == "--json") {
-        let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        let failure = Failure::new(ExitStatus::Usage, "usage.arguments", message).help("see `dp help`");
-        Console { json: true, ..Console::default() }.failure(&failure);
-    } else {
-        let _ = error.print();
-    }
-    ExitStatus::Usage
+    if help_or_version { ExitStatus::Success } else { ExitStatus::Usage }
+}
+
+/// The failure for clap's text about a mistake: its first paragraph is what happened, a tip is what to do.
+fn misunderstood(text: &str) -> Failure {
+    let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
+    let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
+    let help = match (tip, usage) {
+        (Some(tip), _) => tip.to_owned(),
+        (None, Some(usage)) => format!("usage: {usage}"),
+        (None, None) => "see `dp help`".to_owned(),
+    };
+    Failure::new(ExitStatus::Usage, "usage.arguments", first.trim_start_matches("error: ")).help(help)
 }

@@ -140,6 +140,59 @@ fn what_only_depends_on_values_is_a_warning() {
     assert_eq!((silent.code, silent.stderr.as_str()), (0, ""));
 }
 
+/// Both classes are declared on the command line: that one of them is missing must not be an answer.
+#[test]
+fn a_single_class_of_two_named_ones_is_a_warning_even_where_the_schema_is_drafted() {
+    let place = Workplace::new();
+    place.write("one.csv", "age,earns\n41,yes\n29,yes\n41,yes\n");
+    let train = ["train", "--data", "one.csv", "--label", "earns", "--schema-from-data", "--epsilon", "1", "--out"];
+    for (out, named) in
+        [("a.json", ["--positive", "yes", "--negative", "no"]), ("b.json", ["--positive", "no", "--negative", "yes"])]
+    {
+        let run = place.dp(&[&train[..], &[out], &named[..]].concat());
+        run.says("every label");
+        run.ok();
+        assert_eq!(
+            place.json(out)["model"]["classes"],
+            serde_json::json!({ "positive": named[1], "negative": named[3] })
+        );
+    }
+    place.dp(&[&train[..], &["c.json", "--positive", "no"]].concat()).fails(3, "label.undecided");
+    place.dp(&[&train[..], &["c.json", "--positive", "a", "--negative", "b"]].concat()).fails(3, "label.undecided");
+    place.dp(&[&train[..], &["c.json", "--positive", "yes", "--negative", "yes"]].concat()).fails(2, "usage.conflict");
+}
+
+#[test]
+fn a_negative_class_can_be_named() {
+    let place = Workplace::new();
+    place.write("p.csv", "age,trade,earns\n1,a,low\n2,b,high\n3,a,top\n9,b,low\n");
+    let schema = place.dp(&["schema", "p.csv", "--label", "earns", "--negative", "low"]).ok();
+    assert!(schema.contains("negative = \"low\"") && schema.contains("others = \"positive\""), "{schema}");
+    place.write("s.toml", schema.replace("= false", "= true"));
+    let train = ["train", "--data", "p.csv", "--schema", "s.toml", "--epsilon", "1", "--out"];
+    place.dp(&[&train[..], &["m.json", "--negative", "low", "--positive", "top"]].concat()).ok();
+    place.dp(&[&train[..], &["n.json", "--negative", "high"]].concat()).fails(2, "usage.conflict").says("--negative");
+    place.write("l.libsvm", "3 1:1\n1 2:1\n2 1:1\n");
+    let sparse = ["train", "--data", "l.libsvm", "--dim", "2", "--epsilon", "1", "--out"];
+    place.dp(&[&sparse[..], &["o.json", "--negative", "1"]].concat()).ok();
+    place.dp(&[&sparse[..], &["p.json", "--negative", "1", "--positive", "3"]].concat()).fails(3, "label.unknown");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stray_index_or_a_width_without_memory_is_a_message_and_no_abort() {
+    let place = Workplace::new();
+    place.write("a.libsvm", "+1 4294967294:1\n-1 1:1\n");
+    place.write("b.libsvm", "+1 60000000:1\n-1 1:1\n");
+    place.dp(&["train", "--data", "a.libsvm", "--epsilon", "1", "--out", "m.json"]).fails(3, "libsvm.bad_index");
+    let limited = "ulimit -v 4000000 && exec \"$0\" train --data b.libsvm --epsilon 1 --out m.json";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", limited, env!("CARGO_BIN_EXE_dp")]).current_dir(place.path("."));
+    let run: Run = shell.output().unwrap().into();
+    run.fails(1, "train.failed").says("--dim");
+    assert_eq!(place.files(), ["a.libsvm", "b.libsvm"]);
+}
+
 #[test]
 fn one_row_is_enough() {
     train(format!("{HEADER}40,baker,yes\n").as_bytes(), SCHEMA, &[]).ok();

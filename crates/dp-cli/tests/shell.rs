@@ -28,6 +28,30 @@ fn mistakes_are_one_json_value_when_asked() {
 }
 
 #[test]
+fn a_mistake_is_told_whole_in_json() {
+    let place = Workplace::new();
+    let message = |arguments: &[&str]| {
+        let run = place.dp(arguments);
+        assert_eq!((run.code, run.stderr.as_str()), (2, ""), "{run:#?}");
+        one_value(&run.stdout)["error"].clone()
+    };
+    let missing = message(&["train", "--json", "--data", "people.csv"]);
+    assert!(missing["message"].as_str().unwrap().ends_with("not provided: --out <FILE>"), "{missing}");
+    assert!(missing["help"].as_str().unwrap().starts_with("usage: dp train"), "{missing}");
+    let typo = message(&["train", "--json", "--epsilom", "1"]);
+    assert!(typo["help"].as_str().unwrap().contains("'--epsilon'"), "{typo}");
+}
+
+#[test]
+fn help_version_and_completions_are_one_json_value_when_asked() {
+    let place = Workplace::new();
+    for arguments in [&["--help"][..], &["--version"], &["train", "-h"], &["help", "train"], &["completions", "bash"]] {
+        let value = place.dp(&[arguments, &["--json"]].concat()).json();
+        assert!(value["schema"].as_str().unwrap().starts_with("dp."), "{arguments:?}: {value}");
+    }
+}
+
+#[test]
 fn exit_codes_are_listed() {
     let place = Workplace::new();
     let text = place.dp(&["help", "exit-codes"]).ok();

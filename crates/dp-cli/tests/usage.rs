@@ -70,6 +70,20 @@ fn parameters_out_of_range_name_their_flag() {
 }
 
 #[test]
+fn refused_numbers_are_short_and_name_their_flag() {
+    let place = Workplace::new();
+    for (flag, value) in
+        [("--lambda", "1e300"), ("--radius", "1e300"), ("--epsilon", "1e300"), ("--passes", "4294967295")]
+    {
+        let extra: &[&str] = if flag == "--epsilon" { &[flag, value] } else { &["--epsilon", "1", flag, value] };
+        let run = train(&place, extra);
+        run.fails(4, "privacy.refused").says(flag).says(value);
+        assert!(run.stderr.lines().all(|line| line.len() < 150), "{run:#?}");
+    }
+    train(&place, &["--epsilon", "1e-300"]).fails(2, "usage.value").says("2^-50");
+}
+
+#[test]
 fn what_matters_is_not_guessed() {
     let place = Workplace::new();
     train(&place, &[]).fails(2, "usage.missing").says("--epsilon");

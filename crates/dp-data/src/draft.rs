@@ -147,8 +147,11 @@ fn decide_label(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Res
         missing_is_neutral: false,
         review: Review::Unreviewed,
     };
-    for value in options.positive.iter().chain(&options.negative) {
-        if !survey.holds(value) {
+    // Where both classes are named, records of one of them alone are no reason to fail: that would be an answer.
+    let named: Vec<&String> = options.positive.iter().chain(&options.negative).collect();
+    let one_is_there = named.len() == 2 && named.iter().any(|value| survey.holds(value));
+    for value in named {
+        if !survey.holds(value) && !one_is_there {
             return Err(undecided(
                 format!("no row of column `{name}` holds the label `{value}`"),
                 "check the spelling of the class and the name of the label column",

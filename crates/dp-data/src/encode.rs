@@ -19,6 +19,10 @@ pub use row::{ColumnTally, RowBuffer, Stored};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Label, Others, Review, Schema};
 
+/// The most features of a libsvm file, the intercept not counted: a model names each of them, so that a stray index far
+/// beyond what was meant is refused rather than paid for with memory.
+pub const MAX_FEATURES: u32 = 1 << 26;
+
 /// Above this expected share of features that are not zero, rows are stored dense.
 const SPARSE_SHARE: f64 = 0.35;
 
@@ -232,11 +236,11 @@ impl Encoder {
     pub fn libsvm(format: LibsvmFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let features = match format.features {
-            Some(features) if (1..u32::MAX).contains(&features) => features,
+            Some(features) if (1..=MAX_FEATURES).contains(&features) => features,
             other => {
                 let message = format!("{} libsvm features declared", other.map_or("no".into(), |n| n.to_string()));
                 return Err(DataError::new(DataErrorKind::SchemaColumns, message)
-                    .expected(format!("between 1 and {} features", u32::MAX - 1)));
+                    .expected(format!("between 1 and {MAX_FEATURES} features")));
             }
         };
         let label = LabelPlan::new(&format.label, &[]);

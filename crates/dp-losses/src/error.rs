@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// A number lies outside its range, or is NaN.
-    #[error("{name} = {value} must lie in {range}")]
+    #[error("{name} = {value:?} must lie in {range}")]
     OutOfRange {
         /// The parameter's name.
         name: &'static str,

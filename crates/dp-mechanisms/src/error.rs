@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum Error {
     /// A number that must be finite is NaN or infinite.
-    #[error("{name} = {value} must be finite")]
+    #[error("{name} = {value:?} must be finite")]
     NotFinite {
         /// The parameter's name.
         name: &'static str,
@@ -13,7 +13,7 @@ pub enum Error {
         value: f64,
     },
     /// A number that must be positive is not.
-    #[error("{name} = {value} must be greater than 0")]
+    #[error("{name} = {value:?} must be greater than 0")]
     NotPositive {
         /// The parameter's name.
         name: &'static str,
@@ -21,7 +21,7 @@ pub enum Error {
         value: f64,
     },
     /// A number is positive but too small to be meant.
-    #[error("{name} = {value} is below {least}")]
+    #[error("{name} = {value:?} is below {least:?}")]
     TooSmall {
         /// The parameter's name.
         name: &'static str,
@@ -31,7 +31,7 @@ pub enum Error {
         least: f64,
     },
     /// A number lies outside its range.
-    #[error("{name} = {value} must lie in {range}")]
+    #[error("{name} = {value:?} must lie in {range}")]
     OutOfRange {
         /// The parameter's name.
         name: &'static str,
@@ -80,7 +80,7 @@ pub enum Error {
         epsilon: f64,
     },
     /// A derived noise scale or its grid leaves the range of doubles.
-    #[error("the noise scale {scale} or its grid is outside the range of doubles")]
+    #[error("the noise scale {scale:?} or its grid is outside the range of doubles")]
     ScaleOverflow {
         /// The derived scale.
         scale: f64,

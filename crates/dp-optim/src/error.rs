@@ -7,7 +7,7 @@ use dp_accountant::AdjacencyKind;
 #[non_exhaustive]
 pub enum Error {
     /// A number lies outside its range.
-    #[error("{name} = {value} must lie in {range}")]
+    #[error("{name} = {value:?} must lie in {range}")]
     OutOfRange {
         /// The parameter's name.
         name: &'static str,
@@ -17,7 +17,7 @@ pub enum Error {
         range: &'static str,
     },
     /// A count is zero or too large.
-    #[error("{name} = {value} must lie in {range}")]
+    #[error("{name} = {value} must be {range}")]
     Count {
         /// The parameter's name.
         name: &'static str,
@@ -53,7 +53,7 @@ pub enum Error {
         adjacency: AdjacencyKind,
     },
     /// The sensitivity is not a positive finite number, so no noise can be scaled to it.
-    #[error("the sensitivity of this recipe is {value}: {why}")]
+    #[error("the sensitivity of this recipe is {value:?}: {why}")]
     Sensitivity {
         /// The bound.
         value: f64,

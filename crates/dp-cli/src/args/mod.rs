@@ -102,6 +102,9 @@ pub struct SchemaArgs {
     /// The value of the label that counts as positive
     #[arg(long, value_name = "VALUE", requires = "label", allow_hyphen_values = true)]
     pub positive: Option<String>,
+    /// The value of the label that counts as negative
+    #[arg(long, value_name = "VALUE", requires = "label", allow_hyphen_values = true)]
+    pub negative: Option<String>,
     /// The character between cells
     #[arg(long, value_name = "CHAR", default_value = ",")]
     pub delimiter: String,

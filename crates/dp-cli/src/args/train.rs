@@ -141,6 +141,9 @@ pub struct TrainArgs {
     /// The value of the label that counts as positive [default: the schema's; +1 for libsvm]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Data")]
     pub positive: Option<String>,
+    /// The value of the label that counts as negative [default: the schema's; -1 and 0 for libsvm]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Data")]
+    pub negative: Option<String>,
     /// The reviewed schema of the records (CSV)
     #[arg(long, value_name = "FILE", conflicts_with = "schema_from_data", help_heading = "Data")]
     pub schema: Option<String>,

@@ -4,14 +4,15 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, CompletionsArgs};
 use crate::failure::Failure;
-use crate::output::write_stdout;
+use crate::output::Console;
 
 /// Prints the script.
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+pub fn run(args: &CompletionsArgs, console: &Console) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "dp", &mut script);
-    write_stdout(&script, b"")
+    let script = String::from_utf8_lossy(&script);
+    console.result(&serde_json::json!({ "schema": "dp.completions/1", "script": script }), &script)
 }

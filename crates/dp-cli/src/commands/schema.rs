@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::SchemaArgs;
 use crate::atomic;
 use crate::failure::Failure;
-use crate::input::{check_distinct, csv_options};
+use crate::input::{check_distinct, conflict, csv_options};
 use crate::output::Console;
 use crate::wording;
 
@@ -51,6 +51,10 @@ impl SchemaConfig {
         let mut options = DraftOptions::default();
         options.label = args.label.clone();
         options.positive = args.positive.clone();
+        options.negative = args.negative.clone();
+        if options.positive.is_some() && options.positive == options.negative {
+            return Err(conflict("--negative", "--positive and --negative are the same value"));
+        }
         let out = args.out.clone().filter(|out| out.as_os_str() != "-");
         if let Some(out) = &out {
             check_distinct(&[("FILE", Path::new(&args.data)), ("--out", out)])?;

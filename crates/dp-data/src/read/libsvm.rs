@@ -1,7 +1,7 @@
 //! Lines of the form `label index:value index:value ...`.
 
 use super::{Input, read_error};
-use crate::encode::{LibsvmFormat, RowBuffer, parse_number};
+use crate::encode::{LibsvmFormat, MAX_FEATURES, RowBuffer, parse_number};
 use crate::error::{DataError, DataErrorKind};
 use std::io::{BufRead, BufReader, Read};
 
@@ -69,7 +69,7 @@ impl LibsvmLine<'_> {
     }
 
     fn collect_features(&self, format: &LibsvmFormat, row: &mut RowBuffer) -> Result<u32, DataError> {
-        let limit = format.features.unwrap_or(u32::MAX - 1);
+        let limit = format.features.unwrap_or(MAX_FEATURES);
         let mut next = 0_u32;
         let tokens = self.features.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty());
         for token in tokens {

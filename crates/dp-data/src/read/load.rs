@@ -6,7 +6,7 @@ use super::Input;
 use super::csv::{CsvOptions, CsvReader};
 use super::libsvm::LibsvmReader;
 use super::warning::{CuratorWarning, from_columns};
-use crate::encode::{Encoder, Encoding, InputFormat, LibsvmFormat, RowBuffer, Stored};
+use crate::encode::{Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stored};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{DenseBuilder, Examples, ShapeError, SparseBuilder};
 use crate::schema::{ColumnKind, Schema};
@@ -107,7 +107,7 @@ pub fn load_libsvm<F: Stored>(
     encoding: Encoding,
 ) -> Result<(Encoder, Loaded<F>), DataError> {
     // Any width will do while it is unknown: rows are encoded one by one, and only the intercept's index depends on it.
-    let provisional = LibsvmFormat { features: format.features.or(Some(u32::MAX - 1)), ..format.clone() };
+    let provisional = LibsvmFormat { features: format.features.or(Some(MAX_FEATURES)), ..format.clone() };
     let encoder = Encoder::libsvm(provisional, encoding)?;
     let InputFormat::Libsvm(provisional) = encoder.input() else {
         return Err(DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for libsvm files"));

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use super::*;
 use crate::block::Rows;
-use crate::encode::{Encoder, Encoding, LibsvmFormat, Stored};
+use crate::encode::{Encoder, Encoding, LibsvmFormat, MAX_FEATURES, Stored};
 use crate::examples::Examples;
 use crate::schema::Schema;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dp_accountant::{Delta, Epsilon};
-use dp_data::encode::{Encoding, RowNorm};
+use dp_data::encode::{Encoding, MAX_FEATURES, RowNorm};
 use dp_losses::{HuberSvm, LossKind};
 use dp_optim::FloatKind;
 use dp_optim::growth::OrderPolicy;
@@ -54,8 +54,8 @@ pub enum Knowledge {
         file: String,
         /// The label that was named, which must be the schema's.
         label: Option<String>,
-        /// The positive value that was named, which must be the schema's.
-        positive: Option<String>,
+        /// The classes that were named, which must be the schema's.
+        classes: NamedClasses,
         /// Columns that are declared public though nobody reviewed them.
         assume_public: Vec<String>,
     },
@@ -63,16 +63,25 @@ pub enum Knowledge {
     FromData {
         /// The label.
         label: String,
-        /// The positive value.
-        positive: Option<String>,
+        /// The classes that were named.
+        classes: NamedClasses,
     },
     /// A libsvm file.
     Libsvm {
         /// Number of features; `None`: the largest index, assumed public.
         features: Option<u32>,
-        /// The positive value, all others being negative; `None`: +1 against -1 and 0.
-        positive: Option<String>,
+        /// The classes: where one is named all other values are of the other, where none is +1 against -1 and 0.
+        classes: NamedClasses,
     },
+}
+
+/// The classes that were named on the command line.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedClasses {
+    /// The value that counts as positive.
+    pub positive: Option<String>,
+    /// The value that counts as negative.
+    pub negative: Option<String>,
 }
 
 /// The algorithm.
@@ -201,6 +210,10 @@ fn missing(flag: &str, message: &str) -> Failure {
 }
 
 fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
+    let classes = NamedClasses { positive: args.positive.clone(), negative: args.negative.clone() };
+    if classes.positive.is_some() && classes.positive == classes.negative {
+        return Err(conflict("--negative", "--positive and --negative are the same value"));
+    }
     match format {
         Format::Libsvm => {
             for (given, flag) in [
@@ -216,12 +229,13 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
             let features = match args.dim {
                 None => None,
                 Some(dim) => {
-                    Some(u32::try_from(dim).ok().filter(|dim| (1..u32::MAX).contains(dim)).ok_or_else(|| {
-                        Failure::usage("--dim", format!("--dim is {dim}")).expected("between 1 and 4294967294 features")
+                    Some(u32::try_from(dim).ok().filter(|dim| (1..=MAX_FEATURES).contains(dim)).ok_or_else(|| {
+                        Failure::usage("--dim", format!("--dim is {dim}"))
+                            .expected(format!("between 1 and {MAX_FEATURES} features"))
                     })?)
                 }
             };
-            Ok(Knowledge::Libsvm { features, positive: args.positive.clone() })
+            Ok(Knowledge::Libsvm { features, classes })
         }
         Format::Csv => {
             if args.dim.is_some() {
@@ -231,14 +245,14 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
                 (Some(file), _) => Ok(Knowledge::Schema {
                     file: file.clone(),
                     label: args.label.clone(),
-                    positive: args.positive.clone(),
+                    classes,
                     assume_public: args.assume_public.clone(),
                 }),
                 (None, true) if !args.assume_public.is_empty() => {
                     Err(conflict("--assume-public", "--schema-from-data assumes all columns to be public already"))
                 }
                 (None, true) => match &args.label {
-                    Some(label) => Ok(Knowledge::FromData { label: label.clone(), positive: args.positive.clone() }),
+                    Some(label) => Ok(Knowledge::FromData { label: label.clone(), classes }),
                     None => Err(missing("--label", "which column is to be predicted was not said")
                         .help("add --label COLUMN, and --positive VALUE")),
                 },
@@ -278,7 +292,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
     };
     let epsilon = Epsilon::new(epsilon).map_err(|error| {
         Failure::usage("--epsilon", error.to_string())
-            .expected("a finite number greater than 0")
+            .expected("a finite number, at least 2^-50 (about 1e-15)")
             .help("use --epsilon 1, say; smaller is more private")
     })?;
     let delta = Delta::new(args.delta).map_err(|error| {

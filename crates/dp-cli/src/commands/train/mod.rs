@@ -12,7 +12,7 @@ use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_optim::FloatKind;
 use dp_optim::recipes::Budget;
 
-pub use config::{DryRun, Knowledge, Method, Settings, Target, TrainConfig};
+pub use config::{DryRun, Knowledge, Method, NamedClasses, Settings, Target, TrainConfig};
 pub use outcome::{DryOutcome, Outcome};
 
 use recipe::{Shape, refusal};

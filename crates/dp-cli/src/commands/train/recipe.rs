@@ -108,7 +108,13 @@ fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u64) -> Avera
 /// Curvature bound of loss and regulariser on rows of norm 1.
 fn smoothness(config: &TrainConfig, lambda: f64) -> Result<f64, Failure> {
     let refused = |error: dp_losses::Error| {
-        Failure::new(ExitStatus::Privacy, "privacy.refused", error.to_string()).help("nothing was read or released")
+        let failure = Failure::new(ExitStatus::Privacy, "privacy.refused", error.to_string());
+        match error {
+            dp_losses::Error::OutOfRange { name, range, .. } => {
+                at_flag_of(name, failure.expected(format!("{name} in {range}")))
+            }
+            _ => failure,
+        }
     };
     let mut domain = Domain::unit_rows();
     if let Some(radius) = config.settings.radius {
@@ -151,13 +157,10 @@ pub(super) fn refusal(error: &Error) -> Failure {
     let message = error.to_string();
     let privacy = |message: String| Failure::new(ExitStatus::Privacy, "privacy.refused", message);
     match error {
-        Error::OutOfRange { name, range, .. } | Error::Count { name, range, .. } => {
-            let failure = privacy(message).expected(format!("{name} in {range}"));
-            match flag_of(name) {
-                Some(flag) => failure.at_flag(flag).help(format!("change {flag}; nothing was read or released")),
-                None => failure,
-            }
+        Error::OutOfRange { name, range, .. } => {
+            at_flag_of(name, privacy(message).expected(format!("{name} in {range}")))
         }
+        Error::Count { name, range, .. } => at_flag_of(name, privacy(message).expected(format!("{name} {range}"))),
         Error::Adjacency { .. } => Failure::new(ExitStatus::Privacy, "privacy.adjacency", message),
         Error::Interrupted | Error::Source(_) | Error::Shape { .. } | Error::FloatKind { .. } => {
             Failure::new(ExitStatus::Failed, "train.failed", message).help("nothing was released; try again")
@@ -167,6 +170,14 @@ pub(super) fn refusal(error: &Error) -> Failure {
                 .help("the system gives no random numbers, so there can be no noise; nothing was released")
         }
         _ => privacy(message).help("the message names what has to change; nothing was released"),
+    }
+}
+
+/// Names the flag that sets the parameter, where one does.
+fn at_flag_of(name: &str, failure: Failure) -> Failure {
+    match flag_of(name) {
+        Some(flag) => failure.at_flag(flag).help(format!("change {flag}; nothing was released")),
+        None => failure,
     }
 }
 

@@ -6,7 +6,7 @@ use dp_data::read::{self, CsvReader, Loaded};
 use dp_data::schema::{Label, Others, Schema};
 use dp_data::{DataError, Encoding};
 
-use super::config::{Knowledge, TrainConfig};
+use super::config::{Knowledge, NamedClasses, TrainConfig};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::{Repeatable, conflict};
@@ -25,17 +25,18 @@ impl Known {
     /// Resolves the schema. Reads no record unless the schema is to come from the data.
     pub(super) fn new(config: &TrainConfig, console: &Console) -> Result<Self, Failure> {
         match &config.knowledge {
-            Knowledge::Schema { file, label, positive, assume_public } => {
+            Knowledge::Schema { file, label, classes, assume_public } => {
                 let mut schema = read_schema(file)?;
-                agrees(&schema, label.as_deref(), positive.as_deref())?;
+                agrees(&schema, label.as_deref(), classes)?;
                 schema.assume_public(assume_public).map_err(|error| from_data(&error).at_file(file))?;
                 schema.check_reviewed().map_err(|error| from_data(&error).at_file(file))?;
                 Ok(Self::Encoder(encoder(&schema, config)?, Repeatable::once(&config.input.data)))
             }
-            Knowledge::FromData { label, positive } => {
+            Knowledge::FromData { label, classes } => {
                 let data = Repeatable::new(&config.input.data)?;
                 let mut options = DraftOptions::new(label);
-                options.positive = positive.clone();
+                options.positive = classes.positive.clone();
+                options.negative = classes.negative.clone();
                 let drafted = draft(data.open()?, &options, &config.input.csv).map_err(|error| from_data(&error))?;
                 for note in &drafted.notes {
                     console.detail(&format!(
@@ -48,8 +49,8 @@ impl Known {
                 schema.assume_all_public();
                 Ok(Self::Encoder(encoder(&schema, config)?, data))
             }
-            Knowledge::Libsvm { features, positive } => {
-                let format = libsvm_format(*features, positive.as_deref(), config.input.zero_based.unwrap_or(false));
+            Knowledge::Libsvm { features, classes } => {
+                let format = libsvm_format(*features, classes, config.input.zero_based.unwrap_or(false));
                 let data = Repeatable::once(&config.input.data);
                 match features {
                     Some(_) => {
@@ -123,8 +124,8 @@ fn read_schema(file: &str) -> Result<Schema, Failure> {
     Schema::parse(shown, &text).map_err(|error| from_data(&error))
 }
 
-/// A label that is named besides the schema must be the schema's.
-fn agrees(schema: &Schema, label: Option<&str>, positive: Option<&str>) -> Result<(), Failure> {
+/// A label or class that is named besides the schema must be the schema's.
+fn agrees(schema: &Schema, label: Option<&str>, classes: &NamedClasses) -> Result<(), Failure> {
     let declared = schema.label();
     if let Some(label) = label
         && label != declared.column
@@ -132,22 +133,30 @@ fn agrees(schema: &Schema, label: Option<&str>, positive: Option<&str>) -> Resul
         return Err(conflict("--label", format!("--label is `{label}`, the schema's label is `{}`", declared.column))
             .help("leave --label away, or change [label] in the schema"));
     }
-    if let Some(positive) = positive
-        && !declared.positive.iter().any(|value| value == positive)
-    {
-        return Err(conflict("--positive", format!("`{positive}` is not positive in the schema"))
-            .help("leave --positive away, or change [label] in the schema"));
+    let sides = [
+        ("--positive", "positive", &classes.positive, &declared.positive, &declared.negative, Others::Positive),
+        ("--negative", "negative", &classes.negative, &declared.negative, &declared.positive, Others::Negative),
+    ];
+    for (flag, class, named, values, opposite, others) in sides {
+        if let Some(value) = named
+            && !(values.contains(value) || (declared.others == others && !opposite.contains(value)))
+        {
+            return Err(conflict(flag, format!("`{value}` is not {class} in the schema"))
+                .help(format!("leave {flag} away, or change [label] in the schema")));
+        }
     }
     Ok(())
 }
 
-fn libsvm_format(features: Option<u32>, positive: Option<&str>, zero_based: bool) -> LibsvmFormat {
+fn libsvm_format(features: Option<u32>, classes: &NamedClasses, zero_based: bool) -> LibsvmFormat {
     let usual = LibsvmFormat::default();
-    let label = match positive {
-        None => Label { positive: vec!["+1".into()], negative: vec!["-1".into(), "0".into()], ..usual.label },
-        Some(positive) => {
-            Label { positive: vec![positive.into()], negative: vec![], others: Others::Negative, ..usual.label }
-        }
+    let values = |named: &Option<String>| named.iter().cloned().collect::<Vec<_>>();
+    let (positive, negative) = (values(&classes.positive), values(&classes.negative));
+    let label = match (&classes.positive, &classes.negative) {
+        (None, None) => Label { positive: vec!["+1".into()], negative: vec!["-1".into(), "0".into()], ..usual.label },
+        (Some(_), None) => Label { positive, negative, others: Others::Negative, ..usual.label },
+        (None, Some(_)) => Label { positive, negative, others: Others::Positive, ..usual.label },
+        (Some(_), Some(_)) => Label { positive, negative, others: Others::Error, ..usual.label },
     };
     LibsvmFormat { features, zero_based, label, ..usual }
 }

@@ -62,6 +62,7 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
             wording::names(&from_data)
         ));
     }
+    check_memory(encoder.dim())?;
     let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
     let records = Records { encoder, examples: loaded.examples, shape };
     match (config.method, config.seed) {
@@ -75,6 +76,18 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
         (Method::BoltOn { .. }, Some(seed)) => choose_relation(config, records, &mut SeededRng::new(seed), console),
         (Method::BoltOn { .. }, None) => choose_relation(config, records, &mut secret()?, console),
     }
+}
+
+/// Bytes that planning, training and writing take for each feature: weights, names, their JSON. Measured.
+const BYTES_PER_FEATURE: usize = 256;
+
+/// Finds out before training whether there is room for a model of this width, so that a stray index in a libsvm file
+/// ends in a message and not in an abort.
+fn check_memory(dim: usize) -> Result<(), Failure> {
+    Vec::<u8>::new().try_reserve_exact(dim.saturating_mul(BYTES_PER_FEATURE)).map_err(|_| {
+        Failure::new(ExitStatus::Failed, "train.failed", format!("there is no memory for a model of {dim} features"))
+            .help("name the number of features with --dim, or train where there is more memory; nothing was released")
+    })
 }
 
 fn secret() -> Result<OsSeeded, Failure> {

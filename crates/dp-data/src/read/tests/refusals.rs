@@ -175,7 +175,7 @@ fn libsvm_refusals() {
     ] {
         assert_eq!(refuse_libsvm(text).code(), code, "{text}");
     }
-    for features in [0, u32::MAX] {
+    for features in [0, MAX_FEATURES + 1, u32::MAX] {
         let format = LibsvmFormat { features: Some(features), ..Default::default() };
         assert_eq!(Encoder::libsvm(format, Encoding::UNIT_ROWS).unwrap_err().code(), "schema.columns");
     }
