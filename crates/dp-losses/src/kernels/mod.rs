@@ -2,9 +2,8 @@
 //!
 //! [`Kernels`] holds the instruction set found when the program runs (AVX-512, AVX2 with FMA, NEON, or plain), so that
 //! an ordinary release build is as fast as one compiled for the machine. Dense rows cross into code compiled for that
-//! set once per call; everything below is inlined there. Sparse rows do not cross: in a batch of one, where
-//! latency counts, the crossing and the gather instructions that the compiler then chooses cost a third of the speed, in
-//! larger batches nothing was gained (nor by leaving out the bounds checks, so there is no `unsafe`).
+//! set once per call; everything below is inlined there. So do sparse rows, except in a batch of one, where latency
+//! counts and the crossing costs more than it gains.
 //! `reference.rs` holds the same functions as plain loops, and a property test holds the two equal within rounding.
 
 mod dense;
@@ -69,22 +68,23 @@ impl Kernels {
 
     /// `scratch.predictions[i] = scale · ⟨w, x_i⟩`.
     pub(crate) fn predictions<F: Real>(&self, rows: Rows<'_, F>, scale: F, w: &[F], scratch: &mut Scratch<F>) {
-        struct Dense<'a, F>(&'a [F], F, &'a [F], &'a mut [F]);
-        impl<F: Real> WithSimd for Dense<'_, F> {
+        struct Predictions<'a, F>(Rows<'a, F>, F, &'a [F], &'a mut [F]);
+        impl<F: Real> WithSimd for Predictions<'_, F> {
             type Output = ();
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                dense::predictions(simd, self.0, self.1, self.2, self.3);
+                let Self(rows, scale, w, out) = self;
+                match rows {
+                    Rows::Dense { values, .. } => dense::predictions(simd, values, scale, w, out),
+                    Rows::Sparse { offsets, indices, values, .. } => {
+                        sparse::predictions(Compressed { offsets, indices, values }, scale, w, out);
+                    }
+                }
             }
         }
         let out = &mut scratch.predictions;
         out.resize(rows.len(), F::zero());
-        match rows {
-            Rows::Dense { values, .. } => self.arch.dispatch(Dense(values, scale, w, out)),
-            Rows::Sparse { offsets, indices, values, .. } => {
-                sparse::predictions(Compressed { offsets, indices, values }, scale, w, out);
-            }
-        }
+        self.arch.dispatch(Predictions(rows, scale, w, out));
     }
 
     /// `scratch.derivatives[i] = ∂ℓ/∂p` at `scratch.predictions[i]`; 0 where `valid` says so.
@@ -108,20 +108,22 @@ impl Kernels {
         sum: &mut [F],
         squared_norm: Option<&mut F>,
     ) {
-        struct Dense<'a, F>(&'a [F], &'a mut Scratch<F>, &'a mut [F], Option<&'a mut F>);
-        impl<F: Real> WithSimd for Dense<'_, F> {
+        struct Sum<'a, F>(Rows<'a, F>, &'a mut Scratch<F>, &'a mut [F], Option<&'a mut F>);
+        impl<F: Real> WithSimd for Sum<'_, F> {
             type Output = ();
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                add_selected_rows(simd, self.0, self.1, self.2, self.3);
+                let Self(rows, scratch, sum, squared_norm) = self;
+                match rows {
+                    Rows::Dense { values, .. } => add_selected_rows(simd, values, scratch, sum, squared_norm),
+                    Rows::Sparse { offsets, indices, values, .. } => {
+                        let rows = Compressed { offsets, indices, values };
+                        sparse::add_rows(rows, &scratch.weights, sum, squared_norm);
+                    }
+                }
             }
         }
-        match rows {
-            Rows::Dense { values, .. } => self.arch.dispatch(Dense(values, scratch, sum, squared_norm)),
-            Rows::Sparse { offsets, indices, values, .. } => {
-                sparse::add_rows(Compressed { offsets, indices, values }, &scratch.weights, sum, squared_norm);
-            }
-        }
+        self.arch.dispatch(Sum(rows, scratch, sum, squared_norm));
     }
 
     /// `out[i] = |x_i|²`.
@@ -137,10 +139,9 @@ impl Kernels {
                             *norm = dense::squared_norm(simd, row);
                         }
                     }
-                    Rows::Sparse { offsets, indices, values, .. } => {
-                        let rows = Compressed { offsets, indices, values };
-                        for (i, norm) in self.1.iter_mut().enumerate() {
-                            *norm = dense::squared_norm(simd, rows.row(i).1);
+                    Rows::Sparse { offsets, values, .. } => {
+                        for (norm, ends) in self.1.iter_mut().zip(offsets.windows(2)) {
+                            *norm = dense::squared_norm(simd, &values[ends[0]..ends[1]]);
                         }
                     }
                 }
@@ -151,36 +152,46 @@ impl Kernels {
 
     /// One whole step.
     pub(crate) fn step<F: Real, L: Loss<F>>(&self, rows: Rows<'_, F>, step: Step<'_, F, L>) {
-        struct Dense<'a, F, L>(&'a [F], Step<'a, F, L>);
-        impl<F: Real, L: Loss<F>> WithSimd for Dense<'_, F, L> {
+        struct Whole<'a, F, L>(Rows<'a, F>, Step<'a, F, L>);
+        impl<F: Real, L: Loss<F>> WithSimd for Whole<'_, F, L> {
             type Output = ();
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                dense_step(simd, self.0, self.1);
+                match self.0 {
+                    Rows::Dense { values, .. } => dense_step(simd, values, self.1),
+                    Rows::Sparse { offsets, indices, values, .. } => {
+                        sparse_step(simd, Compressed { offsets, indices, values }, self.1);
+                    }
+                }
             }
         }
-        match rows {
-            Rows::Dense { values, .. } => self.arch.dispatch(Dense(values, step)),
-            Rows::Sparse { offsets, indices, values, .. } => {
-                self.sparse_step(Compressed { offsets, indices, values }, step);
+        match (rows, step.targets, step.valid) {
+            (Rows::Sparse { offsets, indices, values, .. }, &[target], None) => {
+                sparse_single_step(Compressed { offsets, indices, values }, target, step);
             }
+            _ => self.arch.dispatch(Whole(rows, step)),
         }
     }
+}
 
-    fn sparse_step<F: Real, L: Loss<F>>(&self, rows: Compressed<'_, F>, step: Step<'_, F, L>) {
-        let Step { loss, scale, coefficient, targets, valid, scratch, v, squared_norm } = step;
-        if let (&[target], None) = (targets, valid) {
-            let (columns, values) = rows.row(0);
-            let weight = coefficient * loss.derivative(scale * sparse::dot(columns, values, v), target);
-            sparse::add_rows(rows, &[weight], v, squared_norm);
-            return;
-        }
-        let Scratch { predictions, weights, .. } = scratch;
-        predictions.resize(targets.len(), F::zero());
-        sparse::predictions(rows, scale, v, predictions);
-        self.arch.dispatch(Derivatives { loss, coefficient, predictions, targets, valid, out: weights });
-        sparse::add_rows(rows, weights, v, squared_norm);
-    }
+/// A step of one sparse row: no buffer, and not worth the crossing.
+#[inline(always)]
+fn sparse_single_step<F: Real, L: Loss<F>>(rows: Compressed<'_, F>, target: F, step: Step<'_, F, L>) {
+    let Step { loss, scale, coefficient, v, squared_norm, .. } = step;
+    let mut prediction = [F::zero()];
+    sparse::predictions(rows, scale, v, &mut prediction);
+    let weight = coefficient * loss.derivative(prediction[0], target);
+    sparse::add_rows(rows, &[weight], v, squared_norm);
+}
+
+#[inline(always)]
+fn sparse_step<S: Simd, F: Real, L: Loss<F>>(simd: S, rows: Compressed<'_, F>, step: Step<'_, F, L>) {
+    let Step { loss, scale, coefficient, targets, valid, scratch, v, squared_norm } = step;
+    let Scratch { predictions, weights, .. } = scratch;
+    predictions.resize(targets.len(), F::zero());
+    sparse::predictions(rows, scale, v, predictions);
+    Derivatives { loss, coefficient, predictions, targets, valid, out: weights }.with_simd(simd);
+    sparse::add_rows(rows, weights, v, squared_norm);
 }
 
 #[inline(always)]
@@ -221,8 +232,22 @@ impl<F: Real, L: Loss<F>> WithSimd for Derivatives<'_, F, L> {
     fn with_simd<S: Simd>(self, _simd: S) {
         let Self { loss, coefficient, predictions, targets, valid, out } = self;
         out.resize(predictions.len(), F::zero());
-        for ((out, &prediction), &target) in out.iter_mut().zip(predictions).zip(targets) {
-            *out = coefficient * loss.derivative(prediction, target);
+        let derivative = |prediction, target| coefficient * loss.derivative(prediction, target);
+        let blocks = out.as_chunks_mut().0.iter_mut().zip(predictions.as_chunks().0).zip(targets.as_chunks().0);
+        for ((out, predictions), targets) in blocks {
+            in_block(derivative, predictions, targets, out);
+        }
+        // What is left is computed with the numbers before it, again as a whole block: one by one it takes as long as
+        // all blocks of a small batch together.
+        match (out.last_chunk_mut(), predictions.last_chunk(), targets.last_chunk()) {
+            (Some(out), Some(predictions), Some(targets)) => {
+                in_block(derivative, predictions, targets, out);
+            }
+            _ => {
+                for ((out, &prediction), &target) in out.iter_mut().zip(predictions).zip(targets) {
+                    *out = derivative(prediction, target);
+                }
+            }
         }
         if let Some(valid) = valid {
             for (out, &valid) in out.iter_mut().zip(valid) {
@@ -231,6 +256,21 @@ impl<F: Real, L: Loss<F>> WithSimd for Derivatives<'_, F, L> {
                 }
             }
         }
+    }
+}
+
+/// Derivatives that are computed together.
+const BLOCK: usize = 16;
+
+#[inline(always)]
+fn in_block<F: Real>(
+    derivative: impl Fn(F, F) -> F,
+    predictions: &[F; BLOCK],
+    targets: &[F; BLOCK],
+    out: &mut [F; BLOCK],
+) {
+    for i in 0..BLOCK {
+        out[i] = derivative(predictions[i], targets[i]);
     }
 }
 

@@ -19,10 +19,16 @@ fn noise<F: Real>(count: usize, salt: u64) -> Vec<F> {
 /// Every kernel against the plain loops, on every instruction set that this machine has.
 fn kernels_match_the_reference<F: Real>(n: usize, dim: usize, stored: usize, zeros: usize, unit: f64) {
     let (values, w): (Vec<F>, Vec<F>) = (noise(n * dim, 1), noise(dim, 2));
+    // Rows of every length up to `stored`, cut out of the middle of longer arrays whose other columns fit nothing.
     let stored = stored.min(dim);
-    let offsets: Vec<usize> = (0..=n).map(|i| i * stored).collect();
-    let indices: Vec<u32> = (0..n * stored).map(|k| (k % stored * dim / stored) as u32).collect();
-    let stored_values = noise::<F>(n * stored, 3);
+    let (mut offsets, mut indices) = (vec![3], vec![u32::MAX; 3]);
+    for i in 0..n {
+        let length = (i * 7 + stored) % (stored + 1);
+        indices.extend((0..length).map(|k| (k * dim / stored) as u32));
+        offsets.push(indices.len());
+    }
+    let stored_values = noise::<F>(indices.len() + 2, 3);
+    indices.extend([u32::MAX; 2]);
     let scale = nalgebra::convert::<f64, F>(0.7);
     // A sum of k products of size at most 1, in any order, is off by at most k² units of rounding.
     let sizes = nalgebra::convert::<f64, F>(unit * ((dim + n) as f64).powi(2));
@@ -112,9 +118,51 @@ fn a_row_of_weight_zero_is_not_read() {
     assert_eq!(sum, [3.0, 5.0, 7.0]);
 }
 
+/// What every kernel does with these sparse rows and four parameters, each alone; `true` where it refuses them.
+fn refusals(offsets: &[usize], indices: &[u32]) -> Vec<bool> {
+    let values = vec![1.0; indices.len()];
+    let rows = Rows::Sparse { offsets, indices, values: &values, dim: 4 };
+    let n = rows.len();
+    let refused = |kernel: &dyn Fn(Kernels, &mut Scratch<f64>)| {
+        let mut scratch = Scratch::with_capacity(n);
+        scratch.weights = vec![1.0; n];
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| kernel(Kernels::new(), &mut scratch))).is_err()
+    };
+    let (targets, valid) = (vec![1.0; n], vec![true; n]);
+    let step = |kernels: Kernels, scratch: &mut Scratch<f64>, valid| {
+        let (targets, v) = (&targets[..], &mut [0.0; 4][..]);
+        let step = Step { loss: Squared, scale: 1.0, coefficient: 1.0, targets, valid, scratch, v, squared_norm: None };
+        kernels.step(rows, step);
+    };
+    vec![
+        refused(&|kernels, scratch| kernels.predictions(rows, 1.0, &[0.0; 4], scratch)),
+        refused(&|kernels, scratch| kernels.add_rows(rows, scratch, &mut [0.0; 4], None)),
+        refused(&|kernels, scratch| kernels.add_rows(rows, scratch, &mut [0.0; 4], Some(&mut 0.0))),
+        refused(&|kernels, scratch| step(kernels, scratch, None)),
+        refused(&|kernels, scratch| step(kernels, scratch, Some(&valid))),
+    ]
+}
+
 #[test]
-#[should_panic(expected = "out of bounds")]
-fn a_column_outside_the_parameters_is_refused() {
-    let rows = Rows::Sparse { offsets: &[0, 2], indices: &[1, 3], values: &[1.0, 1.0], dim: 4 };
-    Kernels::new().predictions(rows, 1.0, &[0.0; 3], &mut Scratch::with_capacity(1));
+fn a_column_outside_the_parameters_is_refused_wherever_it_stands() {
+    for length in [1, 2, 3, 4, 5, 14, 33, 200] {
+        let columns: Vec<u32> = (0..length).map(|k| k as u32 % 4).collect();
+        assert_eq!(refusals(&[0, length], &columns), [false; 5], "{length} good columns");
+        for place in 0..length {
+            for column in [4, 5, 1 << 31, u32::MAX] {
+                let mut columns = columns.clone();
+                columns[place] = column;
+                assert_eq!(refusals(&[0, length], &columns), [true; 5], "column {column} at {place} of {length}");
+                assert_eq!(refusals(&[0, length / 2, length], &columns), [true; 5], "in two rows");
+            }
+        }
+    }
+}
+
+#[test]
+fn offsets_that_contradict_the_columns_are_refused() {
+    for offsets in [&[0, 3, 1, 2][..], &[0, 5], &[2, 0], &[0, usize::MAX], &[0, usize::MAX, 2]] {
+        assert_eq!(refusals(offsets, &[0, 1]), [true; 5], "{offsets:?}");
+    }
+    assert_eq!(refusals(&[0, 0, 2, 2], &[0, 1]), [false; 5]);
 }
