@@ -46,6 +46,9 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
         Err(error) => return refuse_arguments(&error, arguments),
     };
     let console = cli.global.console();
+    if console.json {
+        interrupt::await_json();
+    }
     match run(&cli, &console) {
         Ok(()) => ExitStatus::Success,
         Err(failure) if failure.is_closed_pipe() => ExitStatus::Success,

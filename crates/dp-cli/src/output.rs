@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
+use crate::interrupt;
 
 /// The code of the failure that is none: whoever read our output has gone.
 pub(crate) const CLOSED_PIPE: &str = "output.closed_pipe";
@@ -59,6 +60,7 @@ impl Console {
     /// stdout cannot be written, or has been closed.
     pub fn result(&self, json: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.json {
+            interrupt::json_begins();
             let line = serde_json::to_string(json)
                 .map_err(|error| Failure::new(ExitStatus::Failed, "output.write", format!("no JSON: {error}")))?;
             write_stdout(line.as_bytes(), b"\n")
@@ -96,6 +98,7 @@ impl Console {
     /// Reports a failure in its place: stdout with `--json`, else stderr.
     pub fn failure(&self, failure: &Failure) {
         if self.json {
+            interrupt::json_begins();
             // The reader may have gone; there is nobody left to tell.
             let _ = write_stdout(failure.to_json().as_bytes(), b"\n");
         } else {

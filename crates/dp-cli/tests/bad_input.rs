@@ -347,7 +347,7 @@ fn every_code_is_triggered_somewhere() {
     .concat();
     // What no test can bring about from outside: a disk that fails while it is read, a row of more than 64 MiB, a
     // source that changes between two passes; and what the flags cannot say.
-    let out_of_reach = ["file.read", "csv.long_record", "train.failed", "csv.options", "encoding.invalid"];
+    let out_of_reach = ["file.read", "csv.long_record", "csv.options", "encoding.invalid"];
     let place = Workplace::new();
     let codes = place.dp(&["explain", "--json"]).json();
     let missing: Vec<&str> = codes["codes"]

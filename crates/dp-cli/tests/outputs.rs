@@ -149,7 +149,7 @@ fn an_interrupt_leaves_nothing() {
     let place = place();
     for signal in ["INT", "TERM"] {
         let mut child = place
-            .command(&with(&["--out", "model.json", "--passes", "2000000", "--progress", "json"]))
+            .command(&with(&["--out", "model.json", "--passes", "2000000", "--progress", "json", "--json"]))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -172,6 +172,9 @@ fn an_interrupt_leaves_nothing() {
             }
         };
         assert_eq!(status.code(), Some(130), "{signal}");
+        let mut stdout = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        assert_eq!(support::one_value(&stdout)["error"]["code"], "run.interrupted", "{signal}");
         assert_eq!(place.files(), ["people.csv"], "{signal}");
     }
 }

@@ -62,6 +62,11 @@ const OWN: &[Page] = &[
                size larger than the loss allows, or squared loss without a radius. The message names the parameter.",
     },
     Page {
+        code: "run.interrupted",
+        text: "A signal (Ctrl-C, or a request to end) stopped the command. Temporary files were removed and no output \
+               got its name; a model that was being trained was seen by nobody. Run the command again.",
+    },
+    Page {
         code: "train.failed",
         text: "Training ended before anything was released, because the source of the records failed (it ended \
                early or changed while it was read) or because memory or the system's random source gave out.",
