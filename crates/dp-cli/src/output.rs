@@ -135,7 +135,7 @@ pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
         .map_err(|error| write_failure(&error, STANDARD_OUTPUT))
 }
 
-/// The failure for an error while writing to `target`, a file or [`STANDARD_OUTPUT`].
+/// The failure for an error while writing to `target`, a file or standard output.
 pub fn write_failure(error: &io::Error, target: &str) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => {
