@@ -4,3 +4,8 @@ pub mod cross_validation;
 
 pub mod cpu_time;
 pub mod ratio;
+
+/// The programs in the workspace's README compile and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct WorkspaceReadme;
