@@ -71,11 +71,14 @@ fn score(block: &Block<'_, f64>, i: usize, weights: &[f64]) -> f64 {
     }
 }
 
-/// Five pairs of training and test examples: example i is tested in fold i mod 5.
+/// Training and test examples of one fold.
+pub type Fold = (Examples<f64>, Examples<f64>);
+
+/// Five folds: example i is tested in fold i mod 5.
 ///
 /// # Errors
 /// More examples than fit an index.
-pub fn folds(examples: &Examples<f64>) -> Result<Vec<(Examples<f64>, Examples<f64>)>, Box<dyn Error>> {
+pub fn folds(examples: &Examples<f64>) -> Result<Vec<Fold>, Box<dyn Error>> {
     let n = u32::try_from(examples.len())?;
     (0..5)
         .map(|fold| {
