@@ -47,7 +47,8 @@ pub struct Certificate {
 
 impl Certificate {
     /// For the mean of `n` losses of smoothness β whose regulariser is γ-strongly convex, rows of norm at most one and
-    /// data gradients of norm at most `data_lipschitz`: certifies points within `tolerance` of the minimiser.
+    /// data gradients of norm at most `data_lipschitz` at every point (tests are made outside the ball that holds the
+    /// minimiser, too): certifies points within `tolerance` of the minimiser.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a parameter outside its range; [`Error::NotProved`] where the tolerance is so small

@@ -284,6 +284,7 @@ impl BoltOn {
                 why: "single precision needs steps of at most 2/smoothness",
             });
         }
+        let lipschitz_everywhere = constants.data_lipschitz;
         let contracts = self.lambda > 0.0 && longest * self.lambda <= 1.0;
         let minimised = self.stopping != Stopping::Passes;
         if contracts || minimised {
@@ -338,7 +339,7 @@ impl BoltOn {
             radius: self.radius,
             rounding,
         };
-        Ok(Terms { growth, constants })
+        Ok(Terms { growth, constants, lipschitz_everywhere })
     }
 }
 
@@ -346,6 +347,8 @@ impl BoltOn {
 struct Terms {
     growth: Growth,
     constants: Constants,
+    /// `constants.data_lipschitz` before the iterates were found to stay in a ball.
+    lipschitz_everywhere: f64,
 }
 
 /// `value` with the allowance for single precision where that is asked for.

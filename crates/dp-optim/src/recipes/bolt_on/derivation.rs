@@ -72,7 +72,7 @@ impl Derived {
                     dim,
                     terms.constants.smoothness,
                     recipe.lambda,
-                    terms.constants.data_lipschitz,
+                    terms.lipschitz_everywhere,
                     tolerance,
                 )?;
                 let bound = closed_form::approximate_minimiser(n, recipe.lambda, g, tolerance);

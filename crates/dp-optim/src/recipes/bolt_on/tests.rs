@@ -3,7 +3,7 @@ use core::sync::atomic::AtomicBool;
 use dp_accountant::certificate::Derivation as Derives;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Certificate, Delta, DpEvent};
-use dp_data::Examples;
+use dp_data::{Description, Examples, Order, PassRequest, PassSource, RowStream, SourceError};
 use dp_mechanisms::{OsSeeded, SeededRng};
 use proptest::prelude::*;
 use rand::RngExt;
@@ -362,6 +362,52 @@ fn steps_that_could_overflow_for_some_records_are_refused() {
 }
 
 #[test]
+fn long_steps_leave_the_ball_that_the_regulariser_holds_short_ones_in() {
+    let lambda = 2.0;
+    let steepest = |step| {
+        let schedule = Some(Schedule::Constant { step });
+        let recipe = BoltOn { schedule, passes: 1, ..BoltOn::strongly_convex(LossKind::Logistic, lambda) };
+        recipe.plan::<ReplaceOne>(100, 3, budget(1.0, 0.0)).unwrap().constants().data_lipschitz
+    };
+    assert!(steepest(1.0 / lambda) < 0.63); // 1/(1 + e^{-1/λ})
+    assert_eq!(steepest(1.1 / lambda), 1.0);
+}
+
+/// A memory source that remembers what it was asked for.
+struct Asked {
+    memory: MemorySource<f64>,
+    orders: Vec<Order>,
+}
+
+impl PassSource<f64> for Asked {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.memory.describe()
+    }
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        self.orders.push(request.order);
+        self.memory.open_pass(request)
+    }
+}
+
+#[test]
+fn each_training_draws_an_order_of_its_own() {
+    let mut rng = OsSeeded::new().unwrap();
+    let mut orders = |recipe: BoltOn| {
+        let plan = recipe.plan::<ReplaceOne>(50, 3, budget(1.0, 0.0)).unwrap();
+        let mut source = Asked { memory: MemorySource::new(data(50, 3, 12), 1.0, 1.0), orders: Vec::new() };
+        plan.train::<f64, _, _>(&mut source, &mut rng, &mut Control::default()).unwrap();
+        assert!(source.orders.len() == 10 && source.orders.iter().all(|order| *order == source.orders[0]));
+        source.orders[0]
+    };
+    let fixed = BoltOn::convex(LossKind::Logistic);
+    let (one, two) = (orders(fixed.clone()), orders(fixed.clone()));
+    assert!(matches!(one, Order::Keyed { fresh_each_pass: false, .. }) && one != two);
+    let fresh = orders(BoltOn { order: OrderPolicy::Fresh, ..fixed.clone() });
+    assert!(matches!(fresh, Order::Keyed { fresh_each_pass: true, .. }));
+    assert_eq!(orders(BoltOn { declared_order: true, ..fixed }), Order::Declared);
+}
+
+#[test]
 fn runs_too_long_for_the_recursion_are_planned_without_hiding_positions() {
     let recipe = BoltOn {
         lambda: 1e-3,
@@ -457,6 +503,12 @@ fn a_hidden_position_is_not_claimed_where_the_recipe_shows_it() {
         change(&mut shown.recipe);
         assert!(matches!(shown.event(), Err(Error::NotProved { .. })), "{:?}", shown.recipe);
     }
+    // The passes before a certified minimiser have uneven positions, of which the minimiser knows nothing.
+    let schedule = Some(Schedule::Constant { step: 0.5 });
+    let uneven = BoltOn { schedule, ..BoltOn::strongly_convex(LossKind::Logistic, 0.5) };
+    assert!(BoltOnDerivation { recipe: uneven.clone(), ..hidden.clone() }.event().is_ok());
+    let minimised = BoltOn { stopping: Stopping::CertifiedMinimiser { tolerance: None }, ..uneven };
+    assert!(BoltOnDerivation { recipe: minimised, ..hidden }.event().is_err());
 }
 
 proptest! {
