@@ -37,6 +37,8 @@ pub struct MemorySource<F> {
     target_bound: f64,
     /// `order[i]` is where the example now at `i` was when it was given. Empty: nothing has moved.
     order: Vec<u32>,
+    /// The order that was asked for last and its stream, so that passes that share one do not draw it again.
+    arranged: (Order, u64),
 }
 
 impl<F: Feature> MemorySource<F> {
@@ -46,7 +48,7 @@ impl<F: Feature> MemorySource<F> {
     /// already fits is not touched. (Failing instead would be an answer about a record.)
     pub fn new(mut examples: Examples<F>, row_norm: f64, target_bound: f64) -> Self {
         examples.enforce_bounds(row_norm, target_bound);
-        Self { examples, row_norm, target_bound, order: Vec::new() }
+        Self { examples, row_norm, target_bound, order: Vec::new(), arranged: (Order::Declared, 0) }
     }
 
     /// The examples in the order of the last pass.
@@ -102,15 +104,19 @@ impl<F: Feature> PassSource<F> for MemorySource<F> {
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
         let refuse = |why| SourceError::Order { engine: ENGINE, why };
         let n = u32::try_from(self.examples.len()).map_err(|_| refuse("more than 2^32 - 1 examples"))?;
-        let target = match request.order {
-            Order::Keyed { key, fresh_each_pass } => {
-                // Stream 0 is the order that all passes share.
-                let stream = if fresh_each_pass { u64::from(request.pass) + 1 } else { 0 };
-                keyed_order(n, key, stream)
-            }
-            Order::Declared => (0..n).collect(),
+        let stream = match request.order {
+            // Stream 0 is the order that all passes share.
+            Order::Keyed { fresh_each_pass: true, .. } => u64::from(request.pass) + 1,
+            Order::Keyed { fresh_each_pass: false, .. } | Order::Declared => 0,
         };
-        self.bring_into(target).map_err(|_| refuse("the order does not fit the examples"))?;
+        if self.arranged != (request.order, stream) {
+            let target = match request.order {
+                Order::Keyed { key, .. } => keyed_order(n, key, stream),
+                Order::Declared => (0..n).collect(),
+            };
+            self.bring_into(target).map_err(|_| refuse("the order does not fit the examples"))?;
+            self.arranged = (request.order, stream);
+        }
         Ok(Box::new(MemoryPass { block: Some(self.examples.block()), rows: 0 }))
     }
 }

@@ -152,24 +152,30 @@ impl Kernels {
 
     /// One whole step.
     pub(crate) fn step<F: Real, L: Loss<F>>(&self, rows: Rows<'_, F>, step: Step<'_, F, L>) {
-        struct Whole<'a, F, L>(Rows<'a, F>, Step<'a, F, L>);
-        impl<F: Real, L: Loss<F>> WithSimd for Whole<'_, F, L> {
+        struct Dense<'a, F, L>(&'a [F], Step<'a, F, L>);
+        impl<F: Real, L: Loss<F>> WithSimd for Dense<'_, F, L> {
             type Output = ();
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                match self.0 {
-                    Rows::Dense { values, .. } => dense_step(simd, values, self.1),
-                    Rows::Sparse { offsets, indices, values, .. } => {
-                        sparse_step(simd, Compressed { offsets, indices, values }, self.1);
-                    }
-                }
+                dense_step(simd, self.0, self.1);
+            }
+        }
+        struct Sparse<'a, F, L>(Compressed<'a, F>, Step<'a, F, L>);
+        impl<F: Real, L: Loss<F>> WithSimd for Sparse<'_, F, L> {
+            type Output = ();
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, simd: S) {
+                sparse_step(simd, self.0, self.1);
             }
         }
         match (rows, step.targets, step.valid) {
+            (Rows::Dense { values, .. }, ..) => self.arch.dispatch(Dense(values, step)),
             (Rows::Sparse { offsets, indices, values, .. }, &[target], None) => {
                 sparse_single_step(Compressed { offsets, indices, values }, target, step);
             }
-            _ => self.arch.dispatch(Whole(rows, step)),
+            (Rows::Sparse { offsets, indices, values, .. }, ..) => {
+                self.arch.dispatch(Sparse(Compressed { offsets, indices, values }, step));
+            }
         }
     }
 }

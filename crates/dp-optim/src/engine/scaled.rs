@@ -4,7 +4,7 @@ use dp_losses::{Model, ScaledSteps};
 use nalgebra::{RealField, convert};
 
 use super::iterate::Iterate;
-use super::update::Step;
+use super::update::{Step, squared_norm};
 use crate::error::Error;
 use crate::growth::Rounding;
 
@@ -119,10 +119,6 @@ impl<F: RealField + Copy> LazyAverage<F> {
         }
         self.weight = 0.0;
     }
-}
-
-fn squared_norm<F: RealField + Copy>(vector: &[F]) -> F {
-    vector.iter().fold(F::zero(), |sum, &entry| sum + entry * entry)
 }
 
 impl<F: RealField + Copy, M: ScaledSteps<F>> Iterate<F, M> for Scaled<F, M> {
