@@ -162,10 +162,11 @@ pub(crate) struct Checked<'a> {
     pub(crate) last_divisor: f64,
 }
 
-/// Most updates for which the recursion is run: beyond it only the closed forms answer.
-const MOST_UPDATES: u64 = 1 << 34;
-/// Most updates per pass, each of which needs eight bytes.
-const MOST_POSITIONS: u64 = 1 << 31;
+/// Most updates for which the recursion is run, some ten seconds: beyond it only the closed forms answer. A certificate
+/// from a stranger asks for no more either.
+const MOST_UPDATES: u64 = 1 << 31;
+/// Most updates per pass, each of which needs eight bytes: a gigabyte.
+const MOST_POSITIONS: u64 = 1 << 27;
 
 impl Growth {
     /// The bound over all positions: certified, with every rounding accounted for.
