@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::{Cli, Command, DemoArgs, GlobalArgs};
 use crate::atomic;
+use crate::commands::dry_run::Foreseen;
 use crate::commands::{evaluate, train, verify};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -18,6 +19,9 @@ use crate::model_file::ModelFile;
 use crate::output::Console;
 use crate::wording;
 
+/// What it leaves in its folder.
+const FILES: [&str; 6] =
+    ["clinic.csv", "clinic-test.csv", "clinic.schema.toml", "model.json", "report.md", "non-private.json"];
 /// Rows that models are measured on.
 const TEST_ROWS: usize = 10_000;
 
@@ -57,6 +61,10 @@ pub struct Outcome {
 /// # Errors
 /// Outputs that cannot be written, or are there already.
 pub fn execute(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
+    if args.dry_run {
+        let names = FILES.map(str::to_owned);
+        return Foreseen::in_folder("dp.demo/1", Path::new(&args.dir), &names, args.force)?.print(console);
+    }
     let outcome = run(args, global, console)?;
     console.result(&outcome, &outcome.text())
 }
@@ -69,8 +77,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
     let folder = Path::new(&args.dir);
     std::fs::create_dir_all(folder).map_err(|error| crate::output::write_failure(&error, &args.dir))?;
     let path = |name: &str| folder.join(name);
-    let files = ["clinic.csv", "clinic-test.csv", "clinic.schema.toml", "model.json", "report.md", "non-private.json"];
-    for name in files {
+    for name in FILES {
         atomic::check(&path(name), args.force)?;
     }
     let shown = |name: &str| path(name).display().to_string();

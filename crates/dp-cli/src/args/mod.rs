@@ -114,6 +114,9 @@ pub struct SchemaArgs {
     /// Replace an existing output file
     #[arg(long)]
     pub force: bool,
+    /// Say what would be read and written; read no record
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `dp evaluate`.
@@ -147,6 +150,9 @@ pub struct PredictArgs {
     /// Replace an existing output file
     #[arg(long)]
     pub force: bool,
+    /// Say what would be read and written; read no record
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `dp verify`.
@@ -186,6 +192,9 @@ pub struct DemoArgs {
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
+    /// Say what would be read and written; read no record
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `dp explain`.
@@ -216,6 +225,9 @@ pub struct ManArgs {
     /// Replace existing pages
     #[arg(long)]
     pub force: bool,
+    /// Say what would be read and written; read no record
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `dp help`.

@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 
+use super::dry_run::Foreseen;
 use crate::args::{Cli, ManArgs};
 use crate::atomic;
 use crate::failure::Failure;
@@ -13,6 +14,9 @@ use crate::output::{Console, write_failure};
 /// The folder cannot be made, a page cannot be written or exists already.
 pub fn run(args: &ManArgs, console: &Console) -> Result<(), Failure> {
     let folder = &args.folder;
+    if args.dry_run {
+        return dry_run(args)?.print(console);
+    }
     std::fs::create_dir_all(folder).map_err(|error| write_failure(&error, &atomic::shown(folder)))?;
     let mut root = Cli::command();
     root.build();
@@ -22,6 +26,15 @@ pub fn run(args: &ManArgs, console: &Console) -> Result<(), Failure> {
     }
     let text: String = written.iter().map(|file| format!("{file}\n")).collect();
     console.result(&serde_json::json!({ "schema": "dp.man/1", "files": written }), &text)
+}
+
+/// Checks the names of the pages.
+fn dry_run(args: &ManArgs) -> Result<Foreseen, Failure> {
+    let mut root = Cli::command();
+    root.build();
+    let name = |command: &clap::Command| clap_mangen::Man::new(command.clone()).get_filename();
+    let names: Vec<String> = std::iter::once(name(&root)).chain(root.get_subcommands().map(name)).collect();
+    Foreseen::in_folder("dp.man/1", &args.folder, &names, args.force)
 }
 
 /// Renders one page; returns where it lies.

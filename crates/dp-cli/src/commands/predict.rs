@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use dp_data::read::{Input, RecordReader};
 use serde::Serialize;
 
+use super::dry_run::Foreseen;
 use crate::args::{GlobalArgs, PredictArgs};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
@@ -71,11 +72,29 @@ impl PredictConfig {
 /// # Errors
 /// What is wrong with the model, the records or with writing.
 pub fn execute(args: &PredictArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
-    let outcome = run(&PredictConfig::new(args, global)?, console)?;
+    let config = PredictConfig::new(args, global)?;
+    if args.dry_run {
+        return dry_run(&config)?.print(console);
+    }
+    let outcome = run(&config, console)?;
     match &outcome.file {
         Some(file) => console.result(&outcome, &format!("scored {} records: {file}", outcome.n)),
         None => Ok(()),
     }
+}
+
+/// Checks the model, the records' header and the output.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
+    let file = ModelFile::open(&config.model)?;
+    let encoder = file.encoder_for(&config.input)?;
+    let from_data = |error: dp_data::DataError| Failure::from_data(&error);
+    let input = Input::open(&config.input.data).map_err(from_data)?;
+    RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
+    let writes: Vec<&Path> = config.out.as_deref().into_iter().collect();
+    Foreseen::new("dp.predict/1", &[&config.model, &config.input.data], &writes, config.force)
 }
 
 /// Scores into the file or to standard output.

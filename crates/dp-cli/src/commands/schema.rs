@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use dp_data::draft::{self, DraftOptions};
-use dp_data::read::{CsvOptions, Input};
+use dp_data::read::{CsvOptions, CsvReader, Input};
 use serde::Serialize;
 
+use super::dry_run::Foreseen;
 use crate::args::SchemaArgs;
 use crate::atomic;
 use crate::failure::Failure;
@@ -68,7 +69,11 @@ impl SchemaConfig {
 /// # Errors
 /// What is wrong with the file, or with writing.
 pub fn execute(args: &SchemaArgs, console: &Console) -> Result<(), Failure> {
-    let outcome = run(&SchemaConfig::new(args)?, console)?;
+    let config = SchemaConfig::new(args)?;
+    if args.dry_run {
+        return dry_run(&config)?.print(console);
+    }
+    let outcome = run(&config, console)?;
     let text = match &outcome.file {
         Some(file) => format!(
             "drafted {file}: review {} columns, then set `reviewed = true` at each\nnext: dp train --data {} --schema \
@@ -79,6 +84,20 @@ pub fn execute(args: &SchemaArgs, console: &Console) -> Result<(), Failure> {
         None => outcome.draft.clone(),
     };
     console.result(&outcome, &text)
+}
+
+/// Checks the header and the output.
+///
+/// # Errors
+/// What is wrong with the file's header, or with the output.
+pub fn dry_run(config: &SchemaConfig) -> Result<Foreseen, Failure> {
+    let from_data = |error: dp_data::DataError| Failure::from_data(&error);
+    let reader = CsvReader::new(Input::open(&config.data).map_err(from_data)?, config.csv).map_err(from_data)?;
+    if let Some(label) = &config.options.label {
+        reader.position(label).map_err(from_data)?;
+    }
+    let writes: Vec<&Path> = config.out.as_deref().into_iter().collect();
+    Foreseen::new("dp.schema/1", &[&config.data], &writes, config.force)
 }
 
 /// Drafts and writes.
