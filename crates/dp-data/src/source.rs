@@ -75,6 +75,14 @@ pub enum SourceError {
         /// Rows read.
         found: u64,
     },
+    /// A block does not have the shape that the source described, or contradicts itself or the blocks before it.
+    #[error("{engine} delivered a block whose {what}")]
+    Shape {
+        /// The engine.
+        engine: &'static str,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// The source cannot give rows in this order.
     #[error("{engine} cannot deliver rows in the requested order: {why}")]
     Order {

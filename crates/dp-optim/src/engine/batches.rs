@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use dp_data::{Block, Description, Order, PassRequest, PassSource, Rows};
+use dp_data::{Block, Description, Order, PassRequest, PassSource, Rows, SourceError};
 use dp_losses::Model;
 
 use super::expect_rows;
@@ -43,6 +43,8 @@ pub trait Batches<F, M: Model<F>> {
 pub struct RowBatches<'s, F, S: ?Sized> {
     source: &'s mut S,
     order: Order,
+    /// Features of a row and the engine's name, once the source has been asked.
+    described: Option<(usize, &'static str)>,
     carry: Carry<F>,
     float: PhantomData<F>,
 }
@@ -50,7 +52,7 @@ pub struct RowBatches<'s, F, S: ?Sized> {
 impl<'s, F: Copy, S: PassSource<F> + ?Sized> RowBatches<'s, F, S> {
     /// Batches of `source`, read in `order`.
     pub fn new(source: &'s mut S, order: Order) -> Self {
-        Self { source, order, carry: Carry::default(), float: PhantomData }
+        Self { source, order, described: None, carry: Carry::default(), float: PhantomData }
     }
 }
 
@@ -66,18 +68,27 @@ where
 
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, batch_size: usize, visit: &mut V) -> Result<u64, Error> {
         let batch_size = batch_size.max(1);
-        let Self { source, order, carry, .. } = self;
+        let Self { source, order, described, carry, .. } = self;
         carry.clear();
+        let (dim, engine) = match *described {
+            Some(described) => described,
+            None => {
+                let description = source.describe()?;
+                *described.insert((description.dim, description.engine))
+            }
+        };
+        let mut sparse = None;
         let mut stream = source.open_pass(&PassRequest { pass, order: *order })?;
         let mut rows = 0;
         while let Some(block) = stream.next_block()? {
+            check_shape(&block, dim, &mut sparse, engine)?;
             rows += block.len() as u64;
             let mut start = 0;
             if carry.rows() > 0 {
                 start = block.len().min(batch_size - carry.rows());
                 carry.push(&block.slice(0..start));
                 if carry.rows() == batch_size {
-                    visit.batch(carry.block(block.dim()), batch_size)?;
+                    visit.batch(carry.block(dim), batch_size)?;
                     carry.clear();
                 }
             }
@@ -88,11 +99,10 @@ where
             if start < block.len() {
                 carry.push(&block.slice(start..block.len()));
             }
-            carry.dim = block.dim();
         }
         let left = carry.rows();
         if left > 0 {
-            visit.batch(carry.block(carry.dim), left)?;
+            visit.batch(carry.block(dim), left)?;
         }
         // A source that miscounts must not pass for one that delivered everything.
         expect_rows(stream.receipt()?.rows, rows)?;
@@ -100,9 +110,37 @@ where
     }
 }
 
+/// Refuses a block before a model sees it: another width than described, lengths that contradict one another, or rows
+/// stored otherwise than in the blocks before, which could not be put together in one batch. About shapes only: never
+/// about a value.
+fn check_shape<F>(
+    block: &Block<'_, F>,
+    dim: usize,
+    sparse: &mut Option<bool>,
+    engine: &'static str,
+) -> Result<(), SourceError> {
+    let stored_sparse = matches!(block.rows, Rows::Sparse { .. });
+    let whole = match block.rows {
+        Rows::Dense { values, dim } => values.len() == block.targets.len().saturating_mul(dim),
+        Rows::Sparse { offsets, indices, values, .. } => {
+            let within = offsets.last().is_some_and(|&end| end <= values.len() && end <= indices.len());
+            offsets.len() == block.targets.len() + 1 && within && offsets.is_sorted()
+        }
+    };
+    let what = if block.dim() != dim {
+        "rows do not have the described number of features"
+    } else if !whole || block.valid.is_some_and(|valid| valid.len() != block.targets.len()) {
+        "rows, targets and marks differ in number"
+    } else if *sparse.get_or_insert(stored_sparse) != stored_sparse {
+        "rows are stored otherwise than those before"
+    } else {
+        return Ok(());
+    };
+    Err(SourceError::Shape { engine, what })
+}
+
 /// The rows of a batch that is not complete yet.
 struct Carry<F> {
-    dim: usize,
     sparse: bool,
     offsets: Vec<usize>,
     indices: Vec<u32>,
@@ -115,7 +153,6 @@ struct Carry<F> {
 impl<F> Default for Carry<F> {
     fn default() -> Self {
         Self {
-            dim: 0,
             sparse: false,
             offsets: Vec::new(),
             indices: Vec::new(),

@@ -277,3 +277,57 @@ fn the_fallback_certifies_by_its_count() {
     let distance: f64 = exact.iter().zip(&by_count).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
     assert!(distance <= 2e-5, "{distance}");
 }
+
+/// Hands out the same malformed blocks in each pass.
+struct Malformed(Vec<(Examples<f64>, usize)>);
+
+impl PassSource<f64> for Malformed {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        Ok(Description { n: 4, dim: DIM, row_norm: 1.0, target_bound: 1.0, engine: "malformed" })
+    }
+    fn open_pass(&mut self, _: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        Ok(Box::new(MalformedPass(&self.0)))
+    }
+}
+
+/// The blocks still to come, each with the number of targets that it shows.
+struct MalformedPass<'m>(&'m [(Examples<f64>, usize)]);
+
+impl RowStream<f64> for MalformedPass<'_> {
+    fn next_block(&mut self) -> Result<Option<dp_data::Block<'_, f64>>, SourceError> {
+        let Some(((examples, targets), rest)) = self.0.split_first() else { return Ok(None) };
+        self.0 = rest;
+        let block = examples.block();
+        Ok(Some(dp_data::Block { targets: &block.targets[..*targets], ..block }))
+    }
+    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
+        Ok(PassReceipt { rows: 4 })
+    }
+}
+
+#[test]
+fn blocks_of_another_shape_are_refused_before_a_model_sees_them() {
+    let dense = |rows: usize, dim: usize| Examples::dense(vec![0.1; rows * dim], vec![1.0; rows], dim).unwrap();
+    let sparse = || Examples::sparse(vec![0, 1, 2], vec![0, 1], vec![0.5, 0.5], vec![1.0; 2], DIM).unwrap();
+    let run = Run {
+        n: 4,
+        batch_size: 3,
+        divisor: Divisor::Nominal,
+        steps: Schedule::Constant { step: 0.1 }.prepare(6).unwrap(),
+        weights: Averaging::Last.prepare(6).unwrap(),
+    };
+    let refused = [
+        vec![(dense(4, DIM + 1), 4)],
+        vec![(dense(4, DIM), 3)],
+        vec![(sparse(), 1)],
+        vec![(dense(2, DIM), 2), (sparse(), 2)],
+        vec![(sparse(), 2), (dense(2, DIM), 2)],
+    ];
+    for blocks in refused {
+        for scaled in [false, true] {
+            let error = train(&mut Malformed(blocks.clone()), &run, false, scaled).unwrap_err();
+            assert!(matches!(error, Error::Source(SourceError::Shape { .. })), "{error:?}");
+        }
+    }
+    assert!(train(&mut Malformed(vec![(dense(2, DIM), 2), (dense(2, DIM), 2)]), &run, false, false).is_ok());
+}
