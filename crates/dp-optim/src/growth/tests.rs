@@ -67,9 +67,12 @@ proptest! {
         let bound = exact.bound().unwrap();
         prop_assert!(bound >= formula.bound * (1.0 - 1e-14), "{} below {}", bound, formula.bound);
         prop_assert!(bound <= formula.bound * (1.0 + 1e-9), "{} above {}", bound, formula.bound);
-        // Rounding only adds.
-        prop_assert!(growth.sensitivity().unwrap().bound > certified.bound);
-        prop_assert!(growth.bound().unwrap() > bound);
+        // Rounding only adds; steps so long that the iterates have no bound are refused both ways.
+        match (growth.sensitivity(), growth.bound()) {
+            (Ok(rounded), Ok(at_once)) => prop_assert!(rounded.bound > certified.bound && at_once > bound),
+            (Err(crate::Error::Sensitivity { .. }), Err(crate::Error::Sensitivity { .. })) => {}
+            (by_position, at_once) => prop_assert!(false, "{by_position:?} against {at_once:?}"),
+        }
     }
 
     #[test]
