@@ -70,7 +70,7 @@ proptest! {
         // Rounding only adds; steps so long that the iterates have no bound are refused both ways.
         match (growth.sensitivity(), growth.bound()) {
             (Ok(rounded), Ok(at_once)) => prop_assert!(rounded.bound > certified.bound && at_once > bound),
-            (Err(crate::Error::Sensitivity { .. }), Err(crate::Error::Sensitivity { .. })) => {}
+            (Err(Error::Sensitivity { .. }), Err(Error::Sensitivity { .. })) => {}
             (by_position, at_once) => prop_assert!(false, "{by_position:?} against {at_once:?}"),
         }
     }
