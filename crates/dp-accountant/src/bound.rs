@@ -253,8 +253,8 @@ impl Parts {
                     mu_squared = add_up(mu_squared, mul_up(times, mul_up(mu, mu)));
                 }
                 Leaf::Mixture(found) if mixture.is_none() && count == 1 => mixture = Some(found),
-                Leaf::Mixture(_) | Leaf::Zcdp { .. } => parts.only_renyi = true,
                 Leaf::Pure { .. } | Leaf::Laplace { .. } | Leaf::LaplaceBall { .. } => parts.pure.push((leaf, count)),
+                _ => parts.only_renyi = true,
             }
         }
         // The sum is exact for a single guarantee, so that its own delta is enough for it.
@@ -306,7 +306,7 @@ impl Parts {
     /// The one Laplace release, where there is nothing else.
     fn single_laplace(&self) -> Option<f64> {
         match self.pure.as_slice() {
-            [(Leaf::Laplace { x } | Leaf::LaplaceBall { x }, 1)] => Some(*x),
+            [(Leaf::Laplace { x } | Leaf::LaplaceBall { x, .. }, 1)] => Some(*x),
             _ => None,
         }
     }
@@ -329,7 +329,7 @@ impl Parts {
 fn pure_epsilon(leaf: &Leaf) -> f64 {
     match leaf {
         Leaf::Pure { epsilon } => *epsilon,
-        Leaf::Laplace { x } | Leaf::LaplaceBall { x } => *x,
+        Leaf::Laplace { x } | Leaf::LaplaceBall { x, .. } => *x,
         _ => f64::INFINITY,
     }
 }

@@ -3,6 +3,7 @@
 //! Every parameter error names the parameter, its value and the accepted range, in the caller's words.
 
 use crate::adjacency::AdjacencyKind;
+use crate::relations::Relations;
 
 /// Errors of this crate. Every parameter error names the parameter, its value and the accepted range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -67,6 +68,28 @@ pub enum Error {
         expected: AdjacencyKind,
         /// The relation that was found.
         found: AdjacencyKind,
+    },
+    /// A theorem was asked for under a relation that it does not hold under.
+    #[error("{event} holds under {holds_under}, not under {found}")]
+    NotUnderRelation {
+        /// The event's name.
+        event: &'static str,
+        /// The relations that it holds under.
+        holds_under: Relations,
+        /// The relation that was asked for.
+        found: AdjacencyKind,
+    },
+    /// Parts of an event tree hold under no relation in common.
+    #[error("{left} holds under {left_holds_under} and {right} under {right_holds_under}: they cannot be combined")]
+    RelationsConflict {
+        /// One event's name.
+        left: &'static str,
+        /// The relations that it holds under.
+        left_holds_under: Relations,
+        /// The other event's name.
+        right: &'static str,
+        /// The relations that the other holds under.
+        right_holds_under: Relations,
     },
     /// No parameter reaches the target.
     #[error("no {what} meets the target: {why}")]

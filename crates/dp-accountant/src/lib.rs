@@ -44,9 +44,12 @@ pub mod certificate;
 pub mod error;
 pub mod event;
 pub mod event_log;
+pub mod exact;
+mod finite_pair;
 pub mod gaussian;
 mod gaussian_mixture;
 pub mod guarantee;
+mod iteration;
 mod laplace;
 mod leaves;
 mod logspace;
@@ -54,6 +57,7 @@ mod normal;
 pub mod params;
 mod pure;
 pub mod rdp;
+pub mod relations;
 mod root;
 mod rounding;
 pub mod zcdp;
@@ -63,11 +67,12 @@ pub use adjacency::{AddRemoveOne, Adjacency, AdjacencyKind, ChangeListLabels, Re
 pub use bound::{Bound, Theorem};
 pub use certificate::Certificate;
 pub use error::Error;
-pub use event::DpEvent;
+pub use event::{DpEvent, MarginLoss, Repetitions};
 pub use event_log::EventLog;
 pub use guarantee::Guarantee;
 pub use params::{Delta, Epsilon, NoiseMultiplier, RdpOrder, Rho, SamplingRate};
 pub use rdp::RdpAccountant;
+pub use relations::Relations;
 pub use zcdp::ZcdpAccountant;
 
 #[cfg(doctest)]

@@ -3,16 +3,31 @@
 //! One file per event holds that event's curve with its proof or source; [`RdpCurve`] adds them up;
 //! [`conversion`] turns a curve into a statement, at the best order over all of `(1, inf)`.
 
+mod above_threshold;
+mod accountant;
+mod bounded_range;
 pub mod conversion;
 mod curve;
+mod discrete_laplace;
+mod finite_pair;
 mod gaussian;
+mod group;
 pub(crate) mod laplace;
 mod laplace_ball;
+pub(crate) mod leaf;
 mod mixture;
+mod objective_perturbation;
 mod order;
+mod parallel;
+mod points;
+mod poisson;
+mod poisson_gaussian;
 mod pure;
+mod random_stopping;
+mod randomized_response;
+mod shuffled;
+mod without_replacement;
 
-pub use curve::RdpCurve;
-
-mod accountant;
 pub use accountant::RdpAccountant;
+pub use curve::RdpCurve;
+pub(crate) use points::RenyiPoints;

@@ -29,7 +29,7 @@ use crate::accountant::Accountant;
 use crate::adjacency::Adjacency;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
-use crate::leaves::{Leaf, leaves};
+use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::{Delta, NoiseMultiplier, Rho};
 use crate::rdp::{self, RdpCurve};
 use crate::rounding::{add_up, count_up, mul_up};
@@ -50,12 +50,12 @@ const ROUND_UP: f64 = 1.0 + 8.0 * f64::EPSILON;
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn rho(event: &DpEvent) -> Result<f64, Error> {
-    rho_repeated(event, 1)
+    rho_of_all(leaves(event, 1)?)
 }
 
-fn rho_repeated(event: &DpEvent, count: u64) -> Result<f64, Error> {
+fn rho_of_all(leaves: Leaves) -> Result<f64, Error> {
     let mut total = 0.0;
-    for (leaf, count) in leaves(event, count)? {
+    for (leaf, count) in leaves {
         total = add_up(total, mul_up(count_up(count), rho_of(&leaf)?));
     }
     Ok(total)
@@ -65,11 +65,13 @@ fn rho_of(leaf: &Leaf) -> Result<f64, Error> {
     Ok(match leaf {
         Leaf::NonPrivate => f64::INFINITY,
         Leaf::Gaussian { mu } => 0.5 * mu * mu,
-        Leaf::Laplace { x } | Leaf::LaplaceBall { x } => rdp::laplace::rdp(1.0, *x) * ROUND_UP,
+        Leaf::Laplace { x } | Leaf::LaplaceBall { x, .. } => rdp::laplace::rdp(1.0, *x) * ROUND_UP,
         Leaf::Pure { epsilon } => epsilon * (0.5 * epsilon).tanh() * ROUND_UP,
         Leaf::Zcdp { rho } => *rho,
         Leaf::Mixture(mixture) => 0.5 * mixture.largest_mu() * mixture.largest_mu(),
-        Leaf::Approximate { .. } => return Err(Error::Unsupported { accountant: "zCDP", event: "approximate-dp" }),
+        // Canonne, Kamath and Steinke 2020, Theorem 4: as the continuous law, in any dimension.
+        Leaf::DiscreteGaussian { scale, sensitivity, .. } => 0.5 * (sensitivity / scale).powi(2) * ROUND_UP,
+        other => return Err(Error::Unsupported { accountant: "zCDP", event: other.name() }),
     })
 }
 
@@ -174,7 +176,7 @@ impl<A: Adjacency> ZcdpAccountant<A> {
 
 impl<A: Adjacency> Accountant<A> for ZcdpAccountant<A> {
     fn compose(&mut self, event: &DpEvent, count: u64) -> Result<(), Error> {
-        self.rho = add_up(self.rho, rho_repeated(event, count)?);
+        self.rho = add_up(self.rho, rho_of_all(leaves_under(event, count, A::KIND)?)?);
         Ok(())
     }
 

@@ -206,77 +206,27 @@ fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<(), VerifyError> {
     let mut open = vec![(recorded, derived)];
     while let Some((recorded, derived)) = open.pop() {
         let node = derived.name();
-        let number = |what: &str, recorded: f64, derived: f64| {
-            if (recorded - derived).abs() <= TOLERANCE * derived.abs() {
-                return Ok(());
-            }
-            Err(mismatch(format!("{what} of {node}"), recorded, derived))
-        };
-        let integer = |what: &str, recorded: u64, derived: u64| {
-            if recorded == derived { Ok(()) } else { Err(mismatch(format!("{what} of {node}"), recorded, derived)) }
-        };
-        match (recorded, derived) {
-            (DpEvent::NoOp, DpEvent::NoOp) | (DpEvent::NonPrivate, DpEvent::NonPrivate) => {}
-            (
-                DpEvent::Gaussian { std_dev: s, sensitivity: d },
-                DpEvent::Gaussian { std_dev: derived_s, sensitivity: derived_d },
-            ) => {
-                number("std_dev", *s, *derived_s)?;
-                number("sensitivity", *d, *derived_d)?;
-            }
-            (
-                DpEvent::Laplace { scale: b, sensitivity: d },
-                DpEvent::Laplace { scale: derived_b, sensitivity: derived_d },
-            ) => {
-                number("scale", *b, *derived_b)?;
-                number("sensitivity", *d, *derived_d)?;
-            }
-            (
-                DpEvent::LaplaceBall { scale: b, sensitivity: d, dim },
-                DpEvent::LaplaceBall { scale: derived_b, sensitivity: derived_d, dim: derived_dim },
-            ) => {
-                number("scale", *b, *derived_b)?;
-                number("sensitivity", *d, *derived_d)?;
-                integer("dim", *dim, *derived_dim)?;
-            }
-            (DpEvent::PureDp { epsilon }, DpEvent::PureDp { epsilon: derived }) => {
-                number("epsilon", *epsilon, *derived)?;
-            }
-            (
-                DpEvent::ApproximateDp { epsilon, delta },
-                DpEvent::ApproximateDp { epsilon: derived_epsilon, delta: derived_delta },
-            ) => {
-                number("epsilon", *epsilon, *derived_epsilon)?;
-                number("delta", *delta, *derived_delta)?;
-            }
-            (DpEvent::Zcdp { rho }, DpEvent::Zcdp { rho: derived }) => number("rho", *rho, *derived)?,
-            (
-                DpEvent::GaussianMixture { std_dev: s, sensitivities: d, weights: w },
-                DpEvent::GaussianMixture { std_dev: derived_s, sensitivities: derived_d, weights: derived_w },
-            ) => {
-                number("std_dev", *s, *derived_s)?;
-                integer("number of sensitivities", d.len() as u64, derived_d.len() as u64)?;
-                integer("number of weights", w.len() as u64, derived_w.len() as u64)?;
-                for (recorded, derived) in d.iter().zip(derived_d) {
-                    number("sensitivity", *recorded, *derived)?;
-                }
-                for (recorded, derived) in w.iter().zip(derived_w) {
-                    number("weight", *recorded, *derived)?;
-                }
-            }
-            (DpEvent::Composed { events }, DpEvent::Composed { events: derived }) => {
-                integer("number of parts", events.len() as u64, derived.len() as u64)?;
-                open.extend(events.iter().zip(derived).rev());
-            }
-            (
-                DpEvent::SelfComposed { event, count },
-                DpEvent::SelfComposed { event: derived, count: derived_count },
-            ) => {
-                integer("number of repetitions", *count, *derived_count)?;
-                open.push((event, derived));
-            }
-            _ => return Err(mismatch("kind of release".to_owned(), recorded.name(), derived.name())),
+        if recorded.name() != node {
+            return Err(mismatch("kind of release".to_owned(), recorded.name(), node));
         }
+        let (recorded, derived) = (recorded.fields(), derived.fields());
+        for (&(name, recorded), &(_, derived)) in recorded.words.iter().zip(&derived.words) {
+            if recorded != derived {
+                return Err(mismatch(format!("{name} of {node}"), recorded, derived));
+            }
+        }
+        // Lengths of lists are among the integers, so that from here on both have the same fields.
+        for (&(name, recorded), &(_, derived)) in recorded.integers.iter().zip(&derived.integers) {
+            if recorded != derived {
+                return Err(mismatch(format!("{name} of {node}"), recorded, derived));
+            }
+        }
+        for (&(name, recorded), &(_, derived)) in recorded.numbers.iter().zip(&derived.numbers) {
+            if !((recorded - derived).abs() <= TOLERANCE * derived.abs()) {
+                return Err(mismatch(format!("{name} of {node}"), recorded, derived));
+            }
+        }
+        open.extend(recorded.events.into_iter().zip(derived.events).rev());
     }
     Ok(())
 }

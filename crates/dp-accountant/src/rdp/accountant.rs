@@ -7,6 +7,7 @@ use crate::accountant::Accountant;
 use crate::adjacency::Adjacency;
 use crate::error::Error;
 use crate::event::DpEvent;
+use crate::leaves::leaves_under;
 use crate::params::Delta;
 
 /// Adds up Renyi curves under the relation `A` and converts at the best real order.
@@ -51,7 +52,7 @@ impl<A: Adjacency> RdpAccountant<A> {
 
 impl<A: Adjacency> Accountant<A> for RdpAccountant<A> {
     fn compose(&mut self, event: &DpEvent, count: u64) -> Result<(), Error> {
-        self.curve.compose(&RdpCurve::repeated(event, count)?);
+        self.curve.compose(&RdpCurve::from_leaves(leaves_under(event, count, A::KIND)?)?);
         Ok(())
     }
 

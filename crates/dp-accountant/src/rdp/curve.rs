@@ -1,10 +1,10 @@
 //! The Renyi curve of everything that was released.
 
-use super::{conversion, gaussian, laplace, laplace_ball, mixture, order, pure};
+use super::{conversion, gaussian, leaf, order};
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::gaussian::exp_up;
-use crate::leaves::{Leaf, leaves};
+use crate::leaves::{Leaf, Leaves, leaves};
 use crate::params::{Delta, RdpOrder};
 use crate::rounding::{add_up, count_up, mul_up};
 
@@ -48,13 +48,13 @@ impl RdpCurve {
     /// # Errors
     /// A number out of range, and [`Error::Unsupported`] for an approximate guarantee, which has no finite divergence.
     pub fn new(event: &DpEvent) -> Result<Self, Error> {
-        Self::repeated(event, 1)
+        Self::from_leaves(leaves(event, 1)?)
     }
 
-    /// The curve of `count` repetitions of an event tree.
-    pub(super) fn repeated(event: &DpEvent, count: u64) -> Result<Self, Error> {
+    /// The curve of all these releases.
+    pub(crate) fn from_leaves(leaves: Leaves) -> Result<Self, Error> {
         let mut curve = Self::default();
-        for (leaf, count) in leaves(event, count)? {
+        for (leaf, count) in leaves {
             curve.add(leaf, count_up(count))?;
         }
         Ok(curve)
@@ -71,16 +71,12 @@ impl RdpCurve {
 
     /// Adds `count` releases of one kind.
     pub(crate) fn add(&mut self, leaf: Leaf, count: f64) -> Result<(), Error> {
+        leaf::check(&leaf)?;
         match leaf {
             Leaf::NonPrivate => self.infinite = true,
             Leaf::Gaussian { mu } => self.add_per_order(count, gaussian::rdp_per_order(mu)),
             Leaf::Zcdp { rho } => self.add_per_order(count, rho),
-            Leaf::Approximate { .. } => {
-                return Err(Error::Unsupported { accountant: "Renyi", event: "approximate-dp" });
-            }
-            Leaf::Laplace { .. } | Leaf::LaplaceBall { .. } | Leaf::Pure { .. } | Leaf::Mixture(_) => {
-                self.add_term(leaf, count);
-            }
+            _ => self.add_term(leaf, count),
         }
         Ok(())
     }
@@ -108,7 +104,7 @@ impl RdpCurve {
         }
         let mut total = order * self.per_order;
         for (leaf, count) in &self.terms {
-            total = add_up(total, mul_up(*count, divergence_of(leaf, order)));
+            total = add_up(total, mul_up(*count, leaf::divergence(leaf, order)));
         }
         total
     }
@@ -147,18 +143,5 @@ impl RdpCurve {
 
     fn is_zero(&self) -> bool {
         self.per_order == 0.0 && self.terms.is_empty() && !self.infinite
-    }
-}
-
-/// One release at one order: delegates to the file of its kind.
-fn divergence_of(leaf: &Leaf, order: f64) -> f64 {
-    match leaf {
-        Leaf::Laplace { x } => laplace::rdp(order, *x),
-        Leaf::LaplaceBall { x } => laplace_ball::rdp(order, *x),
-        Leaf::Pure { epsilon } => pure::rdp(order, *epsilon),
-        Leaf::Mixture(mixture) => mixture::rdp(order, mixture),
-        Leaf::Gaussian { mu } => order * gaussian::rdp_per_order(*mu),
-        Leaf::Zcdp { rho } => order * rho,
-        Leaf::NonPrivate | Leaf::Approximate { .. } => f64::INFINITY,
     }
 }

@@ -1,0 +1,65 @@
+//! The Renyi curve of one release: each kind is delegated to the file of its own.
+
+use super::{
+    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, group, laplace, laplace_ball, mixture,
+    objective_perturbation, parallel, poisson, poisson_gaussian, pure, random_stopping, randomized_response, shuffled,
+    without_replacement,
+};
+use crate::error::Error;
+use crate::leaves::{Leaf, Leaves};
+use crate::rounding::{add_up, count_up, mul_up};
+
+/// An upper bound of the divergence of order `order >= 1` in both directions; infinite where there is none.
+pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
+    match leaf {
+        Leaf::NonPrivate | Leaf::Approximate { .. } => f64::INFINITY,
+        Leaf::Gaussian { mu } => order * gaussian::rdp_per_order(*mu),
+        Leaf::Laplace { x } => laplace::rdp(order, *x),
+        Leaf::LaplaceBall { x, .. } => laplace_ball::rdp(order, *x),
+        Leaf::Pure { epsilon } => pure::rdp(order, *epsilon),
+        Leaf::Zcdp { rho } => order * rho,
+        Leaf::Mixture(mixture) => mixture::rdp(order, mixture),
+        // Canonne, Kamath and Steinke 2020, Theorem 4: as the continuous law, in any dimension.
+        Leaf::DiscreteGaussian { scale, sensitivity, .. } => order * gaussian::rdp_per_order(sensitivity / scale),
+        Leaf::DiscreteLaplace { scale, sensitivity } => discrete_laplace::rdp(order, *scale, *sensitivity),
+        Leaf::RandomizedResponse { buckets, noise } => randomized_response::rdp(order, *buckets, *noise),
+        Leaf::BoundedRange { epsilon } => bounded_range::rdp(order, *epsilon),
+        Leaf::Renyi(points) => points.rdp(order),
+        Leaf::Pair(pair) => finite_pair::rdp(order, pair),
+        Leaf::PoissonGaussian { rate, mu } => poisson_gaussian::rdp(order, *rate, *mu),
+        Leaf::Poisson { rate, base } => poisson::rdp(order, *rate, base),
+        Leaf::WithoutReplacement { rate, base } => without_replacement::rdp(order, *rate, base),
+        Leaf::Shuffled { epsilon, records } => shuffled::rdp(order, *epsilon, *records),
+        Leaf::AboveThresholdLaplace { threshold, query } => above_threshold::rdp_laplace(order, *threshold, *query),
+        Leaf::AboveThresholdGaussian { threshold, query, max_queries } => {
+            above_threshold::rdp_gaussian(order, *threshold, *query, *max_queries)
+        }
+        Leaf::Parallel { parts } => parallel::rdp(order, parts),
+        Leaf::ParallelByValue { parts } => parallel::rdp_by_value(order, parts),
+        Leaf::Group { size, base } => group::rdp(order, *size, base),
+        Leaf::RandomStopping { repetitions, base } => random_stopping::rdp(order, *repetitions, base),
+        Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
+            objective_perturbation::rdp(order, *std_dev, *regularization, *loss)
+        }
+    }
+}
+
+/// The same for all of several releases together.
+pub(crate) fn divergence_of_all(leaves: &Leaves, order: f64) -> f64 {
+    leaves.iter().fold(0.0, |total, (leaf, count)| add_up(total, mul_up(count_up(*count), divergence(leaf, order))))
+}
+
+/// Refuses what has no finite divergence although it has a guarantee, at any depth.
+pub(crate) fn check(leaf: &Leaf) -> Result<(), Error> {
+    match leaf {
+        Leaf::Approximate { .. } => Err(Error::Unsupported { accountant: "Renyi", event: leaf.name() }),
+        Leaf::Poisson { base, .. }
+        | Leaf::WithoutReplacement { base, .. }
+        | Leaf::Group { base, .. }
+        | Leaf::RandomStopping { base, .. } => base.iter().try_for_each(|(leaf, _)| check(leaf)),
+        Leaf::Parallel { parts } | Leaf::ParallelByValue { parts } => {
+            parts.iter().flatten().try_for_each(|(leaf, _)| check(leaf))
+        }
+        _ => Ok(()),
+    }
+}
