@@ -1,3 +1,4 @@
+use super::single::SMALLEST_RATIO;
 use super::*;
 
 fn gaussian(std_dev: f64) -> DpEvent {

@@ -1,0 +1,169 @@
+//! Events that are made of others: sampling, disjoint parts, groups, random stopping.
+
+use super::failures::{fails_with, take_failures};
+use super::sampled::{poisson, sampled, without_replacement};
+use super::single::LARGEST_RATIO;
+use super::{Leaf, Leaves, Reading, positive_count, read_inner};
+use crate::error::{Error, positive};
+use crate::event::{DpEvent, Repetitions};
+use crate::relations::{Narrowed, Relations};
+use crate::rounding::{count_up, mul_up};
+
+/// An event that is made of others; `None` for any other kind.
+pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, Narrowed), Error>> {
+    let result = match event {
+        DpEvent::PoissonSampled { sampling_rate, event: inner } => {
+            let relations = Narrowed::new(Relations::ADD_REMOVE, event.name());
+            sampled(*sampling_rate, inner, depth, relations, |rate, base| Ok(poisson(rate, base)))
+        }
+        DpEvent::SampledWithoutReplacement { sampling_rate, event: inner } => {
+            let relations = Narrowed::new(Relations::IN_PLACE, event.name());
+            sampled(*sampling_rate, inner, depth, relations, without_replacement)
+        }
+        DpEvent::Parallel { events } => parts(events, depth).map(|(parts, narrowed)| (largest_of(parts), narrowed)),
+        DpEvent::ParallelByValue { events } => parts(events, depth).and_then(|(parts, narrowed)| {
+            narrowed.require_some_of(Relations::ADD_REMOVE)?;
+            Ok((two_largest_of(parts), Narrowed::new(Relations::REPLACE_ONE, event.name())))
+        }),
+        DpEvent::Group { size, event: inner } => positive_count("size", *size).and_then(|size| {
+            let reading = read_inner(inner, depth)?;
+            Ok((group(size, reading.leaves), reading.narrowed))
+        }),
+        DpEvent::AddRemoveTwice { event: inner } => read_inner(inner, depth).and_then(|reading| {
+            reading.narrowed.require_some_of(Relations::ADD_REMOVE)?;
+            Ok((group(2, reading.leaves), Narrowed::new(Relations::REPLACE_ONE, event.name())))
+        }),
+        DpEvent::RandomStopping { repetitions, event: inner } => check_repetitions(*repetitions).and_then(|()| {
+            let Reading { leaves: base, narrowed } = read_inner(inner, depth)?;
+            let leaves = match base {
+                base if base.is_empty() => base,
+                base if base.iter().any(|(leaf, _)| matches!(leaf, Leaf::Approximate { .. })) => {
+                    return Err(Error::Unsupported { accountant: "random-stopping", event: "approximate-dp" });
+                }
+                base => vec![(Leaf::RandomStopping { repetitions: *repetitions, base }, 1)],
+            };
+            Ok((leaves, narrowed))
+        }),
+        _ => return None,
+    };
+    Some(result)
+}
+
+/// The leaves of each part and the relations that all parts hold under.
+fn parts(events: &[DpEvent], depth: usize) -> Result<(Vec<Leaves>, Narrowed), Error> {
+    let mut narrowed = Narrowed::ANY;
+    let mut parts: Vec<Leaves> = Vec::new();
+    for event in events {
+        let reading = read_inner(event, depth)?;
+        narrowed.join(reading.narrowed)?;
+        if !reading.leaves.is_empty() {
+            parts.push(reading.leaves);
+        }
+    }
+    Ok((parts, narrowed))
+}
+
+/// A part fails no more often than the one that fails most, and being told of a failure more often helps only the
+/// adversary: so the failures' largest is outside, and the rest of each part inside.
+fn largest_of(parts: Vec<Leaves>) -> Leaves {
+    let (mut failures, mut parts) = without_failures(parts);
+    parts.dedup();
+    let mut found = match parts.len() {
+        0 => Vec::new(),
+        1 => parts.remove(0),
+        _ => vec![(Leaf::Parallel { parts }, 1)],
+    };
+    found.extend(failures.pop().and_then(fails_with));
+    found
+}
+
+fn two_largest_of(parts: Vec<Leaves>) -> Leaves {
+    let (mut failures, mut parts) = without_failures(parts);
+    let mut found = match parts.len() {
+        0 => Vec::new(),
+        1 => parts.remove(0),
+        _ => vec![(Leaf::ParallelByValue { parts }, 1)],
+    };
+    found.extend(failures.pop().and_then(fails_with));
+    found.extend(failures.pop().and_then(fails_with));
+    found
+}
+
+/// The parts' probabilities of failing, in ascending order, and the parts where they do not.
+fn without_failures(parts: Vec<Leaves>) -> (Vec<f64>, Vec<Leaves>) {
+    let (mut failures, parts): (Vec<f64>, Vec<Leaves>) = parts.into_iter().map(take_failures).unzip();
+    failures.sort_unstable_by(f64::total_cmp);
+    (failures, parts.into_iter().filter(|part| !part.is_empty()).collect())
+}
+
+/// The leaves for `size` records at once. Each release is read on its own, because composition holds at any distance:
+/// noise protects a group as it does one record of `size` times the sensitivity; what has no such reading stays a
+/// [`Leaf::Group`].
+fn group(size: u64, base: Leaves) -> Leaves {
+    if size == 1 {
+        return base;
+    }
+    let times = count_up(size);
+    let scaled = |ratio: f64| mul_up(times, ratio);
+    base.into_iter()
+        .map(|(leaf, count)| {
+            let leaf = match leaf {
+                Leaf::NonPrivate => Leaf::NonPrivate,
+                Leaf::Gaussian { mu } => Leaf::Gaussian { mu: scaled(mu) },
+                Leaf::Laplace { x } => Leaf::Laplace { x: scaled(x) },
+                Leaf::LaplaceBall { x, dim } => Leaf::LaplaceBall { x: scaled(x), dim },
+                Leaf::Pure { epsilon } => Leaf::Pure { epsilon: scaled(epsilon) },
+                Leaf::BoundedRange { epsilon } => Leaf::BoundedRange { epsilon: scaled(epsilon) },
+                Leaf::Approximate { epsilon, delta } => group_of_approximate(times, epsilon, delta),
+                Leaf::Zcdp { rho } => Leaf::Zcdp { rho: mul_up(times, scaled(rho)) },
+                Leaf::DiscreteGaussian { scale, sensitivity, dim } => {
+                    Leaf::DiscreteGaussian { scale, sensitivity: scaled(sensitivity), dim }
+                }
+                Leaf::DiscreteLaplace { scale, sensitivity } if sensitivity.checked_mul(size).is_some() => {
+                    Leaf::DiscreteLaplace { scale, sensitivity: sensitivity * size }
+                }
+                other => Leaf::Group { size, base: vec![(other, 1)] },
+            };
+            (if protects(&leaf) { leaf } else { Leaf::NonPrivate }, count)
+        })
+        .collect()
+}
+
+/// A group of `k` under `(epsilon, delta)`-DP: `(k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1))`, by adding the
+/// inequalities along a path of neighbours (Vadhan 2017, "The complexity of differential privacy", Lemma 2.2).
+fn group_of_approximate(size: f64, epsilon: f64, delta: f64) -> Leaf {
+    let all = mul_up(size, epsilon);
+    let times = if epsilon > 0.0 { all.exp_m1() / epsilon.exp_m1() * (1.0 + 1e-14) } else { size };
+    let delta = mul_up(delta, times.max(size));
+    if delta < 1.0 { Leaf::Approximate { epsilon: all, delta } } else { Leaf::NonPrivate }
+}
+
+/// Whether a leaf whose numbers have grown still has a guarantee.
+fn protects(leaf: &Leaf) -> bool {
+    match leaf {
+        Leaf::Gaussian { mu: ratio } | Leaf::Laplace { x: ratio } | Leaf::LaplaceBall { x: ratio, .. } => {
+            *ratio <= LARGEST_RATIO
+        }
+        Leaf::DiscreteGaussian { scale, sensitivity, .. } => sensitivity / scale <= LARGEST_RATIO,
+        Leaf::Zcdp { rho } => rho.is_finite(),
+        Leaf::Pure { epsilon } | Leaf::BoundedRange { epsilon } | Leaf::Approximate { epsilon, .. } => {
+            epsilon.is_finite()
+        }
+        _ => true,
+    }
+}
+
+fn check_repetitions(repetitions: Repetitions) -> Result<(), Error> {
+    match repetitions {
+        Repetitions::TruncatedNegativeBinomial { eta, gamma } => {
+            if !(eta > -1.0 && eta.is_finite()) {
+                return Err(Error::OutOfRange { name: "eta", value: eta, range: "(-1, inf)" });
+            }
+            if !(gamma > 0.0 && gamma < 1.0) {
+                return Err(Error::OutOfRange { name: "gamma", value: gamma, range: "(0, 1)" });
+            }
+            Ok(())
+        }
+        Repetitions::Poisson { mean } => positive("mean", mean).map(|_| ()),
+    }
+}
