@@ -3,7 +3,8 @@
 //! The principal type is [`DpEvent`], a small tree that says what was done to the data. Everything else reads it:
 //!
 //! - [`bound`]: the tightest epsilon or delta of a tree, with the theorem that gives it. Start here.
-//! - [`Accountant`]: privacy spent release by release; [`RdpAccountant`] and [`ZcdpAccountant`].
+//! - [`Accountant`]: privacy spent release by release; [`RdpAccountant`],
+//!   [`ZcdpAccountant`] and [`GdpAccountant`].
 //! - [`calibrate`]: the least noise for which a tree meets a target.
 //! - [`gaussian`]: the exact Gaussian curve as plain functions of numbers; [`rdp`] and [`zcdp`] likewise.
 //! - [`EventLog`]: the releases of one run under one [neighbouring relation](adjacency), which mechanisms append to;
@@ -48,6 +49,7 @@ pub mod exact;
 mod finite_pair;
 pub mod gaussian;
 mod gaussian_mixture;
+pub mod gdp;
 pub mod guarantee;
 mod iteration;
 mod laplace;
@@ -69,6 +71,7 @@ pub use certificate::Certificate;
 pub use error::Error;
 pub use event::{DpEvent, MarginLoss, Repetitions};
 pub use event_log::EventLog;
+pub use gdp::GdpAccountant;
 pub use guarantee::Guarantee;
 pub use params::{Delta, Epsilon, NoiseMultiplier, RdpOrder, Rho, SamplingRate};
 pub use rdp::RdpAccountant;
