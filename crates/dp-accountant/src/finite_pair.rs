@@ -27,6 +27,12 @@ impl FinitePair {
         Ok(Self { outcomes: outcomes.filter(|&(p, q)| p > 0.0 || q > 0.0).collect() })
     }
 
+    /// The largest absolute privacy loss of an outcome, rounded up; infinite where one law lacks it.
+    pub(crate) fn largest_loss(&self) -> f64 {
+        let loss = |&(p, q): &(f64, f64)| (p / q).ln().abs() * (1.0 + 4.0 * f64::EPSILON) + f64::EPSILON;
+        self.outcomes.iter().filter(|(p, q)| p != q).map(loss).fold(0.0, f64::max)
+    }
+
     /// The masses of each outcome under both laws.
     pub(crate) fn outcomes(&self) -> &[(f64, f64)] {
         &self.outcomes

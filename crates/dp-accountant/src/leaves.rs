@@ -5,6 +5,7 @@
 
 mod combined;
 pub(crate) mod failures;
+pub(crate) mod pure;
 mod sampled;
 mod single;
 
