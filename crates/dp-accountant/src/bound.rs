@@ -5,9 +5,10 @@
 //! | tree | theorem |
 //! |---|---|
 //! | Gaussians, at most one mixture beside them | the exact curve |
-//! | one Laplace release, coordinate-wise or L2 ball | the exact curve of the dominating pair |
-//! | pure guarantees (Laplace among them) | sum of epsilons; optimal composition where all are equal |
-//! | anything, zCDP guarantees included | Renyi curve, best order |
+//! | one Laplace release, or one L2 ball | the exact curve |
+//! | releases with a known dominating pair | the exact curve by [`exact`](crate::exact) |
+//! | pure guarantees | sum of epsilons; optimal composition where all are equal |
+//! | anything | Renyi curve, best order |
 //! | exact Gaussian part and pure part | one's epsilon added to the other's |
 //! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
 //!
@@ -20,9 +21,12 @@ use core::fmt;
 
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
+use crate::exact::{Engine, PrivacyCurve};
 use crate::gaussian_mixture::GaussianMixture;
 use crate::laplace;
-use crate::leaves::{Leaf, leaves};
+use crate::leaves::failures::take_failures;
+use crate::leaves::pure::pure_epsilon;
+use crate::leaves::{Leaf, Leaves, leaves};
 use crate::params::Delta;
 use crate::pure;
 use crate::rdp::RdpCurve;
@@ -57,8 +61,24 @@ pub enum Theorem {
     AnalyticGaussian,
     /// The exact curve of a Gaussian with hidden random sensitivity.
     GaussianMixture,
+    /// The exact curve in closed form.
+    ExactCurve,
+    /// The exact curve by the contour integral of the moment function, certified upper end.
+    ContourIntegral,
+    /// The composed privacy loss distribution, certified upper end.
+    LossDistribution,
     /// The Renyi curve at the best order.
     Renyi,
+}
+
+impl From<Engine> for Theorem {
+    fn from(engine: Engine) -> Self {
+        match engine {
+            Engine::ClosedForm => Self::ExactCurve,
+            Engine::Contour => Self::ContourIntegral,
+            Engine::LossDistribution => Self::LossDistribution,
+        }
+    }
 }
 
 impl fmt::Display for Theorem {
@@ -75,6 +95,13 @@ impl fmt::Display for Theorem {
             Self::AnalyticGaussian => "exact Gaussian curve (Balle and Wang 2018, Theorem 8)",
             Self::GaussianMixture => {
                 "exact Gaussian curve averaged over a hidden index (Balle and Wang 2018, Theorem 8; joint convexity)"
+            }
+            Self::ExactCurve => "exact curve of the dominating pair (Zhu, Dong and Wang 2022, Theorem 10)",
+            Self::ContourIntegral => {
+                "exact composition of dominating pairs by contour integral (Zhu, Dong and Wang 2022, Theorem 10)"
+            }
+            Self::LossDistribution => {
+                "composed privacy loss distribution (Zhu, Dong and Wang 2022, Theorem 10; Doroshenko et al. 2022)"
             }
             Self::Renyi => {
                 "Renyi differential privacy (Mironov 2017; Canonne, Kamath and Steinke 2020, Proposition 12)"
@@ -134,7 +161,13 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
         }
     }
     if left > 0.0 && !parts.has_exact_curve() {
-        best.improve(parts.renyi.epsilon(delta), Theorem::Renyi);
+        let exact = parts.exact_curve().and_then(|curve| curve.epsilon(delta).ok());
+        if let Some(bracket) = exact {
+            best.improve(bracket.upper, bracket.engine.into());
+        }
+        if !exact.is_some_and(|bracket| parts.is_dominated && bracket.upper <= bracket.lower * 1.001) {
+            best.improve(parts.renyi.epsilon(delta), Theorem::Renyi);
+        }
     }
     Ok(best)
 }
@@ -184,7 +217,13 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
         }
     }
     if best.value > 0.0 && !parts.has_exact_curve() {
-        best.improve(parts.renyi.delta(epsilon)?, Theorem::Renyi);
+        let exact = parts.exact_curve().and_then(|curve| curve.delta(epsilon).ok());
+        if let Some(bracket) = exact {
+            best.improve(bracket.upper, bracket.engine.into());
+        }
+        if !exact.is_some_and(|bracket| parts.is_dominated && bracket.upper <= bracket.lower * 1.001) {
+            best.improve(parts.renyi.delta(epsilon)?, Theorem::Renyi);
+        }
     }
     if parts.failure > 0.0 {
         best.value = (parts.failure + best.value * (1.0 - parts.failure) * (1.0 + f64::EPSILON)).next_up().min(1.0);
@@ -209,58 +248,56 @@ struct Parts {
     /// Whether a mixture is among the Gaussians.
     has_mixture: bool,
     /// Whether there is a release that is neither Gaussian nor pure (zCDP, more than one mixture).
-    only_renyi: bool,
-    /// The pure guarantees with how often; Laplace releases among them.
-    pure: Vec<(Leaf, u64)>,
+    others: bool,
+    /// The releases with a pure guarantee, with how often.
+    pure: Leaves,
     /// The probability that one of the approximate guarantees fails, rounded up.
     failure: f64,
     /// Everything but the failures.
     renyi: RdpCurve,
+    /// Everything but the failures, each as it is, or as a pure guarantee where that is all that its pair is known by.
+    dominated: Leaves,
+    /// Whether the latter never happened, so that the exact curve cannot be above the Renyi curve.
+    is_dominated: bool,
     /// Whether something was released without a guarantee.
     non_private: bool,
 }
 
 impl Parts {
     fn new(event: &DpEvent) -> Result<Self, Error> {
+        let (failure, leaves) = take_failures(leaves(event, 1)?);
         let mut parts = Self {
             exact_gaussian: None,
             has_mixture: false,
-            only_renyi: false,
+            others: false,
             pure: Vec::new(),
-            failure: 0.0,
-            renyi: RdpCurve::default(),
-            non_private: false,
+            failure,
+            renyi: RdpCurve::from_leaves(leaves.clone())?,
+            dominated: Vec::with_capacity(leaves.len()),
+            is_dominated: true,
+            non_private: failure >= 1.0,
         };
         let mut mu_squared = 0.0;
         let mut single_mu = None;
         let mut mixture = None;
-        let (mut log_survival, mut deltas) = (0.0, 0.0);
-        for (leaf, count) in leaves(event, 1)? {
+        for (leaf, count) in leaves {
             let times = count_up(count);
-            let leaf = match leaf {
-                Leaf::Approximate { epsilon, delta } => {
-                    log_survival += times * (-delta).ln_1p();
-                    deltas = add_up(deltas, mul_up(times, delta));
-                    Leaf::Pure { epsilon }
-                }
-                other => other,
-            };
-            parts.renyi.add(leaf.clone(), times)?;
+            let dominating = dominating(&leaf);
+            parts.is_dominated &= dominating.is_none();
+            parts.dominated.push((dominating.unwrap_or_else(|| leaf.clone()), count));
             match leaf {
-                Leaf::NonPrivate | Leaf::Approximate { .. } => parts.non_private = true,
+                Leaf::NonPrivate => parts.non_private = true,
                 Leaf::Gaussian { mu } => {
                     single_mu = (mu_squared == 0.0 && count == 1).then_some(mu);
                     mu_squared = add_up(mu_squared, mul_up(times, mul_up(mu, mu)));
                 }
                 Leaf::Mixture(found) if mixture.is_none() && count == 1 => mixture = Some(found),
-                Leaf::Pure { .. } | Leaf::Laplace { .. } | Leaf::LaplaceBall { .. } => parts.pure.push((leaf, count)),
-                _ => parts.only_renyi = true,
+                leaf if pure_epsilon(&leaf) < f64::INFINITY => parts.pure.push((leaf, count)),
+                _ => parts.others = true,
             }
         }
-        // The sum is exact for a single guarantee, so that its own delta is enough for it.
-        parts.failure = deltas.min(-log_survival.exp_m1() * (1.0 + 4.0 * f64::EPSILON));
         parts.has_mixture = mixture.is_some();
-        if !parts.only_renyi {
+        if !parts.others {
             // The mu of a single release is kept as it is; a root of a sum is rounded up.
             let mu = single_mu.unwrap_or_else(|| mu_squared.sqrt() * (1.0 + 4.0 * f64::EPSILON));
             parts.exact_gaussian = match mixture {
@@ -273,8 +310,13 @@ impl Parts {
         Ok(parts)
     }
 
+    /// The exact curve of everything but the failures, where there is one.
+    fn exact_curve(&self) -> Option<PrivacyCurve> {
+        PrivacyCurve::from_leaves(self.dominated.clone()).ok()
+    }
+
     fn trivial(&self) -> Option<Theorem> {
-        let nothing = self.exact_gaussian.is_none() && !self.only_renyi && self.pure.is_empty();
+        let nothing = self.exact_gaussian.is_none() && !self.others && self.pure.is_empty() && self.failure == 0.0;
         match (self.non_private, nothing) {
             (true, _) => Some(Theorem::NoGuarantee),
             (false, true) => Some(Theorem::NothingReleased),
@@ -283,12 +325,13 @@ impl Parts {
     }
 
     fn only_pure(&self) -> bool {
-        self.exact_gaussian.is_none() && !self.only_renyi
+        self.exact_gaussian.is_none() && !self.others
     }
 
-    /// Whether the curve is known exactly, so that the Renyi bound cannot be smaller.
+    /// Whether the curve is known in closed form, so that no other bound can be smaller.
     fn has_exact_curve(&self) -> bool {
-        (self.exact_gaussian.is_some() && self.pure.is_empty()) || (self.only_pure() && self.single_laplace().is_some())
+        let laplace = matches!(self.pure.as_slice(), [(Leaf::Laplace { .. } | Leaf::LaplaceBall { dim: 1, .. }, 1)]);
+        if self.pure.is_empty() { self.exact_gaussian.is_some() } else { self.only_pure() && laplace }
     }
 
     fn gaussian_theorem(&self) -> Theorem {
@@ -303,7 +346,8 @@ impl Parts {
         self.pure.iter().fold(0.0, |sum, (leaf, count)| add_up(sum, mul_up(count_up(*count), pure_epsilon(leaf))))
     }
 
-    /// The one Laplace release, where there is nothing else.
+    /// The ratio of the one Laplace release, or L2 ball, where there is nothing else: the curve of the one-dimensional
+    /// pair, which dominates the ball.
     fn single_laplace(&self) -> Option<f64> {
         match self.pure.as_slice() {
             [(Leaf::Laplace { x } | Leaf::LaplaceBall { x, .. }, 1)] => Some(*x),
@@ -325,13 +369,20 @@ impl Parts {
     }
 }
 
-/// The pure guarantee of a leaf; infinite where it has none.
-fn pure_epsilon(leaf: &Leaf) -> f64 {
-    match leaf {
-        Leaf::Pure { epsilon } => *epsilon,
-        Leaf::Laplace { x } | Leaf::LaplaceBall { x, .. } => *x,
-        _ => f64::INFINITY,
-    }
+/// The pure guarantee that stands for a release in an exact curve, where its own dominating pair is not known.
+fn dominating(leaf: &Leaf) -> Option<Leaf> {
+    let has_no_pair = matches!(
+        leaf,
+        Leaf::BoundedRange { .. }
+            | Leaf::AboveThresholdLaplace { .. }
+            | Leaf::WithoutReplacement { .. }
+            | Leaf::Parallel { .. }
+            | Leaf::ParallelByValue { .. }
+            | Leaf::Group { .. }
+            | Leaf::RandomStopping { .. }
+    );
+    let epsilon = if has_no_pair { pure_epsilon(leaf) } else { f64::INFINITY };
+    (epsilon < f64::INFINITY).then_some(Leaf::Pure { epsilon })
 }
 
 #[cfg(test)]
