@@ -4,6 +4,12 @@
 //! bounded by one: a closed form, a contour integral or a composed loss distribution gives it as a [`Bracket`], both
 //! ends of which account for every error made on the way. What is promised is the upper end.
 
+// Read by the curve once the composition answers.
+#[allow(dead_code)]
+mod loss_law;
+#[allow(dead_code)]
+mod pld;
+
 use crate::adjacency::AdjacencyKind;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;

@@ -1,0 +1,89 @@
+//! A release on a Poisson sample: the pair `((1-q) Q + q P, Q)` where `(P, Q)` dominates the release itself.
+//!
+//! # References
+//! Zhu, Dong and Wang 2022, Theorem 11, arXiv:2106.08567: this pair dominates the removal of a record, and its reversal
+//! the addition.
+
+use std::sync::Arc;
+
+use super::{LossLaw, Tails};
+
+/// The loss law of a Poisson-sampled release.
+///
+/// # Formula
+/// The loss is `ln(1 - q + q e^l)` where the release's own is `l`, an increasing function, so that thresholds map to
+/// thresholds and the tails mix.
+#[derive(Debug)]
+pub(crate) struct Sampled {
+    rate: f64,
+    base: Arc<dyn LossLaw>,
+}
+
+impl Sampled {
+    /// `base` on a sample that holds each record with probability `rate`, strictly between 0 and 1.
+    pub(crate) fn new(rate: f64, base: Arc<dyn LossLaw>) -> Self {
+        Self { rate, base }
+    }
+
+    /// The mixture's loss at the release's own `loss`.
+    fn mixed(&self, loss: f64) -> f64 {
+        mixed_loss(self.rate, loss)
+    }
+}
+
+/// `ln(1 - q + q e^l)`.
+pub(super) fn mixed_loss(rate: f64, loss: f64) -> f64 {
+    if loss > 40.0 { loss + (rate + (1.0 - rate) * (-loss).exp()).ln() } else { (rate * loss.exp_m1()).ln_1p() }
+}
+
+/// The release's own loss at which the mixture's is `loss`: `ln(1 + (e^loss - 1)/q)`; negative infinity at and below
+/// `ln(1 - q)`.
+pub(super) fn own_loss(rate: f64, loss: f64) -> f64 {
+    if loss > 40.0 {
+        return loss - rate.ln() + (-(1.0 - rate) * (-loss).exp()).ln_1p();
+    }
+    let ratio = loss.exp_m1() / rate;
+    if ratio > -1.0 { ratio.ln_1p() } else { f64::NEG_INFINITY }
+}
+
+impl LossLaw for Sampled {
+    fn tails(&self, loss: f64) -> Tails {
+        let own = own_loss(self.rate, loss);
+        if own == f64::NEG_INFINITY {
+            return Tails { p_above: 1.0, p_below: 0.0, q_above: 1.0, q_below: 0.0 };
+        }
+        let base = self.base.tails(own);
+        let mix = |p: f64, q: f64| (1.0 - self.rate) * q + self.rate * p;
+        Tails {
+            p_above: mix(base.p_above, base.q_above),
+            p_below: mix(base.p_below, base.q_below),
+            q_above: base.q_above,
+            q_below: base.q_below,
+        }
+    }
+
+    fn support(&self) -> (f64, f64) {
+        let (least, largest) = self.base.support();
+        let least = if self.base.q_infinite() > 0.0 { f64::NEG_INFINITY } else { least };
+        let mixed = |loss: f64| if loss == f64::INFINITY { loss } else { self.mixed(loss) };
+        (mixed(least), mixed(largest))
+    }
+
+    fn relative_error(&self) -> f64 {
+        self.base.relative_error() + 4.0 * f64::EPSILON
+    }
+
+    fn threshold_error(&self, loss: f64) -> f64 {
+        // The map to the release's own loss is off by a few units of `e^loss - 1` or of the rate; back in terms of the
+        // mixture's loss the release's own error shrinks, because the mixture's slope is below 1.
+        self.base.threshold_error(own_loss(self.rate, loss)) + 8.0 * f64::EPSILON * (loss.abs() + self.rate)
+    }
+
+    fn p_infinite(&self) -> f64 {
+        (self.rate * self.base.p_infinite()).next_up()
+    }
+
+    fn atoms(&self) -> Vec<f64> {
+        self.base.atoms().into_iter().map(|loss| self.mixed(loss)).collect()
+    }
+}
