@@ -1,0 +1,114 @@
+//! Calibration of Poisson-sampled Gaussian steps, the shape of DP-SGD, with a good first guess.
+
+use super::{Calibrated, Calibration, MOST_STEPS, Start};
+use crate::error::Error;
+use crate::event::DpEvent;
+use crate::gaussian;
+use crate::params::{NoiseMultiplier, SamplingRate};
+
+/// The plan of a training by DP-SGD: Poisson batches, a sum of clipped gradients, Gaussian noise.
+///
+/// # Privacy
+/// Under add/remove: see [`DpEvent::PoissonSampled`]. The noise multiplier is the standard deviation over the clipping
+/// norm.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::calibrate::{Calibration, DpSgd, Evaluator};
+/// use dp_accountant::{Delta, Epsilon, NoiseMultiplier, SamplingRate};
+///
+/// let plan = DpSgd {
+///     noise_multiplier: NoiseMultiplier::new(1.1)?,
+///     sampling_rate: SamplingRate::new(1.0)?,
+///     steps: 30,
+/// };
+/// let calibration = Calibration::new(Epsilon::new(5.0)?, Delta::new(1e-5)?);
+/// let noise = calibration.dp_sgd_noise_multiplier(plan.sampling_rate, plan.steps)?.value;
+/// let quieter = DpSgd { noise_multiplier: NoiseMultiplier::new(noise)?, ..plan };
+/// assert!(calibration.evaluator().epsilon(&quieter.event(), Delta::new(1e-5)?)? <= 5.0);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DpSgd {
+    /// Standard deviation of the noise over the clipping norm.
+    pub noise_multiplier: NoiseMultiplier,
+    /// Probability that a record is in a batch.
+    pub sampling_rate: SamplingRate,
+    /// Number of batches.
+    pub steps: u64,
+}
+
+impl DpSgd {
+    /// What is released.
+    pub fn event(&self) -> DpEvent {
+        event(self.noise_multiplier.get(), self.sampling_rate.get(), self.steps)
+    }
+}
+
+fn event(std_dev: f64, sampling_rate: f64, count: u64) -> DpEvent {
+    let step = DpEvent::Gaussian { std_dev, sensitivity: 1.0 };
+    let step = DpEvent::PoissonSampled { sampling_rate, event: Box::new(step) };
+    DpEvent::SelfComposed { event: Box::new(step), count }
+}
+
+/// The searches start where the central limit puts the answer, which is no bound but near: many steps are about
+/// `mu`-Gaussian-DP with `mu^2 = q^2 T (e^(1/sigma^2) - 1)` (Bu, Dong, Long and Su 2020, "Deep learning with Gaussian
+/// differential privacy", Section 3).
+impl Calibration {
+    /// The least noise multiplier for `steps` batches of rate `sampling_rate`.
+    ///
+    /// # Errors
+    /// Those of [`least_scale`](Self::least_scale).
+    pub fn dp_sgd_noise_multiplier(&self, sampling_rate: SamplingRate, steps: u64) -> Result<Calibrated<f64>, Error> {
+        let rate = sampling_rate.get();
+        let guess = self.limit_mu().map(|mu| {
+            let square = (mu * mu / (rate * rate * steps as f64)).ln_1p();
+            // The derivative of ln mu by ln sigma at that point.
+            (square.sqrt().recip(), -square / -(-square).exp_m1())
+        });
+        let start = match (self.start, guess) {
+            (None, Some((sigma, slope))) if sigma.is_normal() && slope.is_normal() => Start { x: sigma.ln(), slope },
+            _ => Start { x: self.start_or(1.0)?.ln(), slope: -1.0 },
+        };
+        self.scale_from(start, |sigma| event(sigma, rate, steps))
+    }
+
+    /// The largest sampling rate for `steps` batches with noise of `noise_multiplier`.
+    ///
+    /// # Errors
+    /// Those of [`largest_rate`](Self::largest_rate).
+    pub fn dp_sgd_sampling_rate(
+        &self,
+        noise_multiplier: NoiseMultiplier,
+        steps: u64,
+    ) -> Result<Calibrated<f64>, Error> {
+        let sigma = noise_multiplier.get();
+        let guess = self.limit_mu().map(|mu| mu / (steps as f64 * (sigma * sigma).recip().exp_m1()).sqrt());
+        self.or_near(guess, 1.0).largest_rate(|rate| event(sigma, rate, steps))
+    }
+
+    /// The largest number of batches of rate `sampling_rate` with noise of `noise_multiplier`.
+    ///
+    /// # Errors
+    /// Those of [`most_steps`](Self::most_steps).
+    pub fn dp_sgd_steps(
+        &self,
+        noise_multiplier: NoiseMultiplier,
+        sampling_rate: SamplingRate,
+    ) -> Result<Calibrated<u64>, Error> {
+        let (sigma, rate) = (noise_multiplier.get(), sampling_rate.get());
+        let guess = self.limit_mu().map(|mu| mu * mu / (rate * rate * (sigma * sigma).recip().exp_m1()));
+        self.or_near(guess, MOST_STEPS as f64).most_steps(|steps| event(sigma, rate, steps))
+    }
+
+    /// The `mu` of Gaussian-DP that the target amounts to.
+    fn limit_mu(&self) -> Option<f64> {
+        gaussian::noise_multiplier(self.target, self.delta).ok().map(|multiplier| multiplier.get().recip())
+    }
+
+    /// Starting near the guess, unless the caller chose a start.
+    fn or_near(&self, guess: Option<f64>, most: f64) -> Self {
+        let guess = guess.filter(|guess| guess.is_normal()).map(|guess| guess.min(most));
+        Self { start: self.start.or(guess), ..*self }
+    }
+}

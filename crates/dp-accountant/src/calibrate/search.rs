@@ -1,0 +1,266 @@
+//! The search for a real value: few evaluations of a costly function, and an answer that was evaluated and found safe.
+
+use crate::error::Error;
+
+/// The answer is within this of the boundary, on the logarithmic scale.
+const TOLERANCE: f64 = 1e-10;
+
+/// Slopes are trusted between points this near to each other.
+const NEAR: f64 = 0.02;
+
+/// The first step goes no farther than this; later ones twice as far each.
+const FIRST_REACH: f64 = 12.0;
+
+/// Far above what is needed: beyond a few dozen, every trial halves the bracket.
+const MAX_TRIALS: u32 = 300;
+
+/// Where to look.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Range {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// Where to begin, and how fast the excess falls there, by guess.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Start {
+    pub(super) x: f64,
+    pub(super) slope: f64,
+}
+
+/// What the search ends with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Found {
+    /// The least safe point.
+    At(f64),
+    /// The low end of the range is safe.
+    EverywhereSafe,
+    /// The high end of the range is not safe.
+    NowhereSafe,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    x: f64,
+    excess: f64,
+}
+
+/// The least `x` in `range` with `excess(x) <= 0`, for an excess that falls (or stays) as `x` grows.
+///
+/// Inverse interpolation through the last three points (a line through two, the guessed slope from one), aimed a
+/// quarter of the tolerance to the safe side, so that typically the last evaluation is the answer and no bracket need
+/// be closed from both sides. The search ends when a safe point's distance from the boundary, by a slope between
+/// *nearby* points or by an unsafe point, is below the tolerance. Where interpolation makes no progress a known bracket
+/// is halved, so that it ends for any function; an infinite excess only says on which side a point lies.
+pub(super) fn least_safe(
+    range: Range,
+    start: Start,
+    mut excess: impl FnMut(f64) -> Result<f64, Error>,
+) -> Result<Found, Error> {
+    let mut search = Search { range, slope: start.slope, ..Search::default() };
+    let mut x = start.x.clamp(range.low, range.high);
+    for _ in 0..MAX_TRIALS {
+        search.record(Trial { x, excess: excess(x)? });
+        if let Some(found) = search.finished() {
+            return Ok(found);
+        }
+        x = search.next();
+    }
+    Ok(search.safe.map_or(Found::NowhereSafe, |trial| Found::At(trial.x)))
+}
+
+#[derive(Debug)]
+struct Search {
+    range: Range,
+    slope: f64,
+    /// The largest point known to be unsafe, and the least known to be safe.
+    unsafe_: Option<Trial>,
+    safe: Option<Trial>,
+    /// The latest finite trials, the newest last.
+    recent: Vec<Trial>,
+    reach: f64,
+    least_excess: f64,
+    stalled: u32,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self {
+            range: Range { low: 0.0, high: 0.0 },
+            slope: -1.0,
+            unsafe_: None,
+            safe: None,
+            recent: Vec::new(),
+            reach: FIRST_REACH,
+            least_excess: f64::INFINITY,
+            stalled: 0,
+        }
+    }
+}
+
+impl Search {
+    fn record(&mut self, trial: Trial) {
+        if trial.excess <= 0.0 {
+            if self.safe.is_none_or(|safe| trial.x < safe.x) {
+                self.safe = Some(trial);
+            }
+        } else if self.unsafe_.is_none_or(|low| trial.x > low.x) {
+            self.unsafe_ = Some(trial);
+        }
+        if trial.excess.is_finite() {
+            if self.recent.len() == 3 {
+                self.recent.remove(0);
+            }
+            self.recent.push(trial);
+        }
+        if trial.excess.abs() <= 0.5 * self.least_excess {
+            self.least_excess = trial.excess.abs();
+            self.stalled = 0;
+        } else {
+            self.stalled += 1;
+        }
+    }
+
+    fn finished(&self) -> Option<Found> {
+        if self.unsafe_.is_some_and(|low| low.x >= self.range.high) {
+            return Some(Found::NowhereSafe);
+        }
+        let safe = self.safe?;
+        if safe.x <= self.range.low {
+            return Some(Found::EverywhereSafe);
+        }
+        let bracketed = self.unsafe_.is_some_and(|low| safe.x - low.x <= TOLERANCE);
+        let near = self.recent.iter().filter(|other| other.x != safe.x && (other.x - safe.x).abs() <= NEAR);
+        let slope = near.map(|other| (other.excess - safe.excess) / (other.x - safe.x)).next_back();
+        let close = slope.is_some_and(|slope| slope < 0.0 && safe.excess / slope <= TOLERANCE);
+        (bracketed || close).then_some(Found::At(safe.x))
+    }
+
+    fn next(&mut self) -> f64 {
+        let Range { low: first, high: last } = self.range;
+        let aim = self.interpolated().map(|x| x + 0.25 * TOLERANCE);
+        let x = match (self.unsafe_, self.safe) {
+            (Some(low), Some(safe)) => {
+                let middle = 0.5 * (low.x + safe.x);
+                // The ends are moved by less than the tolerance, so that a hit next to them closes the bracket.
+                let edge = (0.9 * TOLERANCE).min(0.25 * (safe.x - low.x));
+                match aim {
+                    Some(aim) if self.stalled < 3 => aim.clamp(low.x + edge, safe.x - edge),
+                    _ => {
+                        self.stalled = 0;
+                        middle
+                    }
+                }
+            }
+            (Some(low), None) => {
+                let farthest = low.x + self.reach;
+                self.reach *= 2.0;
+                aim.map_or(farthest, |aim| aim.clamp(low.x + TOLERANCE, farthest))
+            }
+            (None, Some(safe)) => {
+                let farthest = safe.x - self.reach;
+                self.reach *= 2.0;
+                aim.map_or(farthest, |aim| aim.clamp(farthest, safe.x - 0.9 * TOLERANCE))
+            }
+            (None, None) => first,
+        };
+        x.clamp(first, last)
+    }
+
+    /// Where the excess vanishes by interpolation; `None` where the points do not fall.
+    fn interpolated(&self) -> Option<f64> {
+        let (&c, rest) = self.recent.split_last()?;
+        let Some((&b, rest)) = rest.split_last() else {
+            return Some(c.x - c.excess / self.slope);
+        };
+        let line = |a: Trial, b: Trial| {
+            let slope = (b.excess - a.excess) / (b.x - a.x);
+            (slope < 0.0).then(|| b.x - b.excess / slope)
+        };
+        let secant = line(b, c);
+        let Some(&a) = rest.last() else { return secant };
+        let parts = [(a, b, c), (b, c, a), (c, a, b)]
+            .map(|(p, q, r)| p.x * (q.excess / (p.excess - q.excess)) * (r.excess / (p.excess - r.excess)));
+        let inverse: f64 = parts.iter().sum();
+        let falls = line(a, b).is_some() && line(a, c).is_some();
+        // Beyond twice the secant's step the parabola is not to be trusted.
+        secant.map(|secant| {
+            let trusted = falls && (inverse - secant).abs() <= (secant - c.x).abs();
+            if trusted { inverse } else { secant }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RANGE: Range = Range { low: -276.0, high: 276.0 };
+
+    fn run(start: Start, f: impl Fn(f64) -> f64) -> (Found, u32) {
+        let mut trials = 0;
+        let found = least_safe(RANGE, start, |x| {
+            trials += 1;
+            Ok(f(x))
+        });
+        (found.unwrap(), trials)
+    }
+
+    fn at(found: Found) -> f64 {
+        match found {
+            Found::At(x) => x,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn smooth_functions_need_few_trials_and_end_on_the_safe_side() {
+        let functions: [(&dyn Fn(f64) -> f64, f64); 5] = [
+            (&|x| 3.0 - x, 3.0),
+            (&|x: f64| (4.0 - x) * (1.0 + 0.1 * (4.0 - x).tanh()), 4.0),
+            (&|x: f64| (-x).exp_m1() + 0.3, -(0.7f64.ln())),
+            (&|x: f64| -(x + 5.0).sinh() / 20.0, -5.0),
+            (&|x: f64| ((-2.0 * x).exp() + (-x).exp()).ln() - 1.0, {
+                let e = core::f64::consts::E;
+                -((0.25 + e).sqrt() - 0.5).ln()
+            }),
+        ];
+        for (i, (f, root)) in functions.into_iter().enumerate() {
+            let (found, trials) = run(Start { x: 0.0, slope: -1.0 }, f);
+            let x = at(found);
+            assert!(f(x) <= 0.0 && (x - root).abs() <= 2.0 * TOLERANCE, "{i}: {x} {root}");
+            assert!(trials <= 9, "{i}: {trials}");
+        }
+    }
+
+    #[test]
+    fn jumps_infinities_and_plateaus_end() {
+        let (found, trials) =
+            run(Start { x: 0.0, slope: -1.0 }, |x| if x < 40.0 { f64::INFINITY } else { -f64::INFINITY });
+        assert!((at(found) - 40.0).abs() <= TOLERANCE && at(found) >= 40.0 && trials < 60, "{trials}");
+        let (found, trials) = run(Start { x: 0.0, slope: -1.0 }, |x| if x < -40.0 { 1.0 } else { -1.0 });
+        assert!((at(found) + 40.0).abs() <= TOLERANCE && at(found) >= -40.0 && trials < 120, "{trials}");
+        // Flat on both sides of a steep slope.
+        let (found, trials) = run(Start { x: 50.0, slope: -1.0 }, |x| 0.7 - (100.0 * (x - 7.0)).tanh());
+        let root = 7.0 + 0.7f64.atanh() / 100.0;
+        assert!((at(found) - root).abs() <= 2.0 * TOLERANCE && trials < 120, "{trials}");
+        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| f64::NAN).0, Found::NowhereSafe);
+        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| 0.2).0, Found::NowhereSafe);
+        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| -0.2).0, Found::EverywhereSafe);
+        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| f64::NEG_INFINITY).0, Found::EverywhereSafe);
+    }
+
+    #[test]
+    fn an_asymptote_below_the_target_is_not_mistaken_for_the_boundary() {
+        // The excess tends to -1e-11: closeness in value says nothing about closeness in x.
+        let (found, _) = run(Start { x: 8.0, slope: -1.0 }, |x| (-x).exp() - 1e-11);
+        assert!((at(found) - 1e11f64.ln()).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn a_noisy_function_ends_at_a_safe_point() {
+        let noisy = |x: f64| 1.0 - x + 1e-8 * (1e13 * x).sin();
+        let (found, trials) = run(Start { x: 0.0, slope: -0.7 }, noisy);
+        assert!(noisy(at(found)) <= 0.0 && (at(found) - 1.0).abs() < 1e-7 && trials < 150, "{found:?} {trials}");
+    }
+}

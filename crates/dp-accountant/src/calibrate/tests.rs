@@ -1,0 +1,177 @@
+use super::*;
+use crate::gaussian;
+use crate::params::{NoiseMultiplier, SamplingRate};
+
+fn target(epsilon: f64, delta: f64) -> (Epsilon, Delta) {
+    (Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
+}
+
+fn gaussians(std_dev: f64, count: u64) -> DpEvent {
+    DpEvent::SelfComposed { event: Box::new(DpEvent::Gaussian { std_dev, sensitivity: 1.0 }), count }
+}
+
+#[test]
+fn agrees_with_the_closed_forms() {
+    for epsilon in [0.01, 0.1, 1.0, 10.0] {
+        for delta in [1e-3, 1e-6, 1e-12] {
+            let (epsilon, delta) = target(epsilon, delta);
+            let scale = least_scale(epsilon, delta, |std_dev| DpEvent::Gaussian { std_dev, sensitivity: 3.0 }).unwrap();
+            let expected = 3.0 * gaussian::noise_multiplier(epsilon, delta).unwrap().get();
+            assert!((scale / expected - 1.0).abs() < 1e-9, "{epsilon} {delta}: {scale} {expected}");
+        }
+        let (epsilon, delta) = target(epsilon, 0.0);
+        let ball = |scale| DpEvent::LaplaceBall { scale, sensitivity: 0.07, dim: 9 };
+        let scale = least_scale(epsilon, delta, ball).unwrap();
+        assert!((scale * epsilon.get() / 0.07 - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn the_answer_meets_the_target_and_less_noise_does_not() {
+    let sensitivities: Vec<f64> = (1..=200).map(|i| f64::from(i) / 200.0).collect();
+    let events: [&dyn Fn(f64) -> DpEvent; 4] = [
+        &|scale| DpEvent::Laplace { scale, sensitivity: 1.0 },
+        &|scale| DpEvent::SelfComposed {
+            event: Box::new(DpEvent::LaplaceBall { scale, sensitivity: 0.5, dim: 10 }),
+            count: 300,
+        },
+        &|std_dev| DpEvent::GaussianMixture {
+            std_dev,
+            sensitivities: sensitivities.clone(),
+            weights: vec![1.0 / 200.0; 200],
+        },
+        &|scale| DpEvent::Composed {
+            events: vec![
+                DpEvent::PureDp { epsilon: 0.001 },
+                DpEvent::Zcdp { rho: 1e-6 },
+                DpEvent::Gaussian { std_dev: scale, sensitivity: 1e4 },
+            ],
+        },
+    ];
+    for event in events {
+        for epsilon in [0.05, 1.0] {
+            let (epsilon, delta) = target(epsilon, 1e-7);
+            let scale = least_scale(epsilon, delta, event).unwrap();
+            assert!(bound::epsilon(&event(scale), delta).unwrap().value <= epsilon.get());
+            assert!(bound::epsilon(&event(scale * (1.0 - 1e-8)), delta).unwrap().value > epsilon.get());
+        }
+    }
+}
+
+#[test]
+fn unreachable_targets_and_bad_events_are_typed_errors() {
+    let (epsilon, delta) = target(1.0, 1e-6);
+    let fixed = least_scale(epsilon, delta, |_| DpEvent::PureDp { epsilon: 2.0 });
+    assert!(matches!(fixed, Err(Error::Unreachable { .. })), "{fixed:?}");
+    let free = least_scale(epsilon, delta, |_| DpEvent::NoOp);
+    assert!(matches!(free, Err(Error::Unreachable { .. })), "{free:?}");
+    let no_pure = least_scale(epsilon, Delta::ZERO, |std_dev| DpEvent::Gaussian { std_dev, sensitivity: 1.0 });
+    assert!(matches!(no_pure, Err(Error::Unreachable { .. })), "{no_pure:?}");
+    let bad = least_scale(epsilon, delta, |std_dev| DpEvent::Gaussian { std_dev, sensitivity: f64::NAN });
+    assert!(matches!(bad, Err(Error::NotFinite { .. })), "{bad:?}");
+    let rate = largest_rate(epsilon, delta, |_| DpEvent::NonPrivate);
+    assert!(matches!(rate, Err(Error::Unreachable { .. })), "{rate:?}");
+    let steps = most_steps(epsilon, delta, |_| DpEvent::NoOp);
+    assert!(matches!(steps, Err(Error::Unreachable { .. })), "{steps:?}");
+    let left = releases_left(epsilon, delta, &DpEvent::PureDp { epsilon: 1.5 }, &DpEvent::PureDp { epsilon: 0.1 });
+    assert!(matches!(left, Err(Error::Unreachable { .. })), "{left:?}");
+    let start = Calibration::new(epsilon, delta).near(f64::NAN).least_scale(|std_dev| gaussians(std_dev, 1));
+    assert!(matches!(start, Err(Error::NotFinite { .. })), "{start:?}");
+}
+
+#[test]
+fn counts_are_exact() {
+    for (epsilon, delta, std_dev) in [(1.0, 1e-5, 30.0), (0.1, 1e-9, 1e4), (8.0, 1e-5, 0.9), (2.0, 1e-300, 1e5)] {
+        let (epsilon, delta) = target(epsilon, delta);
+        for evaluator in [Evaluator::Tightest, Evaluator::Renyi, Evaluator::Zcdp] {
+            let calibration = Calibration::new(epsilon, delta).with_evaluator(evaluator);
+            let found = calibration.most_steps(|steps| gaussians(std_dev, steps)).unwrap();
+            let at = |steps| evaluator.epsilon(&gaussians(std_dev, steps), delta).unwrap();
+            assert_eq!(at(found.value), found.epsilon);
+            assert!(at(found.value) <= epsilon.get() && at(found.value + 1) > epsilon.get(), "{evaluator:?} {found:?}");
+        }
+    }
+    let (epsilon, delta) = target(1.0, 0.0);
+    assert_eq!(most_steps(epsilon, delta, |count| gaussians(1.0, count)).unwrap(), 0);
+    let spent = DpEvent::PureDp { epsilon: 1.0 };
+    assert_eq!(releases_left(epsilon, delta, &spent, &DpEvent::PureDp { epsilon: 0.1 }).unwrap(), 0);
+}
+
+#[test]
+fn releases_left_joins_relations_and_respects_what_was_spent() {
+    let (epsilon, delta) = target(2.0, 1e-6);
+    let next = DpEvent::Gaussian { std_dev: 20.0, sensitivity: 1.0 };
+    let fresh = releases_left(epsilon, delta, &DpEvent::NoOp, &next).unwrap();
+    for spent in [1, fresh / 2, fresh] {
+        let left = releases_left(epsilon, delta, &gaussians(20.0, spent), &next).unwrap();
+        assert_eq!(left, fresh - spent);
+    }
+    let sampled = DpEvent::PoissonSampled { sampling_rate: 0.1, event: Box::new(next.clone()) };
+    let local = DpEvent::RandomizedResponse { buckets: 2, noise: 0.9 };
+    let mixed = releases_left(epsilon, delta, &local, &sampled);
+    assert!(matches!(mixed, Err(Error::RelationsConflict { .. })), "{mixed:?}");
+    let under = Calibration::new(epsilon, delta).under(AdjacencyKind::ReplaceOne).releases_left(&sampled, &next);
+    assert!(matches!(under, Err(Error::NotUnderRelation { .. })), "{under:?}");
+}
+
+/// A sampling rate that enters as the sensitivity, so that the answer is known in closed form.
+#[test]
+fn rates_over_nine_orders_of_magnitude() {
+    let (epsilon, delta) = target(1.0, 1e-6);
+    let multiplier = gaussian::noise_multiplier(epsilon, delta).unwrap().get();
+    for rate in [1e-9, 1e-6, 1e-3, 0.3, 1.0] {
+        let std_dev = rate * multiplier;
+        let found = Calibration::new(epsilon, delta)
+            .largest_rate(|rate| DpEvent::Gaussian { std_dev, sensitivity: rate })
+            .unwrap();
+        assert!(found.value <= rate * (1.0 + 1e-12) && found.value >= rate * (1.0 - 1e-9), "{rate}: {found:?}");
+        assert!(found.epsilon <= 1.0 && found.evaluations <= 10, "{found:?}");
+    }
+}
+
+#[test]
+fn few_evaluations_in_the_typical_case() {
+    let mut most = 0;
+    let mut total = 0;
+    let mut searches = 0;
+    for epsilon in [0.1, 0.5, 1.0, 3.0, 8.0] {
+        for delta in [1e-5, 1e-8] {
+            let (epsilon, delta) = target(epsilon, delta);
+            let calibration = Calibration::new(epsilon, delta);
+            for count in [1, 50, 10_000] {
+                for found in [
+                    calibration.least_scale(|std_dev| gaussians(std_dev, count)).unwrap().evaluations,
+                    calibration
+                        .with_evaluator(Evaluator::Renyi)
+                        .least_scale(|s| gaussians(s, count))
+                        .unwrap()
+                        .evaluations,
+                ] {
+                    (most, total, searches) = (most.max(found), total + found, searches + 1);
+                }
+            }
+        }
+    }
+    assert!(most <= 9 && total <= 8 * searches, "at most {most}, {total} in {searches}");
+}
+
+#[test]
+fn a_good_start_saves_evaluations_and_changes_nothing_else() {
+    let (epsilon, delta) = target(1.0, 1e-5);
+    let calibration = Calibration::new(epsilon, delta);
+    let plain = calibration.least_scale(|std_dev| gaussians(std_dev, 100)).unwrap();
+    let near = calibration.near(37.0).least_scale(|std_dev| gaussians(std_dev, 100)).unwrap();
+    assert!((near.value / plain.value - 1.0).abs() < 1e-9 && near.evaluations < plain.evaluations);
+}
+
+#[test]
+fn unsampled_training_is_plain_gaussians_in_every_direction() {
+    let (epsilon, delta) = target(2.0, 1e-6);
+    let calibration = Calibration::new(epsilon, delta).under(AdjacencyKind::AddRemoveOne);
+    let one = SamplingRate::new(1.0).unwrap();
+    let multiplier = gaussian::noise_multiplier(epsilon, delta).unwrap().get();
+    let noise = calibration.dp_sgd_noise_multiplier(one, 400).unwrap().value;
+    assert!((noise / (20.0 * multiplier) - 1.0).abs() < 1e-9);
+    let enough = NoiseMultiplier::new(noise).unwrap();
+    assert_eq!(calibration.dp_sgd_steps(enough, one).unwrap().value, 400);
+}
