@@ -10,6 +10,9 @@ use dp_accountant::rdp::{RdpCurve, conversion};
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, Rho, bound, calibrate, gaussian, zcdp};
 use serde_json::Value;
 
+#[path = "golden/sampling.rs"]
+mod sampling;
+
 fn load(name: &str) -> Value {
     let directory = std::env::var_os("DP_GOLDEN_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
@@ -89,7 +92,7 @@ fn accountant_value(kind: &str, input: &Value) -> Option<f64> {
             bound::epsilon(&DpEvent::SelfComposed { event: Box::new(event), count }, delta(input)).unwrap().value
         }
         "laplace_single_delta" => bound::delta(&noise(laplace_event, "scale"), number(input, "epsilon")).unwrap().value,
-        _ => return None,
+        _ => return sampling::value(kind, input),
     })
 }
 
@@ -152,7 +155,10 @@ fn accountant_cases() {
         "rdp_shuffled_output_mixture",
         "puredp_composition_epsilon",
         "laplace_single_delta",
-    ] {
+    ]
+    .into_iter()
+    .chain(sampling::KINDS)
+    {
         assert!(seen.contains_key(kind), "no case of kind {kind}");
     }
 }

@@ -1,6 +1,67 @@
 //! Gaussian noise on a Poisson sample.
 
-/// An upper bound of the Renyi divergence of order `order >= 1`.
-pub(crate) fn rdp(_order: f64, _rate: f64, _mu: f64) -> f64 {
-    f64::INFINITY
+mod nodes;
+
+use super::convexity;
+use super::gaussian::rdp_per_order;
+use crate::params::{NoiseMultiplier, RdpOrder, SamplingRate};
+use crate::rounding::mul_up;
+use nodes::Integrand;
+
+/// The Renyi curve of one step of noisy gradient descent on a Poisson sample: an upper bound that is within 1e-12 of
+/// the truth for noise multipliers above 0.01.
+///
+/// # Formula
+/// ```text
+/// rdp(a) = ln(1 + E[w^a - 1 - a (w - 1)]) / (a - 1),    w = 1 - q + q e^(mu y - mu^2/2),    y ~ N(0, 1),
+/// ```
+///
+/// with `a` = order, `q` = sampling rate, `mu` = 1 / noise multiplier. The bracket equals `w^a - 1` in the mean, because
+/// `E[w] = 1`, but is non-negative, so that nothing cancels however small `q` is. Its mean is found by the trapezoid
+/// rule: the integrand is analytic for `|Im y| < pi/mu`, so the rule converges exponentially and its error has a proven
+/// bound (see the source), by which the result is rounded up, as by that of every rounding.
+///
+/// # Privacy
+/// One record added or removed. The direction that is computed, the mixture against its base, has the larger divergence
+/// of the two.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{NoiseMultiplier, RdpOrder, SamplingRate, rdp};
+/// let (rate, noise) = (SamplingRate::new(0.01)?, NoiseMultiplier::new(2.0)?);
+/// // At order 2 it is ln(1 + q^2 (e^(mu^2) - 1)).
+/// let at_two = rdp::poisson_sampled_gaussian(RdpOrder::new(2.0)?, rate, noise);
+/// assert!((at_two / (1e-4 * 0.25f64.exp_m1()).ln_1p() - 1.0).abs() < 1e-12);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+///
+/// # References
+/// Mironov, Talwar and Zhang 2019, "Renyi differential privacy of the sampled Gaussian mechanism", Theorem 4 (the
+/// pair), Theorem 5 (the direction) and Section 3.3, arXiv:1908.10530.
+pub fn poisson_sampled_gaussian(
+    order: RdpOrder,
+    sampling_rate: SamplingRate,
+    noise_multiplier: NoiseMultiplier,
+) -> f64 {
+    let (rate, mu) = (sampling_rate.get(), noise_multiplier.get().recip().next_up());
+    match rate {
+        0.0 => 0.0,
+        1.0 => mul_up(order.get(), rdp_per_order(mu).next_up()),
+        _ => rdp(order.get(), rate, mu),
+    }
 }
+
+/// The divergence grows with both: below these its value is that at these, which keeps squares from underflowing.
+const LEAST_RATE: f64 = 1e-60;
+const LEAST_MU: f64 = 1e-75;
+
+/// An upper bound of the Renyi divergence of order `order >= 1`, for `0 < rate < 1`.
+pub(crate) fn rdp(order: f64, rate: f64, mu: f64) -> f64 {
+    let unsampled = mul_up(order, rdp_per_order(mu).next_up());
+    let cap = convexity::mixed_with_nothing(order, rate, unsampled);
+    let integrand = Integrand::new(order, rate.max(LEAST_RATE), mu.max(LEAST_MU));
+    integrand.mean().map_or(cap, |mean| mean.divergence(order - 1.0).min(cap))
+}
+
+#[cfg(test)]
+mod tests;
