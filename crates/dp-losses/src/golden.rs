@@ -13,12 +13,14 @@ pub(crate) fn file(name: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The cases of `optim-erm.json` for the function `name`; at least one.
+/// The cases of `optim-erm.json` for the function `name`: at least one in the tree's copy; another file need not have
+/// every function, but must have some.
 pub(crate) fn erm_cases(name: &str) -> Vec<Value> {
     let golden = file("optim-erm.json");
-    let cases: Vec<Value> =
-        golden["cases"].as_array().unwrap().iter().filter(|case| case["fn"] == name).cloned().collect();
-    assert!(!cases.is_empty(), "no case of {name}");
+    let all = golden["cases"].as_array().unwrap();
+    assert!(!all.is_empty(), "no case at all");
+    let cases: Vec<Value> = all.iter().filter(|case| case["fn"] == name).cloned().collect();
+    assert!(!cases.is_empty() || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no case of {name}");
     cases
 }
 

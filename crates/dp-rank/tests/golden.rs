@@ -52,5 +52,7 @@ fn metrics() {
         check("mean_ndcg_letor", &out["mean_ndcg_letor"], mean_ndcg_letor(&ranking));
         check("ap", &out["ap"], average_precision(&ranking));
     }
-    assert!(cases > 0, "no cases of metrics");
+    // Another file need not have cases of this function, but must have some.
+    assert!(!file["cases"].as_array().unwrap().is_empty());
+    assert!(cases > 0 || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no cases of metrics");
 }

@@ -11,16 +11,18 @@ use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy};
 use dp_optim::{Averaging, Schedule};
 use serde_json::Value;
 
-/// The cases of one function from the golden values.
+/// The cases of one function from the golden values: at least one in the tree's copy; another file need not have every
+/// function, but must have some.
 pub fn golden(function: &str) -> Vec<Value> {
     let folder = std::env::var_os("DP_GOLDEN_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
     let path = folder.join("optim-erm.json");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let file: Value = serde_json::from_str(&text).unwrap();
-    let cases: Vec<Value> =
-        file["cases"].as_array().unwrap().iter().filter(|case| case["fn"] == function).cloned().collect();
-    assert!(!cases.is_empty(), "no golden case of {function}");
+    let all = file["cases"].as_array().unwrap();
+    assert!(!all.is_empty(), "no golden case at all");
+    let cases: Vec<Value> = all.iter().filter(|case| case["fn"] == function).cloned().collect();
+    assert!(!cases.is_empty() || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no golden case of {function}");
     cases
 }
 
