@@ -50,7 +50,7 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
         interrupt::await_json();
     }
     match run(&cli, &console) {
-        Ok(()) => ExitStatus::Success,
+        Ok(status) => status,
         Err(failure) if failure.is_closed_pipe() => ExitStatus::Success,
         Err(failure) => {
             console.failure(&failure);
@@ -59,8 +59,9 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
     }
 }
 
-fn run(cli: &Cli, console: &Console) -> Result<(), Failure> {
+fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
     match &cli.command {
+        Command::Account(args) => return commands::account::execute(args, console),
         Command::Explain(args) => commands::explain::run(args, console),
         Command::Completions(args) => commands::completions::run(args, console),
         Command::Man(args) => commands::man::run(args, console),
@@ -72,6 +73,7 @@ fn run(cli: &Cli, console: &Console) -> Result<(), Failure> {
         Command::Demo(args) => demo::execute(args, &cli.global, console),
         Command::Verify(args) => commands::verify::execute(args, console),
     }
+    .map(|()| ExitStatus::Success)
 }
 
 /// Help and version go to stdout with 0, mistakes to stderr (or stdout as JSON) with 2.

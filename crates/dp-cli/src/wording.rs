@@ -60,6 +60,20 @@ pub fn rounded_up(value: f64, digits: i32) -> String {
         .map_or_else(|| plain(value), plain)
 }
 
+/// The largest number of at most `digits` significant digits that is not above `value`, to be read as a lower bound.
+pub fn rounded_down(value: f64, digits: i32) -> String {
+    if !(value.is_finite() && value > 0.0) {
+        return value.to_string();
+    }
+    let exponent = value.log10().floor() as i32 + 1 - digits;
+    let scaled = value / 10f64.powi(exponent / 2) / 10f64.powi(exponent - exponent / 2);
+    let nearest = scaled.round();
+    (0..3)
+        .filter_map(|step| format!("{}e{exponent}", nearest - f64::from(step)).parse::<f64>().ok())
+        .find(|&shown| shown <= value)
+        .map_or_else(|| plain(value), plain)
+}
+
 /// A number with an exponent where it is very small or very large.
 fn plain(value: f64) -> String {
     if value == 0.0 || (1e-3..1e7).contains(&value) { format!("{value}") } else { format!("{value:e}") }
@@ -96,6 +110,20 @@ mod tests {
             for near in [value, value * (1.0 + 1e-15), value * 0.999_999_96] {
                 let shown: f64 = epsilon(near).parse().unwrap();
                 assert!(shown >= near && shown <= near * (1.0 + 1.1e-5), "{near:?} is shown as {shown:?}");
+            }
+            value *= 7.3;
+        }
+    }
+
+    #[test]
+    fn lower_bounds_are_never_above_what_holds() {
+        assert_eq!(rounded_down(0.999_999_999, 6), "0.999999");
+        assert_eq!((rounded_down(0.25, 6), rounded_down(0.0, 6)), ("0.25".to_owned(), "0".to_owned()));
+        let mut value = 1e-15;
+        while value < 1e300 {
+            for near in [value, value * (1.0 + 1e-15), value * 0.999_999_96] {
+                let shown: f64 = rounded_down(near, 6).parse().unwrap();
+                assert!(shown <= near && shown >= near * (1.0 - 1.1e-5), "{near:?} is shown as {shown:?}");
             }
             value *= 7.3;
         }

@@ -1,9 +1,15 @@
 //! The command line as typed. Each flag is declared once, here; checks that need more than one flag or a theorem are
 //! made when a command turns its arguments into its configuration.
 
+mod account;
 mod input;
 mod train;
 
+pub use account::{
+    AccountArgs, AccountJob, Accountant, ApproximateArgs, BatchArgs, CertificateArgs, Curve, DpsgdArgs, EventArgs,
+    GdpArgs, LaplaceBallArgs, NoiseArgs, PureArgs, QuestionArgs, RandomizedResponseArgs, RepeatArgs, Sampling, Unknown,
+    ZcdpArgs,
+};
 pub use input::{Format, InputArgs};
 pub use train::{
     Adjacency, Algorithm, Averaging, Float, Loss, Noise, Order, RowNorm, Scale, Schedule, Stop, TrainArgs,
@@ -75,6 +81,8 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Score records: one line of CSV for each
     Predict(PredictArgs),
+    /// Compute what releases cost: epsilon, delta, noise, sampling rate or steps from the others
+    Account(AccountArgs),
     /// Recompute the guarantee of a model from its file alone
     Verify(VerifyArgs),
     /// Run the whole path on a made-up table: data, private model, certificate, report
@@ -233,15 +241,15 @@ pub struct ManArgs {
 /// Arguments of `dp help`.
 #[derive(Debug, Clone, Args)]
 pub struct HelpArgs {
-    /// A command, or `exit-codes`
-    #[arg(value_name = "TOPIC")]
-    pub topic: Option<String>,
+    /// A command, as `train` or `account dpsgd`, or `exit-codes`
+    #[arg(value_name = "TOPIC", num_args = 0..)]
+    pub topic: Vec<String>,
 }
 
 fn after_long_help() -> String {
     format!(
         "Examples:\n  dp schema people.csv --label income --positive '>50K' --out schema.toml\n  dp train --data \
-         people.csv --schema schema.toml --epsilon 1 --out model.json\n  dp verify model.json\n\nExit codes:\n{}\n\
+         people.csv --schema schema.toml --epsilon 1 --out model.json\n  dp verify model.json\n  dp account dpsgd --noise-multiplier 1.1 --sampling-rate 0.01 --steps 10000 --delta 1e-5\n\nExit codes:\n{}\n\
          `dp explain CODE` explains any error at length.",
         crate::exit_code::table()
     )

@@ -17,6 +17,42 @@ pub struct Page {
 /// The codes of the command itself; those of the readers come from `dp-data`.
 const OWN: &[Page] = &[
     Page {
+        code: "account.event",
+        text: "The tree of events cannot be read or makes no sense: it is not JSON, an event has a type that does not \
+               exist, a field is missing, unknown or there twice, a number lies outside its range, or the tree is \
+               nested too deeply. The message names what. `dp account event --help` shows an example; the \
+               certificate of any model holds one under `event`.",
+    },
+    Page {
+        code: "account.failed",
+        text: "The accountant itself failed on a question of a batch. That is a mistake in the program: please report \
+               the question. The other lines were answered as usual.",
+    },
+    Page {
+        code: "account.line",
+        text: "A line of a batch is no question: it is not UTF-8, not one JSON object, longer than 4 MiB, it has a key \
+               that does not exist or that is there twice, or a value of another kind (a number in quotes, a fraction \
+               where a count belongs). JSON has no NaN and no Infinity. The other lines are answered as usual.",
+    },
+    Page {
+        code: "account.read",
+        text: "The file of questions or events could not be opened or read. Check its name and that you may read it; \
+               answers that were printed before are complete and correct.",
+    },
+    Page {
+        code: "account.unreachable",
+        text: "Nothing meets the target: no amount of noise, no sampling rate or not even one step gives the epsilon \
+               at the delta that was asked for. With delta = 0 only mechanisms that are pure can meet any; where a \
+               part of what is released does not depend on the number that is looked for, it may cost too much alone.",
+    },
+    Page {
+        code: "account.unsupported",
+        text: "The accountant that was asked for has no theorem for what was released: Gaussian DP knows only what is \
+               exactly so, zero-concentrated DP neither sampling nor approximate guarantees, the exact accountant only \
+               releases whose pair of worst-case laws is known. `auto` chooses among all that apply, `--compare` shows \
+               them.",
+    },
+    Page {
         code: "model.format",
         text: "The file is not a model that this version can read: it is not JSON, a member is missing, unknown or \
                there twice, or the schema names another format. A model is the file that `dp train --out` wrote; do \

@@ -14,21 +14,24 @@ use crate::output::Console;
 pub fn run(args: &HelpArgs, console: &Console) -> Result<(), Failure> {
     let mut root = Cli::command();
     root.build();
-    let text = match args.topic.as_deref() {
-        None => root.render_long_help().to_string(),
-        Some("exit-codes") => exit_code::table(),
-        Some(topic) => match root.find_subcommand_mut(topic) {
-            Some(command) => command.render_long_help().to_string(),
-            None => {
-                let names: Vec<&str> = root.get_subcommands().map(clap::Command::get_name).collect();
-                return Err(Failure::new(
+    let words: Vec<&str> = args.topic.iter().map(String::as_str).collect();
+    let text = match words.as_slice() {
+        ["exit-codes"] => exit_code::table(),
+        words => {
+            let mut command = &mut root;
+            for (i, word) in words.iter().enumerate() {
+                let mut names: Vec<&str> = if i == 0 { vec!["exit-codes"] } else { Vec::new() };
+                names.extend(command.get_subcommands().map(clap::Command::get_name));
+                let unknown = Failure::new(
                     ExitStatus::Usage,
                     "usage.unknown_topic",
-                    format!("there is no help on `{topic}`"),
+                    format!("there is no help on `{}`", words.join(" ")),
                 )
-                .expected(format!("exit-codes, {}", names.join(", "))));
+                .expected(names.join(", "));
+                command = command.find_subcommand_mut(word).ok_or(unknown)?;
             }
-        },
+            command.render_long_help().to_string()
+        }
     };
     console.result(&serde_json::json!({ "schema": "dp.help/1", "text": text }), &text)
 }

@@ -1,4 +1,4 @@
-//! `dp man`: manual pages, one for `dp` and one for each command.
+//! `dp man`: manual pages, one for `dp` and one for each command, those under `dp account` included.
 
 use clap::CommandFactory;
 
@@ -20,12 +20,17 @@ pub fn run(args: &ManArgs, console: &Console) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| write_failure(&error, &atomic::shown(folder)))?;
     let mut root = Cli::command();
     root.build();
-    let mut written = vec![page(&root, folder, args.force)?];
-    for command in root.get_subcommands() {
+    let mut written = Vec::new();
+    for command in with_its_commands(&root) {
         written.push(page(command, folder, args.force)?);
     }
     let text: String = written.iter().map(|file| format!("{file}\n")).collect();
     console.result(&serde_json::json!({ "schema": "dp.man/1", "files": written }), &text)
+}
+
+/// A command and, one after another, all below it.
+fn with_its_commands(command: &clap::Command) -> Vec<&clap::Command> {
+    std::iter::once(command).chain(command.get_subcommands().flat_map(with_its_commands)).collect()
 }
 
 /// Checks the names of the pages.
@@ -33,7 +38,7 @@ fn dry_run(args: &ManArgs) -> Result<Foreseen, Failure> {
     let mut root = Cli::command();
     root.build();
     let name = |command: &clap::Command| clap_mangen::Man::new(command.clone()).get_filename();
-    let names: Vec<String> = std::iter::once(name(&root)).chain(root.get_subcommands().map(name)).collect();
+    let names: Vec<String> = with_its_commands(&root).into_iter().map(name).collect();
     Foreseen::in_folder("dp.man/1", &args.folder, &names, args.force)
 }
 

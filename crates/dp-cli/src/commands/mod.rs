@@ -1,5 +1,6 @@
 //! One file for each command: arguments -> checked configuration -> result.
 
+pub mod account;
 pub mod completions;
 pub mod dry_run;
 pub mod evaluate;

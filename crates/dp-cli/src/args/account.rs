@@ -1,0 +1,401 @@
+//! Flags of `dp account`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Adjacency;
+
+/// How the records of a step are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Sampling {
+    /// Each record by itself, with the same probability.
+    #[default]
+    Poisson,
+    /// A uniformly random batch of fixed size.
+    WithoutReplacement,
+}
+
+/// Which accountant answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Accountant {
+    /// The tightest certified answer there is.
+    #[default]
+    Auto,
+    /// The privacy curve itself, between two certified bounds.
+    Exact,
+    /// Renyi DP at the best real order.
+    Rdp,
+    /// Zero-concentrated DP.
+    Zcdp,
+    /// Gaussian DP, for what is exactly so.
+    Gdp,
+}
+
+/// The number that is computed from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Unknown {
+    /// The epsilon of the guarantee.
+    Epsilon,
+    /// The delta of the guarantee.
+    Delta,
+    /// The least noise.
+    NoiseMultiplier,
+    /// The largest sampling rate.
+    SamplingRate,
+    /// The most steps.
+    Steps,
+}
+
+/// Which curve to draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Curve {
+    /// Epsilon against delta.
+    EpsilonDelta,
+    /// Epsilon against the number of steps.
+    EpsilonSteps,
+}
+
+/// Arguments of `dp account`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp account dpsgd --noise-multiplier 1.1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
+  dp account dpsgd --epsilon 2 --delta 1e-5 --sampling-rate 0.01 --steps 10000
+  dp account gaussian --noise-multiplier 4 --steps 12 --delta 1e-6 --compare
+  dp account event tree.json --delta 1e-6 --json
+
+The number that is left out is computed from the others: epsilon, delta, the noise multiplier, the sampling rate or the
+steps. What is promised is always the upper end of the certified interval.")]
+pub struct AccountArgs {
+    /// What was done to the data
+    #[command(subcommand)]
+    pub job: AccountJob,
+}
+
+/// What was done to the data.
+#[derive(Debug, Clone, Subcommand)]
+pub enum AccountJob {
+    /// DP-SGD: noisy sums of clipped gradients over random batches
+    Dpsgd(Box<DpsgdArgs>),
+    /// Gaussian noise
+    Gaussian(Box<NoiseArgs>),
+    /// Laplace noise in each coordinate
+    Laplace(Box<NoiseArgs>),
+    /// Noise of density exp(-|z|/scale) in d dimensions
+    LaplaceBall(Box<LaplaceBallArgs>),
+    /// Each record answers for itself, at random now and then
+    RandomizedResponse(Box<RandomizedResponseArgs>),
+    /// Anything epsilon-DP
+    Pure(Box<PureArgs>),
+    /// Anything (epsilon, delta)-DP
+    Approximate(Box<ApproximateArgs>),
+    /// Anything rho-zCDP
+    Zcdp(Box<ZcdpArgs>),
+    /// Anything mu-Gaussian-DP
+    Gdp(Box<GdpArgs>),
+    /// Any tree of events, as JSON
+    Event(Box<EventArgs>),
+    /// What the certificate of a model says was done
+    Certificate(Box<CertificateArgs>),
+    /// Questions as JSON lines, answers as JSON lines
+    Batch(BatchArgs),
+}
+
+/// What is asked, and how the answer is to look.
+#[derive(Debug, Clone, Default, Args)]
+pub struct QuestionArgs {
+    /// Epsilon of the guarantee
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Question")]
+    pub epsilon: Option<f64>,
+    /// Delta of the guarantee
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Question")]
+    pub delta: Option<f64>,
+    /// What to compute [default: what was left out]
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Question")]
+    pub solve: Option<Unknown>,
+    /// Which data sets count as neighbours [default: what the theorem holds under, add-remove where it may be]
+    #[arg(long, value_enum, value_name = "RELATION", help_heading = "Question")]
+    pub adjacency: Option<Adjacency>,
+    /// The number of records is secret (add-remove only): a record is present or absent, not replaced by a null record
+    #[arg(long, help_heading = "Question")]
+    pub secret_n: bool,
+    /// Which accountant answers
+    #[arg(long, value_enum, value_name = "ACCOUNTANT", default_value_t, help_heading = "Question")]
+    pub accountant: Accountant,
+
+    /// All accountants side by side
+    #[arg(long, conflicts_with_all = ["accountant", "curve"], help_heading = "Answer")]
+    pub compare: bool,
+    /// A whole curve in place of one number
+    #[arg(long, value_enum, value_name = "CURVE", help_heading = "Answer")]
+    pub curve: Option<Curve>,
+    /// Points of the curve
+    #[arg(long, value_name = "NUMBER", requires = "curve", help_heading = "Answer")]
+    pub points: Option<usize>,
+    /// Where to write the curve, as .csv or .svg; CSV on standard output if not given
+    #[arg(long, value_name = "FILE", requires = "curve", help_heading = "Answer")]
+    pub out: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long, requires = "out", help_heading = "Answer")]
+    pub force: bool,
+    /// Check everything and say what would be written; compute nothing
+    #[arg(long, help_heading = "Answer")]
+    pub dry_run: bool,
+}
+
+/// Arguments of `dp account dpsgd`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp account dpsgd --noise-multiplier 1.1 --sampling-rate 0.01 --steps 10000 --delta 1e-5
+  dp account dpsgd --noise-multiplier 1.1 --batch-size 256 --records 60000 --epochs 60 --delta 1e-5
+  dp account dpsgd --epsilon 2 --delta 1e-5 --sampling-rate 0.01 --steps 10000
+  dp account dpsgd --noise-multiplier 1.1 --sampling-rate 0.01 --epsilon 2 --delta 1e-5
+
+The last two give the least noise and the most steps. The noise multiplier is the noise's standard deviation over the
+sensitivity of the summed gradients: the clipping norm under add-remove, twice that under replace-one.")]
+pub struct DpsgdArgs {
+    /// Standard deviation of the noise over the sensitivity of the sum
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Training")]
+    pub noise_multiplier: Option<f64>,
+    /// Probability that a record takes part in a step
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Training")]
+    pub sampling_rate: Option<f64>,
+    /// Number of steps
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Training")]
+    pub steps: Option<u64>,
+    /// In place of --sampling-rate: expected size of a batch
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        value_parser = count,
+        allow_hyphen_values = true,
+        requires = "records",
+        conflicts_with = "sampling_rate",
+        help_heading = "Training"
+    )]
+    pub batch_size: Option<u64>,
+    /// Number of records, which is public then
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Training")]
+    pub records: Option<u64>,
+    /// In place of --steps: how often each record takes part, on average
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        allow_hyphen_values = true,
+        conflicts_with = "steps",
+        help_heading = "Training"
+    )]
+    pub epochs: Option<f64>,
+    /// How the records of a step are drawn
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Training")]
+    pub sampling: Sampling,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// How often something was released.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct RepeatArgs {
+    /// How often [default: 1, unless asked for]
+    #[arg(long, visible_alias = "count", value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
+    pub steps: Option<u64>,
+}
+
+/// Arguments of `dp account gaussian` and `laplace`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp account gaussian --noise-multiplier 4 --steps 12 --delta 1e-6")]
+pub struct NoiseArgs {
+    /// Scale of the noise over the sensitivity: standard deviation over L2, or Laplace scale over L1 sensitivity
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub noise_multiplier: Option<f64>,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account laplace-ball`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp account laplace-ball --noise-multiplier 2 --dim 50 --steps 10 --delta 1e-6")]
+pub struct LaplaceBallArgs {
+    /// Scale of the noise over the L2 sensitivity
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub noise_multiplier: Option<f64>,
+    /// Dimension of what is released
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
+    pub dim: u64,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account randomized-response`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp account randomized-response --buckets 2 --noise 0.5")]
+pub struct RandomizedResponseArgs {
+    /// Number of possible answers
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, default_value = "2")]
+    pub buckets: u64,
+    /// Probability of a uniformly random answer
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub noise: f64,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account pure`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp account pure --step-epsilon 0.1 --steps 100 --delta 1e-6")]
+pub struct PureArgs {
+    /// Epsilon of one release
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub step_epsilon: f64,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account approximate`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Example:\n  dp account approximate --step-epsilon 0.1 --step-delta 1e-9 --steps 100 --delta 1e-6"
+)]
+pub struct ApproximateArgs {
+    /// Epsilon of one release
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub step_epsilon: f64,
+    /// Delta of one release
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub step_delta: f64,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account zcdp`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp account zcdp --rho 0.1 --delta 1e-6")]
+pub struct ZcdpArgs {
+    /// rho of one release
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub rho: f64,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account gdp`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  dp account gdp --mu 0.5 --delta 1e-6")]
+pub struct GdpArgs {
+    /// mu of one release
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub mu: f64,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account event`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  echo '{\"type\": \"gaussian\", \"std_dev\": 2.0, \"sensitivity\": 1.0}' | dp account event - --delta 1e-6
+
+A tree of events, as in a certificate: each an object with its `type` and its numbers. It may stand in an object with
+its relation: {\"event\": {…}, \"adjacency\": \"add-remove\", \"n_public\": true}.")]
+pub struct EventArgs {
+    /// The file; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub file: String,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account certificate`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  dp account certificate model.json --delta 1e-6
+
+Reads the events and the relation from the certificate; whether they follow from the recipe is what `dp verify` checks.
+Without --epsilon and --delta, delta is the certificate's.")]
+pub struct CertificateArgs {
+    /// The model file; `-` for standard input
+    #[arg(value_name = "MODEL")]
+    pub model: String,
+    /// How often.
+    #[command(flatten)]
+    pub repeat: RepeatArgs,
+    /// What is asked.
+    #[command(flatten)]
+    pub question: QuestionArgs,
+}
+
+/// Arguments of `dp account batch`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = BATCH_HELP)]
+pub struct BatchArgs {
+    /// Questions, one JSON object per line; `-` for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub file: String,
+}
+
+/// The schema of a line.
+const BATCH_HELP: &str = "\
+Each line is one object; its answer is one line, in the order of the questions:
+  {\"job\": \"dpsgd\", \"noise_multiplier\": 1.1, \"sampling_rate\": 0.01, \"steps\": 10000, \"delta\": 1e-5}
+  {\"event\": {\"type\": \"gaussian\", \"std_dev\": 2, \"sensitivity\": 1}, \"delta\": 1e-6, \"id\": \"a\"}
+
+Keys, named as the flags of the other forms:
+  job         dpsgd, gaussian, laplace, laplace-ball, randomized-response, pure, approximate, zcdp, gdp, event
+  dpsgd       noise_multiplier, sampling_rate or batch_size and records, steps or epochs, sampling
+  gaussian    noise_multiplier, steps (so too laplace; laplace-ball also dim)
+  others      buckets and noise; step_epsilon; step_epsilon and step_delta; rho; mu; event; each with steps
+  any         epsilon, delta, solve, adjacency, n_public, accountant, id
+
+The number that is left out is computed. `id` (text or a number) comes back with the answer. Numbers are JSON numbers:
+no text, no NaN, no Infinity; counts are whole (1e4 is). Unknown keys and keys that are there twice are errors.
+
+A line that cannot be answered gives {\"error\": {\"code\", \"message\", \"where\": {\"line\", \"field\"}, \"help\"}} in its place
+and the rest goes on; so do lines that are not UTF-8, not JSON or longer than 4 MiB. Blank lines give nothing. A byte
+order mark and CRLF are accepted. Exits with 0 if each question was answered and with 3 if one was not.";
+
+/// A whole number, also as 1e6.
+fn count(text: &str) -> Result<u64, String> {
+    if let Ok(count) = text.parse::<u64>() {
+        return Ok(count);
+    }
+    match text.parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number) => Ok(number as u64),
+        _ => Err("a whole number of at least 0 is needed, as 10000 or 1e4".to_owned()),
+    }
+}

@@ -1,0 +1,298 @@
+//! `dp account batch`: JSON lines in, JSON lines out, in order, on all cores, in bounded memory.
+//!
+//! One thread reads, some answer, this one writes. Each line takes a place in a queue of bounded length before it is
+//! answered, and the writer takes the places in their order, so that an answer that takes long holds up neither the
+//! others' work nor, by more than the queue's length, the memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use serde_json::Value;
+
+use super::line::{Line, refused};
+use super::question::Question;
+use super::solve;
+use crate::args::BatchArgs;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::{Console, STANDARD_OUTPUT, write_failure};
+
+/// The longest line that is read.
+pub const LONGEST_LINE: usize = 4 << 20;
+
+/// Lines in work for each thread.
+const AHEAD: usize = 16;
+
+/// What one line gives.
+struct Reply {
+    text: String,
+    answered: bool,
+}
+
+/// A line with its number and the place where its answer goes.
+struct Task {
+    number: u64,
+    bytes: Option<Vec<u8>>,
+    place: SyncSender<Reply>,
+}
+
+/// What the reader puts into the queue: the place of a numbered line's answer, or why there is no more to read.
+type Place = Result<(u64, Receiver<Reply>), Failure>;
+
+/// Answers all lines.
+///
+/// # Errors
+/// The input cannot be read, standard output cannot be written.
+pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failure> {
+    let input: Box<dyn Read + Send> = match args.file.as_str() {
+        "-" => Box::new(io::stdin()),
+        name => Box::new(File::open(name).map_err(|error| unreadable(&error, name))?),
+    };
+    let name = if args.file == "-" { "standard input".to_owned() } else { args.file.clone() };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(64);
+    let places = start(input, name, threads);
+    interrupt::json_begins();
+    let (answered, failed) = write_all(&places)?;
+    if failed == 0 {
+        return Ok(ExitStatus::Success);
+    }
+    let all = answered + failed;
+    console.warn(&format!("{failed} of {all} questions were answered with an error"));
+    Ok(ExitStatus::Input)
+}
+
+/// Starts the threads that read and answer; returns the places of the answers in the order of the lines.
+///
+/// The threads end when the input ends or when nobody takes answers any more.
+fn start(input: Box<dyn Read + Send>, name: String, threads: usize) -> Receiver<Place> {
+    let (place, places) = sync_channel(threads * AHEAD);
+    let (task, tasks) = channel();
+    let tasks = Arc::new(Mutex::new(tasks));
+    for _ in 0..threads {
+        let tasks = Arc::clone(&tasks);
+        thread::spawn(move || work(&tasks));
+    }
+    thread::spawn(move || read(input, &name, &place, &task));
+    places
+}
+
+/// Reads lines until the end, and asks for the answer of each.
+fn read(input: Box<dyn Read + Send>, name: &str, places: &SyncSender<Place>, tasks: &Sender<Task>) {
+    let mut reader = BufReader::with_capacity(1 << 16, input);
+    let mut number = 0;
+    loop {
+        let bytes = match next_line(&mut reader) {
+            Ok(None) => return,
+            Ok(Some(bytes)) => bytes,
+            Err(error) => {
+                // Where nobody listens any more there is nobody to tell.
+                let _ = places.send(Err(unreadable(&error, name)));
+                return;
+            }
+        };
+        number += 1;
+        let bytes = bytes.map(|bytes| if number == 1 { without_mark(bytes) } else { bytes });
+        if bytes.as_ref().is_some_and(|bytes| bytes.trim_ascii().is_empty()) {
+            continue;
+        }
+        let (place, reply) = sync_channel(1);
+        if places.send(Ok((number, reply))).is_err() || tasks.send(Task { number, bytes, place }).is_err() {
+            return;
+        }
+    }
+}
+
+/// The next line without its end; `Some(None)` for one that is too long, which is passed over.
+fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Option<Vec<u8>>>> {
+    let mut line = Vec::new();
+    let limit = LONGEST_LINE as u64 + 2;
+    if reader.take(limit).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    let whole = line.ends_with(b"\n");
+    if whole {
+        line.pop();
+    }
+    if line.ends_with(b"\r") {
+        line.pop();
+    }
+    if line.len() <= LONGEST_LINE {
+        return Ok(Some(Some(line)));
+    }
+    if !whole {
+        skip_line(reader)?;
+    }
+    Ok(Some(None))
+}
+
+/// Passes over the rest of a line.
+fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let end = buffer.iter().position(|&byte| byte == b'\n');
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        reader.consume(used);
+        if end.is_some() {
+            return Ok(());
+        }
+    }
+}
+
+/// The first line without a byte order mark.
+fn without_mark(bytes: Vec<u8>) -> Vec<u8> {
+    bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes)
+}
+
+/// Answers tasks until there are none.
+fn work(tasks: &Mutex<Receiver<Task>>) {
+    loop {
+        let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Task { number, bytes, place }) = task else { return };
+        // Whatever one question may do to the accountant, the others are answered.
+        let reply = catch_unwind(AssertUnwindSafe(|| reply(number, bytes.as_deref()))).unwrap_or_else(|_| lost(number));
+        // The writer has gone with the reader of our output.
+        let _ = place.send(reply);
+    }
+}
+
+fn reply(number: u64, bytes: Option<&[u8]>) -> Reply {
+    let Some(bytes) = bytes else {
+        let failure = refused("the line is longer than 4 MiB").help("use `self-composed` for what repeats");
+        return failed(number, None, failure);
+    };
+    let Line { id, request } = Line::parse(bytes);
+    match request.and_then(Question::new).and_then(|question| solve::answer(&question)) {
+        Err(failure) => failed(number, id, failure),
+        Ok(mut answer) => {
+            answer.id = id.clone();
+            match serde_json::to_string(&answer) {
+                Ok(text) => Reply { text, answered: true },
+                Err(error) => failed(number, id, refused(format!("no JSON: {error}"))),
+            }
+        }
+    }
+}
+
+/// The error object of a line.
+fn failed(number: u64, id: Option<Value>, mut failure: Failure) -> Reply {
+    failure.details.location.line = Some(number);
+    let body = failure.to_json();
+    let text = match (id, body.strip_prefix('{')) {
+        (Some(id), Some(members)) => format!("{{\"id\":{id},{members}"),
+        _ => body,
+    };
+    Reply { text, answered: false }
+}
+
+/// The error object of a line whose answer did not come.
+fn lost(number: u64) -> Reply {
+    let failure = Failure::new(ExitStatus::Failed, "account.failed", "the accountant failed on this question");
+    failed(number, None, failure.help("please report the question; the other lines are not affected"))
+}
+
+/// Writes the answers as they come; returns how many questions were answered and how many were not.
+fn write_all(places: &Receiver<Place>) -> Result<(u64, u64), Failure> {
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let written = |error: io::Error| write_failure(&error, STANDARD_OUTPUT);
+    let (mut answered, mut failed) = (0, 0);
+    loop {
+        let place = match places.try_recv() {
+            Ok(place) => place,
+            Err(TryRecvError::Disconnected) => break,
+            Err(TryRecvError::Empty) => {
+                // Nothing to do for now: whoever waits for answers gets those that are there.
+                out.flush().map_err(written)?;
+                match places.recv() {
+                    Ok(place) => place,
+                    Err(_) => break,
+                }
+            }
+        };
+        let reply = match place {
+            Ok((number, reply)) => match reply.try_recv() {
+                Ok(reply) => reply,
+                Err(_) => {
+                    out.flush().map_err(written)?;
+                    reply.recv().unwrap_or_else(|_| lost(number))
+                }
+            },
+            Err(failure) => {
+                out.flush().map_err(written)?;
+                return Err(failure);
+            }
+        };
+        *(if reply.answered { &mut answered } else { &mut failed }) += 1;
+        out.write_all(reply.text.as_bytes()).and_then(|()| out.write_all(b"\n")).map_err(written)?;
+    }
+    out.flush().map_err(written)?;
+    Ok((answered, failed))
+}
+
+fn unreadable(error: &io::Error, name: &str) -> Failure {
+    Failure::new(ExitStatus::Failed, "account.read", format!("cannot read: {error}"))
+        .at_file(name)
+        .help("name a file of questions, one JSON object per line, or `-` for standard input")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &[u8]) -> Vec<Option<Vec<u8>>> {
+        let mut reader = BufReader::with_capacity(7, text);
+        std::iter::from_fn(|| next_line(&mut reader).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_end_as_they_like() {
+        let expected = [&b"a"[..], b"", b"b\rc", b"d"].map(|line| Some(line.to_vec()));
+        assert_eq!(lines(b"a\r\n\nb\rc\nd"), expected);
+        assert_eq!(lines(b""), []);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_and_the_next_is_read() {
+        for length in [LONGEST_LINE, LONGEST_LINE + 1, LONGEST_LINE + 2, LONGEST_LINE + 3, 3 * LONGEST_LINE] {
+            for end in [&b"\n"[..], b"\r\n"] {
+                let mut text = vec![b'x'; length];
+                text.extend_from_slice(end);
+                text.extend_from_slice(b"next");
+                let found = lines(&text);
+                assert_eq!(found.len(), 2, "{length}");
+                assert_eq!(found[0].is_some(), length <= LONGEST_LINE, "{length}");
+                assert_eq!(found[1].as_deref(), Some(&b"next"[..]), "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_the_questions() {
+        let mut text = String::from("\u{feff}");
+        for i in 0..200 {
+            let delta = if i % 3 == 0 { "oops" } else { "1e-6" };
+            text.push_str(&format!("{{\"id\":{i},\"job\":\"gdp\",\"mu\":{},\"delta\":{delta}}}\r\n\n", 1 + i % 7));
+        }
+        let places = start(Box::new(io::Cursor::new(text.into_bytes())), "test".to_owned(), 3);
+        let mut count = 0;
+        while let Ok(place) = places.recv() {
+            let reply = place.unwrap().1.recv().unwrap();
+            let value: Value = serde_json::from_str(&reply.text).unwrap();
+            assert_eq!(reply.answered, count % 3 != 0, "{}", reply.text);
+            if reply.answered {
+                assert_eq!(value["id"], count);
+            } else {
+                assert_eq!(value["error"]["where"]["line"], 2 * count + 1);
+            }
+            count += 1;
+        }
+        assert_eq!(count, 200);
+    }
+}

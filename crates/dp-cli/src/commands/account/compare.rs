@@ -1,0 +1,150 @@
+//! `--compare`: the same question to every accountant.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::answer::{Answer, interval};
+use super::evaluate;
+use super::question::Question;
+use super::solve;
+use crate::args::{Accountant, Unknown};
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::wording;
+
+/// All accountants, the tightest choice first.
+const ALL: [Accountant; 5] = [Accountant::Auto, Accountant::Exact, Accountant::Rdp, Accountant::Zcdp, Accountant::Gdp];
+
+/// The answers side by side. Time is for people only: it is no part of the JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The tightest answer, as without `--compare`.
+    #[serde(flatten)]
+    pub best: Answer,
+    /// One entry for each accountant.
+    pub compare: Vec<Entry>,
+}
+
+/// What one accountant says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Entry {
+    /// Who was asked.
+    pub accountant: &'static str,
+    /// The answer.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// How long it took.
+    #[serde(skip)]
+    pub time: Duration,
+}
+
+/// An answer, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Outcome {
+    /// The numbers of the answer.
+    Answer(Box<Numbers>),
+    /// The accountant has no theorem for it, or no number meets the target.
+    Refusal {
+        /// Why.
+        refused: String,
+    },
+}
+
+/// What differs between accountants.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Numbers {
+    /// What is promised.
+    #[serde(serialize_with = "super::answer::number")]
+    pub epsilon: f64,
+    /// Certified from below.
+    #[serde(serialize_with = "super::answer::number")]
+    pub epsilon_lower: f64,
+    /// Certified from above.
+    #[serde(serialize_with = "super::answer::number")]
+    pub epsilon_upper: f64,
+    /// Delta of the promise.
+    pub delta: f64,
+    /// Noise over sensitivity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_multiplier: Option<f64>,
+    /// Probability of taking part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling_rate: Option<f64>,
+    /// Number of steps.
+    pub steps: u64,
+    /// The theorem.
+    pub theorem: String,
+    /// The computed number for people, and the interval of what it rests on.
+    #[serde(skip)]
+    pub shown: (String, String),
+}
+
+/// Asks all accountants.
+///
+/// # Errors
+/// What is wrong with the question itself.
+pub fn run(question: &Question) -> Result<Comparison, Failure> {
+    let mut best = None;
+    let mut compare = Vec::with_capacity(ALL.len());
+    for accountant in ALL {
+        let started = Instant::now();
+        let answer = solve::answer(&Question { accountant, ..question.clone() });
+        let time = started.elapsed();
+        let outcome = match answer {
+            Ok(answer) => {
+                let numbers = Outcome::Answer(Box::new(numbers(&answer)));
+                best.get_or_insert(answer);
+                numbers
+            }
+            Err(failure) if accountant != Accountant::Auto && failure.exit == ExitStatus::Privacy => {
+                Outcome::Refusal { refused: failure.message }
+            }
+            Err(failure) => return Err(failure),
+        };
+        compare.push(Entry { accountant: evaluate::word(accountant), outcome, time });
+    }
+    match best {
+        Some(best) => Ok(Comparison { best, compare }),
+        None => Err(Failure::new(ExitStatus::Privacy, "account.unsupported", "no accountant answers")),
+    }
+}
+
+fn numbers(answer: &Answer) -> Numbers {
+    let interval = match (answer.delta_lower, answer.delta_upper) {
+        (Some(lower), Some(upper)) => interval(lower, upper),
+        _ => interval(answer.epsilon_lower, answer.epsilon_upper),
+    };
+    Numbers {
+        epsilon: answer.epsilon,
+        epsilon_lower: answer.epsilon_lower,
+        epsilon_upper: answer.epsilon_upper,
+        delta: answer.delta,
+        noise_multiplier: answer.noise_multiplier,
+        sampling_rate: answer.sampling_rate,
+        steps: answer.steps,
+        theorem: answer.theorem.clone(),
+        shown: (answer.solved_text(), interval),
+    }
+}
+
+impl Comparison {
+    /// A table for people.
+    pub fn text(&self, question: &Question) -> String {
+        let solved = self.best.solved.replace('_', " ");
+        let certified = if question.unknown == Unknown::Delta { "of delta" } else { "of epsilon" };
+        let mut text = format!("{:<12}{solved:<18}{:<12}certified interval {certified}\n", "accountant", "time");
+        for entry in &self.compare {
+            let time = format!("{:.2} ms", entry.time.as_secs_f64() * 1e3);
+            let (value, interval) = match &entry.outcome {
+                Outcome::Answer(numbers) => (numbers.shown.0.as_str(), numbers.shown.1.as_str()),
+                Outcome::Refusal { refused } => ("-", refused.as_str()),
+            };
+            text.push_str(&format!("{:<12}{value:<18}{time:<12}{interval}\n", entry.accountant));
+        }
+        let (adjacency, n_public) = (self.best.adjacency, self.best.n_public);
+        text.push_str(&format!("\n{adjacency}: {}", wording::relation(adjacency, n_public)));
+        text
+    }
+}

@@ -1,0 +1,244 @@
+//! `--curve`: epsilon against delta or steps, as numbers or as a picture.
+
+use std::path::Path;
+
+use dp_accountant::Delta;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::answer::SCHEMA;
+use super::question::Question;
+use super::{evaluate, picture};
+use crate::args::{Curve, QuestionArgs, Unknown};
+use crate::atomic;
+use crate::commands::dry_run::Foreseen;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::output::Console;
+
+/// Points of a curve, unless told otherwise.
+const POINTS: usize = 45;
+
+/// The accepted numbers of points.
+const ACCEPTED_POINTS: std::ops::RangeInclusive<usize> = 2..=10_000;
+
+/// The deltas of a curve, unless a smaller one is asked for.
+const DELTAS: (f64, f64) = (1e-12, 0.1);
+
+/// What runs along an axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Axis {
+    /// Its name in CSV and JSON.
+    pub name: &'static str,
+    /// Its name in a picture.
+    pub title: &'static str,
+    /// Whether it is logarithmic.
+    pub logarithmic: bool,
+}
+
+/// One point, with the certified interval of its height.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Along the horizontal axis.
+    pub x: f64,
+    /// What is certified from below.
+    pub lower: f64,
+    /// What is certified from above.
+    pub upper: f64,
+}
+
+/// A curve between two certified ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Points {
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// Whether the upper end is what is promised; else it is the lower one.
+    pub promises_upper: bool,
+    /// The points, from left to right.
+    pub points: Vec<Point>,
+}
+
+/// Where a curve went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Written {
+    schema: &'static str,
+    curve: &'static str,
+    points: usize,
+    file: String,
+}
+
+/// The form of an output file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Csv,
+    Svg,
+}
+
+/// Computes a curve and writes it.
+///
+/// # Errors
+/// What is wrong with the question, or an output that cannot be written.
+pub fn execute(question: &Question, curve: Curve, asked: &QuestionArgs, console: &Console) -> Result<(), Failure> {
+    let form = asked.out.as_deref().map(form).transpose()?;
+    let count = asked.points.unwrap_or(POINTS);
+    if !ACCEPTED_POINTS.contains(&count) {
+        return Err(Failure::usage("--points", format!("{count} points are out of range"))
+            .expected("a whole number from 2 to 10000"));
+    }
+    if asked.dry_run {
+        let writes: Vec<&Path> = asked.out.as_deref().into_iter().collect();
+        return Foreseen::new(SCHEMA, &[], &writes, asked.force)?.print(console);
+    }
+    if let Some(out) = &asked.out {
+        atomic::check(out, asked.force)?;
+    }
+    let points = points(question, curve, count)?;
+    let (Some(out), Some(form)) = (&asked.out, form) else {
+        return console.result(&json(&points, question, curve), &csv(&points));
+    };
+    let content = match form {
+        Form::Csv => csv(&points),
+        Form::Svg => picture::svg(&points)?,
+    };
+    atomic::write(out, asked.force, content.as_bytes())?;
+    let written = Written { schema: SCHEMA, curve: word(curve), points: points.points.len(), file: atomic::shown(out) };
+    console.result(&written, &format!("{} points: {}", written.points, written.file))
+}
+
+/// The points of a curve.
+fn points(question: &Question, curve: Curve, count: usize) -> Result<Points, Failure> {
+    match curve {
+        Curve::EpsilonDelta => against_delta(question, count),
+        Curve::EpsilonSteps => against_steps(question, count),
+    }
+}
+
+const EPSILON: Axis = Axis { name: "epsilon", title: "epsilon", logarithmic: false };
+
+fn against_delta(question: &Question, count: usize) -> Result<Points, Failure> {
+    let least = if question.delta > 0.0 { DELTAS.0.min(question.delta) } else { DELTAS.0 };
+    let event = question.event();
+    let points = spread(least, DELTAS.1, count).map(|x| {
+        let epsilon =
+            Delta::new(x).and_then(|delta| evaluate::epsilon(question.accountant, &event, question.relation, delta));
+        let epsilon = epsilon.map_err(|error| question.refused(&error))?;
+        Ok(Point { x, lower: epsilon.lower, upper: epsilon.upper })
+    });
+    let x = Axis { name: "delta", title: "delta", logarithmic: true };
+    Ok(Points { x, y: EPSILON, promises_upper: true, points: points.collect::<Result<_, Failure>>()? })
+}
+
+fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
+    if question.unknown != Unknown::Epsilon {
+        return Err(Failure::usage("--curve", "epsilon against steps needs everything but epsilon")
+            .help("give delta, and as --steps the most steps of the curve"));
+    }
+    let delta = question.target_delta()?;
+    let (noise, rate) = (question.noise_multiplier.unwrap_or(1.0), question.sampling_rate.unwrap_or(1.0));
+    let mut steps: Vec<u64> = spread(1.0, question.steps as f64, count).map(|steps| steps.round() as u64).collect();
+    steps.dedup();
+    let points = steps.into_iter().map(|steps| {
+        let event = question.event_at(noise, rate, steps);
+        let epsilon = evaluate::epsilon(question.accountant, &event, question.relation, delta)
+            .map_err(|error| question.refused(&error))?;
+        Ok(Point { x: steps as f64, lower: epsilon.lower, upper: epsilon.upper })
+    });
+    let x = Axis { name: "steps", title: "steps", logarithmic: true };
+    Ok(Points { x, y: EPSILON, promises_upper: true, points: points.collect::<Result<_, Failure>>()? })
+}
+
+/// `count` numbers from `low` to `high`, each the same factor above the one before, the ends exact.
+fn spread(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
+    let last = count.saturating_sub(1).max(1);
+    (0..count).map(move |i| match i {
+        0 => low,
+        i if i == last => high,
+        i => low * (high / low).powf(i as f64 / last as f64),
+    })
+}
+
+impl Points {
+    /// What is promised at a point.
+    pub fn promise(&self, point: &Point) -> f64 {
+        if self.promises_upper { point.upper } else { point.lower }
+    }
+}
+
+/// One line per point, every digit of it.
+fn csv(points: &Points) -> String {
+    let (x, y) = (points.x.name, points.y.name);
+    let mut text = format!("{x},{y},{y}_lower,{y}_upper\n");
+    for point in &points.points {
+        text.push_str(&format!("{},{},{},{}\n", point.x, points.promise(point), point.lower, point.upper));
+    }
+    text
+}
+
+fn json(points: &Points, question: &Question, curve: Curve) -> Value {
+    let (x, y) = (points.x.name, points.y.name);
+    let list = points.points.iter().map(|point| {
+        let members = [
+            (x.to_owned(), number(point.x)),
+            (y.to_owned(), number(points.promise(point))),
+            (format!("{y}_lower"), number(point.lower)),
+            (format!("{y}_upper"), number(point.upper)),
+        ];
+        Value::Object(Map::from_iter(members))
+    });
+    serde_json::json!({
+        "schema": SCHEMA,
+        "job": question.job.name(),
+        "curve": word(curve),
+        "accountant": evaluate::word(question.accountant),
+        "adjacency": question.relation.as_str(),
+        "n_public": question.relation.n_public(),
+        "points": list.collect::<Vec<_>>(),
+    })
+}
+
+fn number(value: f64) -> Value {
+    if value.is_finite() { value.into() } else { value.to_string().into() }
+}
+
+fn word(curve: Curve) -> &'static str {
+    match curve {
+        Curve::EpsilonDelta => "epsilon-delta",
+        Curve::EpsilonSteps => "epsilon-steps",
+    }
+}
+
+fn form(out: &Path) -> Result<Form, Failure> {
+    match out.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("csv") => Ok(Form::Csv),
+        Some("svg") => Ok(Form::Svg),
+        _ => {
+            Err(Failure::new(ExitStatus::Usage, "usage.value", "the name does not say which form the curve is to have")
+                .at_flag("--out")
+                .expected("a name that ends in .csv or .svg"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_numbers_have_exact_ends() {
+        let found: Vec<f64> = spread(1e-12, 0.1, 12).collect();
+        assert_eq!((found[0], found[11]), (1e-12, 0.1));
+        assert!(found.windows(2).all(|pair| (pair[1] / pair[0] - 10.0).abs() < 1e-9));
+        assert_eq!(spread(1.0, 1.0, 2).collect::<Vec<_>>(), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_promise_is_the_careful_end() {
+        let point = Point { x: 0.5, lower: 0.25, upper: f64::INFINITY };
+        let mut points = Points { x: EPSILON, y: EPSILON, promises_upper: true, points: vec![point] };
+        assert!(csv(&points).ends_with("\n0.5,inf,0.25,inf\n"));
+        points.promises_upper = false;
+        assert!(csv(&points).ends_with("\n0.5,0.25,0.25,inf\n"));
+    }
+}

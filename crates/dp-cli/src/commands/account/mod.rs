@@ -1,0 +1,68 @@
+//! `dp account`: what a release costs, or what a budget buys: epsilon, delta, noise, sampling rate or steps, any one
+//! from the others.
+//!
+//! A command line and a line of a batch become the same [`Request`](request::Request), which becomes a checked
+//! [`Question`](question::Question), which [`solve`] answers with the library's accountants. Nothing here knows any
+//! data.
+
+pub mod answer;
+pub mod batch;
+pub mod compare;
+pub mod curve;
+pub mod evaluate;
+pub mod line;
+pub mod picture;
+pub mod question;
+pub mod request;
+pub mod solve;
+
+use question::Question;
+use request::Request;
+
+use super::dry_run::Foreseen;
+use crate::args::{AccountArgs, AccountJob, Curve};
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::output::Console;
+
+/// Answers and prints.
+///
+/// # Errors
+/// `usage.*`, `privacy.*`, `account.*`, or an output that cannot be written. Errors about lines of a batch are answers.
+pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Failure> {
+    if let AccountJob::Batch(args) = &args.job {
+        return batch::execute(args, console);
+    }
+    let Some((mut request, asked)) = Request::from_args(&args.job)? else { return Ok(ExitStatus::Success) };
+    if asked.curve == Some(Curve::EpsilonDelta) && request.epsilon.is_none() {
+        // The curve has them all; one that is given is its left end where it is small.
+        request.delta = request.delta.or(Some(0.0));
+    }
+    let question = Question::new(request).map_err(at_flag)?;
+    let printed = if let Some(curve) = asked.curve {
+        curve::execute(&question, curve, asked, console).map_err(at_flag)
+    } else if asked.dry_run {
+        Foreseen::new(answer::SCHEMA, &[], &[], false)?.print(console)
+    } else if asked.compare {
+        let comparison = compare::run(&question).map_err(at_flag)?;
+        console.result(&comparison, &comparison.text(&question))
+    } else {
+        let answer = solve::answer(&question).map_err(at_flag)?;
+        console.result(&answer, &answer.text())
+    };
+    printed.map(|()| ExitStatus::Success)
+}
+
+/// A field of a question is a flag on the command line.
+fn at_flag(mut failure: Failure) -> Failure {
+    if let Some(field) = failure.details.location.field.take() {
+        if field == "event" {
+            failure.details.location.field = Some(field);
+        } else if field == "n_public" {
+            failure.details.location.flag = Some("--secret-n".to_owned());
+        } else {
+            failure.details.location.flag = Some(format!("--{}", field.replace('_', "-")));
+        }
+    }
+    failure
+}

@@ -1,0 +1,398 @@
+//! A question that makes sense: each number in its range, exactly one left to be computed, the theorem's relation.
+
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, Error, Relations};
+
+use super::request::{Job, Request};
+use crate::args::{Accountant, Adjacency, Sampling, Unknown};
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+
+/// The accepted noise multipliers.
+pub const NOISE_MULTIPLIERS: (f64, f64) = (0.01, 1e4);
+/// The accepted sampling rates.
+pub const SAMPLING_RATES: (f64, f64) = (1e-9, 1.0);
+/// The accepted numbers of steps.
+pub const STEPS: (u64, u64) = (1, 1_000_000_000);
+/// The smallest accepted delta but 0.
+const SMALLEST_DELTA: f64 = 1e-300;
+/// The accepted epsilons of a target.
+const EPSILONS: (f64, f64) = (1e-9, 1e6);
+
+/// A checked question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What was released.
+    pub job: Job,
+    /// How batches are drawn.
+    pub sampling: Sampling,
+    /// Noise over sensitivity, where the job has it; the value is meaningless where it is asked for.
+    pub noise_multiplier: Option<f64>,
+    /// Probability of taking part, likewise.
+    pub sampling_rate: Option<f64>,
+    /// Number of steps, likewise.
+    pub steps: u64,
+    /// What to compute.
+    pub unknown: Unknown,
+    /// The target, unless it is asked for.
+    pub epsilon: f64,
+    /// The target, unless it is asked for.
+    pub delta: f64,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Which accountant answers.
+    pub accountant: Accountant,
+}
+
+impl Question {
+    /// Checks a request.
+    ///
+    /// # Errors
+    /// `usage.*`, `privacy.adjacency`, `account.event`; the place is named as a field.
+    pub fn new(request: Request) -> Result<Self, Failure> {
+        let given = Given::new(&request)?;
+        let unknown = given.unknown(&request)?;
+        let question = Self {
+            sampling: request.sampling,
+            noise_multiplier: request.job.has_noise_multiplier().then_some(given.noise_multiplier.unwrap_or(1.0)),
+            sampling_rate: (request.job == Job::Dpsgd).then_some(given.sampling_rate.unwrap_or(0.5)),
+            steps: given.steps.unwrap_or(1),
+            unknown,
+            epsilon: request.epsilon.unwrap_or(0.0),
+            delta: request.delta.unwrap_or(0.0),
+            relation: AdjacencyKind::AddRemoveOne,
+            accountant: request.accountant,
+            job: request.job,
+        };
+        let relation = relation(&question, request.adjacency, request.n_public)?;
+        if relation == AdjacencyKind::AddRemoveOne && request.records.is_some() {
+            return Err(conflict("records", "with a number of records that is given it is not secret")
+                .help("give the sampling rate and the steps themselves, or let the number be public"));
+        }
+        Ok(Self { relation, ..question })
+    }
+
+    /// Everything that was released, with the numbers of the question.
+    pub fn event(&self) -> DpEvent {
+        self.event_at(self.noise_multiplier.unwrap_or(1.0), self.sampling_rate.unwrap_or(1.0), self.steps)
+    }
+
+    /// Everything that was released, with these numbers in the places that the job has for them.
+    pub fn event_at(&self, noise_multiplier: f64, sampling_rate: f64, steps: u64) -> DpEvent {
+        let step = match &self.job {
+            Job::Dpsgd => {
+                let event = Box::new(DpEvent::Gaussian { std_dev: noise_multiplier, sensitivity: 1.0 });
+                match self.sampling {
+                    Sampling::Poisson => DpEvent::PoissonSampled { sampling_rate, event },
+                    Sampling::WithoutReplacement => DpEvent::SampledWithoutReplacement { sampling_rate, event },
+                }
+            }
+            Job::Gaussian => DpEvent::Gaussian { std_dev: noise_multiplier, sensitivity: 1.0 },
+            Job::Laplace => DpEvent::Laplace { scale: noise_multiplier, sensitivity: 1.0 },
+            Job::LaplaceBall { dim } => DpEvent::LaplaceBall { scale: noise_multiplier, sensitivity: 1.0, dim: *dim },
+            Job::RandomizedResponse { buckets, noise } => {
+                DpEvent::RandomizedResponse { buckets: *buckets, noise: *noise }
+            }
+            Job::Pure { step_epsilon } => DpEvent::PureDp { epsilon: *step_epsilon },
+            Job::Approximate { step_epsilon, step_delta } => {
+                DpEvent::ApproximateDp { epsilon: *step_epsilon, delta: *step_delta }
+            }
+            Job::Zcdp { rho } => DpEvent::Zcdp { rho: *rho },
+            Job::Gdp { mu } => DpEvent::Gdp { mu: *mu },
+            Job::Event(event) => (**event).clone(),
+        };
+        if steps == 1 { step } else { DpEvent::SelfComposed { event: Box::new(step), count: steps } }
+    }
+
+    /// The target delta.
+    ///
+    /// # Errors
+    /// None after the checks of [`new`](Self::new).
+    pub fn target_delta(&self) -> Result<Delta, Failure> {
+        Delta::new(self.delta).map_err(|error| self.refused(&error))
+    }
+
+    /// The target epsilon of a calibration.
+    ///
+    /// # Errors
+    /// None after the checks of [`new`](Self::new).
+    pub fn target_epsilon(&self) -> Result<Epsilon, Failure> {
+        Epsilon::new(self.epsilon).map_err(|error| self.refused(&error))
+    }
+
+    /// The failure for what the accountant says about this question.
+    pub fn refused(&self, error: &Error) -> Failure {
+        match error {
+            Error::NotUnderRelation { .. } | Error::RelationsConflict { .. } | Error::AdjacencyMismatch { .. } => {
+                Failure::new(ExitStatus::Privacy, "privacy.adjacency", error.to_string()).at_field("adjacency")
+            }
+            Error::Unsupported { .. } => Failure::new(ExitStatus::Privacy, "account.unsupported", error.to_string())
+                .at_field("accountant")
+                .help("leave the accountant to be chosen (`auto`), or compare all (`--compare`)"),
+            Error::Unreachable { .. } => Failure::new(ExitStatus::Privacy, "account.unreachable", error.to_string())
+                .help("ask for a larger epsilon or delta, or release less"),
+            _ if matches!(self.job, Job::Event(_)) => {
+                Failure::new(ExitStatus::Input, "account.event", error.to_string()).at_field("event")
+            }
+            _ => Failure::new(ExitStatus::Usage, "usage.value", error.to_string()),
+        }
+    }
+}
+
+/// The numbers of a request, checked and brought to rate and steps.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    noise_multiplier: Option<f64>,
+    sampling_rate: Option<f64>,
+    steps: Option<u64>,
+    delta: bool,
+}
+
+impl Given {
+    fn new(request: &Request) -> Result<Self, Failure> {
+        check_job(&request.job)?;
+        if let Some(noise) = request.noise_multiplier {
+            within("noise_multiplier", noise, NOISE_MULTIPLIERS)?;
+        }
+        if let Some(delta) = request.delta
+            && !(delta == 0.0 || (SMALLEST_DELTA..1.0).contains(&delta))
+        {
+            return Err(value("delta", delta).expected("0, or a number in [1e-300, 1)"));
+        }
+        if let Some(epsilon) = request.epsilon
+            && !(epsilon == 0.0)
+        {
+            within("epsilon", epsilon, EPSILONS)?;
+        }
+        let sampling_rate = sampling_rate(request)?;
+        let steps = steps(request, sampling_rate)?;
+        Ok(Self { noise_multiplier: request.noise_multiplier, sampling_rate, steps, delta: request.delta.is_some() })
+    }
+
+    /// What is to be computed; what may be left out is filled in.
+    fn unknown(mut self, request: &Request) -> Result<Unknown, Failure> {
+        let job = &request.job;
+        let missing = |given: &Self| -> Vec<Unknown> {
+            let known = [
+                (Unknown::Epsilon, request.epsilon.is_some()),
+                (Unknown::Delta, given.delta),
+                (Unknown::NoiseMultiplier, given.noise_multiplier.is_some() || !job.has_noise_multiplier()),
+                (Unknown::SamplingRate, given.sampling_rate.is_some() || *job != Job::Dpsgd),
+                (Unknown::Steps, given.steps.is_some()),
+            ];
+            known.into_iter().filter(|(_, known)| !known).map(|(unknown, _)| unknown).collect()
+        };
+        let mut left = missing(&self);
+        if let Some(solve) = request.solve
+            && !left.contains(&solve)
+        {
+            return Err(conflict("solve", format!("{} is given or has no meaning for {}", name(solve), job.name()))
+                .help("leave out the number that is to be computed"));
+        }
+        if left.len() > 1 && *job != Job::Dpsgd && request.solve != Some(Unknown::Steps) && self.steps.is_none() {
+            self.steps = Some(1);
+            left = missing(&self);
+        }
+        if left.len() > 1 && job.is_pure() && request.solve != Some(Unknown::Delta) && !self.delta {
+            self.delta = true;
+            left = missing(&self);
+        }
+        let unknown = match left.as_slice() {
+            [unknown] => *unknown,
+            [] => {
+                return Err(conflict("epsilon", "nothing is left to be computed: every number is given")
+                    .help("leave out the number that is to be computed"));
+            }
+            several => {
+                let names: Vec<&str> = several.iter().map(|&unknown| name(unknown)).collect();
+                let field = if several.contains(&Unknown::Delta) { "delta" } else { names[0] };
+                return Err(Failure::new(
+                    ExitStatus::Usage,
+                    "usage.missing",
+                    format!("too much is left out: {}", names.join(", ")),
+                )
+                .at_field(field)
+                .help("give all of them but the one that is to be computed"));
+            }
+        };
+        if unknown != Unknown::Delta && unknown != Unknown::Epsilon && request.epsilon == Some(0.0) {
+            return Err(value("epsilon", 0.0).expected(range(EPSILONS)));
+        }
+        Ok(unknown)
+    }
+}
+
+/// The name of an unknown, as a field.
+pub fn name(unknown: Unknown) -> &'static str {
+    match unknown {
+        Unknown::Epsilon => "epsilon",
+        Unknown::Delta => "delta",
+        Unknown::NoiseMultiplier => "noise_multiplier",
+        Unknown::SamplingRate => "sampling_rate",
+        Unknown::Steps => "steps",
+    }
+}
+
+fn sampling_rate(request: &Request) -> Result<Option<f64>, Failure> {
+    if request.job != Job::Dpsgd {
+        return Ok(None);
+    }
+    if let Some(rate) = request.sampling_rate {
+        if request.batch_size.is_some() {
+            return Err(conflict("batch_size", "batch_size and sampling_rate say the same; give one of them"));
+        }
+        return within("sampling_rate", rate, SAMPLING_RATES).map(Some);
+    }
+    match (request.batch_size, request.records) {
+        (None, _) => Ok(None),
+        (Some(_), None) => Err(Failure::new(ExitStatus::Usage, "usage.missing", "batch_size needs records")
+            .at_field("records")
+            .help("give the number of records, or the sampling rate in place of the batch size")),
+        (Some(batch), Some(records)) => {
+            if batch == 0 || batch > records {
+                return Err(value("batch_size", batch).expected("a whole number from 1 to the number of records"));
+            }
+            within("sampling_rate", batch as f64 / records as f64, SAMPLING_RATES).map(Some)
+        }
+    }
+}
+
+fn steps(request: &Request, sampling_rate: Option<f64>) -> Result<Option<u64>, Failure> {
+    let steps = match (request.steps, request.epochs) {
+        (Some(_), Some(_)) => {
+            return Err(conflict("epochs", "epochs and steps say the same; give one of them"));
+        }
+        (steps, None) => steps,
+        (None, Some(epochs)) => {
+            if !(epochs > 0.0 && epochs <= 1e9) {
+                return Err(value("epochs", epochs).expected("a number in (0, 1e9]"));
+            }
+            let Some(rate) = sampling_rate else {
+                return Err(Failure::new(
+                    ExitStatus::Usage,
+                    "usage.missing",
+                    "epochs are steps only with a sampling rate",
+                )
+                .at_field("sampling_rate")
+                .help("give the sampling rate (or batch size and records), or the steps in place of the epochs"));
+            };
+            Some(steps_of(epochs, rate, request))
+        }
+    };
+    match steps {
+        Some(steps) if !(STEPS.0..=STEPS.1).contains(&steps) => {
+            let field = if request.epochs.is_some() { "epochs" } else { "steps" };
+            Err(value(field, request.epochs.unwrap_or(steps as f64)).expected("1 to 1e9 steps"))
+        }
+        steps => Ok(steps),
+    }
+}
+
+/// The steps of so many epochs, a part of a step counted whole.
+fn steps_of(epochs: f64, rate: f64, request: &Request) -> u64 {
+    let exact = match (request.batch_size, request.records) {
+        (Some(batch), Some(records)) => epochs * records as f64 / batch as f64,
+        _ => epochs / rate,
+    };
+    // 60 / 0.006 is not to become 10001 by rounding.
+    let whole = exact.round();
+    if (exact - whole).abs() <= 1e-9 * exact { whole as u64 } else { exact.ceil() as u64 }
+}
+
+/// The relation that was asked for, or the first that the theorem holds under.
+fn relation(
+    question: &Question,
+    adjacency: Option<Adjacency>,
+    n_public: Option<bool>,
+) -> Result<AdjacencyKind, Failure> {
+    let relations = question.event().relations().map_err(|error| question.refused(&error))?;
+    let n_secret = n_public == Some(false);
+    let add_remove = if n_secret { AdjacencyKind::AddRemoveOne } else { AdjacencyKind::ZeroOut };
+    let relation = match adjacency {
+        Some(Adjacency::AddRemove) => add_remove,
+        Some(Adjacency::ReplaceOne) => AdjacencyKind::ReplaceOne,
+        Some(Adjacency::ChangeListLabels) => AdjacencyKind::ChangeListLabels,
+        None if n_secret => add_remove,
+        None => [add_remove, AdjacencyKind::ReplaceOne, AdjacencyKind::ChangeListLabels]
+            .into_iter()
+            .find(|&relation| relations.contains(relation))
+            .unwrap_or(add_remove),
+    };
+    if n_secret && relation != AdjacencyKind::AddRemoveOne {
+        return Err(conflict("n_public", format!("under {relation} the number of records is public")));
+    }
+    if relations.contains(relation) { Ok(relation) } else { Err(mismatch(question, relation, relations)) }
+}
+
+/// What holds under `relations` was asked for under another one.
+fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> Failure {
+    let (what, needed) = match (&question.job, question.sampling) {
+        (Job::Dpsgd, Sampling::Poisson) => (
+            "amplification by Poisson sampling is proved",
+            "a theorem for Poisson sampling where a record is replaced; with --sampling without-replacement there is \
+             one under replace-one (noise multiplier over twice the clipping norm)",
+        ),
+        (Job::Dpsgd, Sampling::WithoutReplacement) => (
+            "amplification by sampling without replacement is proved",
+            "a theorem for batches of fixed size where a record comes or goes; with --sampling poisson there is one \
+             under add-remove",
+        ),
+        (Job::RandomizedResponse { .. }, _) => {
+            ("randomised response protects what a record holds", "an answer that also hides whether a record is there")
+        }
+        _ => (
+            "the theorems behind these events hold",
+            "a theorem for these events under that relation; a `group` of 2 under add-remove covers a replacement \
+             (`add-remove-twice`)",
+        ),
+    };
+    Failure::new(ExitStatus::Privacy, "privacy.adjacency", format!("{what} under {relations}, not under {asked}"))
+        .at_field("adjacency")
+        .expected(relations.to_string())
+        .help(format!("what was asked for needs {needed}"))
+}
+
+fn check_job(job: &Job) -> Result<(), Failure> {
+    const LARGEST: f64 = 1e6;
+    let positive = |field: &'static str, number: f64, largest: f64| {
+        if number > 0.0 && number <= largest {
+            return Ok(());
+        }
+        Err(value(field, number).expected(format!("a number in (0, {largest}]")))
+    };
+    match *job {
+        Job::LaplaceBall { dim: 0 } => Err(value("dim", 0).expected("a whole number of at least 1")),
+        Job::RandomizedResponse { buckets, .. } if buckets < 2 => {
+            Err(value("buckets", buckets).expected("a whole number of at least 2"))
+        }
+        Job::RandomizedResponse { noise, .. } => positive("noise", noise, 1.0),
+        Job::Pure { step_epsilon } => positive("step_epsilon", step_epsilon, LARGEST),
+        Job::Approximate { step_epsilon, step_delta } => {
+            if !(step_delta == 0.0 || (SMALLEST_DELTA..1.0).contains(&step_delta)) {
+                return Err(value("step_delta", step_delta).expected("0, or a number in [1e-300, 1)"));
+            }
+            if step_epsilon == 0.0 { Ok(()) } else { positive("step_epsilon", step_epsilon, LARGEST) }
+        }
+        Job::Zcdp { rho } => positive("rho", rho, LARGEST),
+        Job::Gdp { mu } => positive("mu", mu, LARGEST),
+        Job::Dpsgd | Job::Gaussian | Job::Laplace | Job::LaplaceBall { .. } | Job::Event(_) => Ok(()),
+    }
+}
+
+fn within(field: &'static str, number: f64, accepted: (f64, f64)) -> Result<f64, Failure> {
+    if number >= accepted.0 && number <= accepted.1 {
+        return Ok(number);
+    }
+    Err(value(field, number).expected(range(accepted)))
+}
+
+fn range((least, largest): (f64, f64)) -> String {
+    format!("a number in [{least:?}, {largest:?}]")
+}
+
+fn value(field: &str, number: impl std::fmt::Debug) -> Failure {
+    Failure::new(ExitStatus::Usage, "usage.value", format!("{field} = {number:?} is out of range")).at_field(field)
+}
+
+fn conflict(field: &str, message: impl Into<String>) -> Failure {
+    Failure::new(ExitStatus::Usage, "usage.conflict", message).at_field(field)
+}

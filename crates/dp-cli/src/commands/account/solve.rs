@@ -1,0 +1,134 @@
+//! From a question to its answer: evaluates the tree, or searches for the number that was left out.
+
+use dp_accountant::calibrate::{Calibration, Evaluator};
+use dp_accountant::{Delta, Error, NoiseMultiplier, SamplingRate, gdp};
+
+use super::answer::{Answer, Solution};
+use super::evaluate::{self, Certified};
+use super::question::Question;
+use super::request::Job;
+use crate::args::{Accountant, Sampling, Unknown};
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+
+/// Answers a question.
+///
+/// # Errors
+/// `privacy.adjacency`, `account.*`, `usage.value`.
+pub fn answer(question: &Question) -> Result<Answer, Failure> {
+    solve(question).map(|solution| Answer::new(question, &solution))
+}
+
+/// Computes what is unknown.
+///
+/// # Errors
+/// As [`answer`].
+pub fn solve(question: &Question) -> Result<Solution, Failure> {
+    let given = Solution {
+        noise_multiplier: question.noise_multiplier,
+        sampling_rate: question.sampling_rate,
+        steps: question.steps,
+        epsilon: Certified { lower: 0.0, ..promise(question.epsilon) },
+        delta: question.delta,
+        certified_delta: None,
+    };
+    match question.unknown {
+        Unknown::Epsilon => {
+            let epsilon = epsilon(question, &given, question.target_delta()?)?;
+            Ok(Solution { epsilon, ..given })
+        }
+        Unknown::Delta => delta(question, &given),
+        Unknown::NoiseMultiplier | Unknown::SamplingRate | Unknown::Steps => calibrated(question, given),
+    }
+}
+
+fn epsilon(question: &Question, numbers: &Solution, delta: Delta) -> Result<Certified, Failure> {
+    let event =
+        question.event_at(numbers.noise_multiplier.unwrap_or(1.0), numbers.sampling_rate.unwrap_or(1.0), numbers.steps);
+    evaluate::epsilon(question.accountant, &event, question.relation, delta).map_err(|error| question.refused(&error))
+}
+
+/// Delta at the epsilon that is promised, and from below epsilon at that delta.
+fn delta(question: &Question, given: &Solution) -> Result<Solution, Failure> {
+    let certified = evaluate::delta(question.accountant, &question.event(), question.relation, question.epsilon)
+        .map_err(|error| question.refused(&error))?;
+    let upper = certified.upper.min(1.0);
+    let lower = match Delta::new(upper) {
+        Ok(delta) => epsilon(question, given, delta)?.lower.min(question.epsilon),
+        // Delta 1 promises nothing, and holds with any epsilon.
+        Err(_) => 0.0,
+    };
+    let epsilon = Certified { lower, ..promise(question.epsilon) };
+    Ok(Solution { epsilon, delta: upper, certified_delta: Some(Certified { upper, ..certified }), ..*given })
+}
+
+/// A promise as given.
+fn promise(epsilon: f64) -> Certified {
+    let theorem = evaluate::Cited::Bound(dp_accountant::Theorem::NoGuarantee);
+    Certified { lower: 0.0, upper: epsilon, theorem, accountant: "auto" }
+}
+
+/// The least noise, the largest rate or the most steps that meet the target, and what is spent with it.
+fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure> {
+    let delta = question.target_delta()?;
+    let refused = |error: Error| question.refused(&error);
+    let evaluator = match question.accountant {
+        Accountant::Auto => Evaluator::Tightest,
+        Accountant::Exact => Evaluator::Exact,
+        Accountant::Rdp => Evaluator::Renyi,
+        Accountant::Zcdp => Evaluator::Zcdp,
+        Accountant::Gdp => {
+            // For what is Gaussian-DP the tightest bound is that curve; anything else is refused here.
+            gdp::mu(&question.event()).map_err(refused)?;
+            Evaluator::Tightest
+        }
+    };
+    let calibration =
+        Calibration::new(question.target_epsilon()?, delta).with_evaluator(evaluator).under(question.relation);
+    let poisson = question.job == Job::Dpsgd && question.sampling == Sampling::Poisson;
+    let noise = question.noise_multiplier.unwrap_or(1.0);
+    let rate = question.sampling_rate.unwrap_or(1.0);
+    let steps = question.steps;
+    let noise_multiplier = || NoiseMultiplier::new(noise).map_err(refused);
+    let sampling_rate = || SamplingRate::new(rate).map_err(refused);
+    let (solution, reached) = match question.unknown {
+        Unknown::NoiseMultiplier => {
+            let found = match poisson {
+                true => calibration.dp_sgd_noise_multiplier(sampling_rate()?, steps),
+                false => calibration.least_scale(|noise| question.event_at(noise, rate, steps)),
+            }
+            .map_err(refused)?;
+            (Solution { noise_multiplier: Some(found.value), ..given }, found.epsilon)
+        }
+        Unknown::SamplingRate => {
+            let found = match poisson {
+                true => calibration.dp_sgd_sampling_rate(noise_multiplier()?, steps),
+                false => calibration.largest_rate(|rate| question.event_at(noise, rate, steps)),
+            }
+            .map_err(refused)?;
+            (Solution { sampling_rate: Some(found.value), ..given }, found.epsilon)
+        }
+        _ => {
+            let found = match poisson {
+                true => calibration.dp_sgd_steps(noise_multiplier()?, sampling_rate()?),
+                false => calibration.most_steps(|steps| question.event_at(noise, rate, steps)),
+            }
+            .map_err(refused)?;
+            if found.value == 0 {
+                return Err(none_fits(question));
+            }
+            (Solution { steps: found.value, ..given }, found.epsilon)
+        }
+    };
+    // Two upper bounds of the same number: the smaller holds.
+    let epsilon = epsilon(question, &solution, delta)?;
+    let upper = if reached < epsilon.upper { reached } else { epsilon.upper };
+    Ok(Solution { epsilon: Certified { lower: epsilon.lower.min(upper), upper, ..epsilon }, ..solution })
+}
+
+fn none_fits(question: &Question) -> Failure {
+    Failure::new(ExitStatus::Privacy, "account.unreachable", "not even one step meets the target")
+        .at_field("epsilon")
+        .expected(format!("more than epsilon = {:?} at delta = {:?}", question.epsilon, question.delta))
+        .help("ask for a larger epsilon or delta, or add noise")
+}
