@@ -46,6 +46,8 @@ use crate::bound;
 use crate::error::{Error, positive};
 use crate::event::DpEvent;
 use crate::exact;
+use crate::gaussian;
+use crate::gdp;
 use crate::leaves::leaves_under;
 use crate::params::{Delta, Epsilon};
 use crate::rdp::RdpCurve;
@@ -76,6 +78,8 @@ pub enum Evaluator {
     Renyi,
     /// Zero-concentrated differential privacy: [`zcdp`].
     Zcdp,
+    /// Gaussian differential privacy: [`gdp`]. Refuses what is not known to be Gaussian-DP.
+    Gdp,
     /// The exact curve's upper bound: [`exact`]. Refuses what has none.
     Exact,
 }
@@ -103,6 +107,10 @@ impl Evaluator {
                 rho if rho.is_finite() => zcdp::epsilon(rho, delta)?,
                 _ => f64::INFINITY,
             },
+            Self::Gdp => match gdp::mu(event)? {
+                mu if mu.is_finite() => gaussian::epsilon(mu, delta)?,
+                _ => f64::INFINITY,
+            },
             Self::Exact => exact::epsilon(event, delta)?.upper,
         })
     }
@@ -117,6 +125,10 @@ impl Evaluator {
             Self::Renyi => RdpCurve::new(event)?.delta(epsilon)?,
             Self::Zcdp => match zcdp::rho(event)? {
                 rho if rho.is_finite() => zcdp::delta(rho, epsilon)?,
+                _ => 1.0,
+            },
+            Self::Gdp => match gdp::mu(event)? {
+                mu if mu.is_finite() => gaussian::delta(mu, epsilon)?,
                 _ => 1.0,
             },
             Self::Exact => exact::delta(event, epsilon)?.upper.min(1.0),
@@ -416,7 +428,7 @@ pub fn most_steps(target: Epsilon, delta: Delta, event_at: impl Fn(u64) -> DpEve
 ///
 /// # Privacy
 /// A plan, made before anything is released: what is composed has parameters fixed in advance. Where later parameters
-/// depend on earlier outcomes, this number included, ask a filter instead.
+/// depend on earlier outcomes, this number included, ask a [filter](crate::filter) instead.
 ///
 /// # Errors
 /// [`Error::Unreachable`] where `spent` alone costs more than the target, or `next` costs nothing; and what the events

@@ -5,7 +5,8 @@
 //! - [`bound`]: the tightest epsilon or delta of a tree, with the theorem that gives it. Start here.
 //! - [`Accountant`]: privacy spent release by release; [`RdpAccountant`],
 //!   [`ZcdpAccountant`] and [`GdpAccountant`].
-//! - [`calibrate`]: the least noise for which a tree meets a target.
+//! - [`calibrate`]: noise, sampling rate, steps or releases left that meet a target.
+//! - [`filter`] and [`odometer`]: budgets and running bounds where what is spent is chosen in view of outcomes.
 //! - [`gaussian`]: the exact Gaussian curve as plain functions of numbers; [`rdp`] and [`zcdp`] likewise.
 //! - [`EventLog`]: the releases of one run under one [neighbouring relation](adjacency), which mechanisms append to;
 //!   the relation is a type parameter of logs, accountants and [`Guarantee`]s, so that mixing relations does not compile.
@@ -46,6 +47,7 @@ pub mod error;
 pub mod event;
 pub mod event_log;
 pub mod exact;
+pub mod filter;
 mod finite_pair;
 pub mod gaussian;
 mod gaussian_mixture;
@@ -56,6 +58,8 @@ mod laplace;
 mod leaves;
 mod logspace;
 mod normal;
+pub mod odometer;
+mod order_mixture;
 pub mod params;
 mod pure;
 pub mod rdp;
