@@ -92,7 +92,7 @@ fn accountant_value(kind: &str, input: &Value) -> Option<f64> {
             bound::epsilon(&DpEvent::SelfComposed { event: Box::new(event), count }, delta(input)).unwrap().value
         }
         "laplace_single_delta" => bound::delta(&noise(laplace_event, "scale"), number(input, "epsilon")).unwrap().value,
-        _ => return sampling::value(kind, input),
+        _ => return None,
     })
 }
 
@@ -124,6 +124,7 @@ fn accountant_cases() {
                 let tight = curve_at(&DpEvent::PureDp { epsilon: number(input, "epsilon") }, number(input, "alpha"));
                 assert!(tight <= expected() * (1.0 + relative), "{id}: {tight}");
             }
+            _ if sampling::check_case(id, kind, input, &case["expected"], relative, absolute) => {}
             _ => {
                 if let Some(got) = accountant_value(kind, input) {
                     check(id, kind, got, expected(), relative, absolute);

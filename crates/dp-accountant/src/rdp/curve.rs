@@ -1,5 +1,6 @@
 //! The Renyi curve of everything that was released.
 
+use super::prepared::Term;
 use super::{conversion, gaussian, leaf, order};
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
@@ -95,18 +96,20 @@ impl RdpCurve {
 
     /// The divergence at one order.
     pub fn at(&self, order: RdpOrder) -> f64 {
-        self.divergence(order.get())
+        self.prepare()(order.get())
     }
 
-    fn divergence(&self, order: f64) -> f64 {
-        if self.infinite {
-            return f64::INFINITY;
+    /// The curve with what it keeps between orders.
+    fn prepare(&self) -> impl Fn(f64) -> f64 {
+        let terms: Vec<_> = self.terms.iter().map(|(leaf, count)| (Term::new(leaf), *count)).collect();
+        move |order| {
+            if self.infinite {
+                return f64::INFINITY;
+            }
+            terms
+                .iter()
+                .fold(order * self.per_order, |total, (term, count)| add_up(total, mul_up(*count, term.at(order))))
         }
-        let mut total = order * self.per_order;
-        for (leaf, count) in &self.terms {
-            total = add_up(total, mul_up(*count, leaf::divergence(leaf, order)));
-        }
-        total
     }
 
     /// The least epsilon at `delta` over all orders above 1 and all conversions of [`conversion`]; infinite for
@@ -119,10 +122,11 @@ impl RdpCurve {
             return 0.0;
         }
         let log_delta = delta.get().ln();
-        if log_delta > conversion::log_total_variation(self.divergence(1.0)) {
+        let divergence = self.prepare();
+        if log_delta > conversion::log_total_variation(divergence(1.0)) {
             return 0.0;
         }
-        order::minimise(|order| conversion::best_epsilon(order, self.divergence(order), log_delta))
+        order::minimise(|order| conversion::best_epsilon(order, divergence(order), log_delta))
     }
 
     /// The least delta at `epsilon` over all orders above 1 and all conversions of [`conversion`].
@@ -137,8 +141,9 @@ impl RdpCurve {
         if self.is_zero() {
             return Ok(0.0);
         }
-        let log = order::minimise(|order| conversion::best_log_delta(order, self.divergence(order), epsilon));
-        Ok(exp_up(log.min(conversion::log_total_variation(self.divergence(1.0))).min(0.0)))
+        let divergence = self.prepare();
+        let log = order::minimise(|order| conversion::best_log_delta(order, divergence(order), epsilon));
+        Ok(exp_up(log.min(conversion::log_total_variation(divergence(1.0))).min(0.0)))
     }
 
     fn is_zero(&self) -> bool {

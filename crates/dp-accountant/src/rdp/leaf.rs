@@ -1,9 +1,9 @@
 //! The Renyi curve of one release: each kind is delegated to the file of its own.
 
+use super::prepared::Term;
 use super::{
-    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, group, laplace, laplace_ball, mixture,
-    objective_perturbation, parallel, poisson, poisson_gaussian, pure, random_stopping, randomized_response, shuffled,
-    without_replacement,
+    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, laplace_ball, mixture,
+    objective_perturbation, poisson_gaussian, pure, random_stopping, randomized_response, shuffled,
 };
 use crate::error::Error;
 use crate::leaves::{Leaf, Leaves};
@@ -27,16 +27,16 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::Renyi(points) => points.rdp(order),
         Leaf::Pair(pair) => finite_pair::rdp(order, pair),
         Leaf::PoissonGaussian { rate, mu } => poisson_gaussian::rdp(order, *rate, *mu),
-        Leaf::Poisson { rate, base } => poisson::rdp(order, *rate, base),
-        Leaf::WithoutReplacement { rate, base } => without_replacement::rdp(order, *rate, base),
         Leaf::Shuffled { epsilon, records } => shuffled::rdp(order, *epsilon, *records),
         Leaf::AboveThresholdLaplace { threshold, query } => above_threshold::rdp_laplace(order, *threshold, *query),
         Leaf::AboveThresholdGaussian { threshold, query, max_queries } => {
             above_threshold::rdp_gaussian(order, *threshold, *query, *max_queries)
         }
-        Leaf::Parallel { parts } => parallel::rdp(order, parts),
-        Leaf::ParallelByValue { parts } => parallel::rdp_by_value(order, parts),
-        Leaf::Group { size, base } => group::rdp(order, *size, base),
+        Leaf::Poisson { .. }
+        | Leaf::WithoutReplacement { .. }
+        | Leaf::Parallel { .. }
+        | Leaf::ParallelByValue { .. }
+        | Leaf::Group { .. } => Term::new(leaf).at(order),
         Leaf::RandomStopping { repetitions, base } => random_stopping::rdp(order, *repetitions, base),
         Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
             objective_perturbation::rdp(order, *std_dev, *regularization, *loss)
@@ -44,7 +44,8 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
     }
 }
 
-/// The same for all of several releases together.
+/// The same for all of several releases together, at one order; [`Base`](super::prepared::Base) is for many.
+#[allow(dead_code)]
 pub(crate) fn divergence_of_all(leaves: &Leaves, order: f64) -> f64 {
     leaves.iter().fold(0.0, |total, (leaf, count)| add_up(total, mul_up(count_up(*count), divergence(leaf, order))))
 }

@@ -1,12 +1,38 @@
-//! Disjoint parts of the data.
+//! Disjoint parts of the data, each with a mechanism of its own.
+//!
+//! **One part differs** (a record added or removed, or one replaced where the parts do not depend on records' values):
+//! given the other parts' records, which are the same, the outputs' laws are products that differ in one factor, so the
+//! divergence is that part's own, at most the largest.
+//!
+//! **Two parts differ** (a record replaced whose own values choose its part: one part loses it, another gains it): the
+//! divergence of a product of independent laws is the sum of the factors', at most that of the two largest.
 
-use crate::leaves::Leaves;
-/// An upper bound of the Renyi divergence of order `order >= 1`.
-pub(crate) fn rdp(_order: f64, _parts: &[Leaves]) -> f64 {
-    f64::INFINITY
+/// The divergence where one part differs.
+pub(super) fn largest(divergences: impl Iterator<Item = f64>) -> f64 {
+    divergences.fold(0.0, f64::max)
 }
 
-/// The same where two parts differ.
-pub(crate) fn rdp_by_value(_order: f64, _parts: &[Leaves]) -> f64 {
-    f64::INFINITY
+/// The divergence where two parts differ.
+pub(super) fn two_largest(divergences: impl Iterator<Item = f64>) -> f64 {
+    let (mut largest, mut second) = (0.0f64, 0.0f64);
+    for divergence in divergences {
+        (largest, second) =
+            if divergence > largest { (divergence, largest) } else { (largest, second.max(divergence)) };
+    }
+    crate::rounding::add_up(largest, second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_and_the_two_largest() {
+        let parts = [0.5, 3.0, 1.0, 2.0];
+        assert_eq!(largest(parts.into_iter()), 3.0);
+        assert_eq!(two_largest(parts.into_iter()), 5.0);
+        assert_eq!(two_largest([2.0, 2.0].into_iter()), 4.0);
+        assert_eq!(two_largest([f64::INFINITY, 1.0].into_iter()), f64::INFINITY);
+        assert_eq!(largest(core::iter::empty()), 0.0);
+    }
 }

@@ -1,0 +1,177 @@
+//! Curves made ready for a query: what amplifies or combines other releases keeps what it learned of them between
+//! orders, and what lies inside such is evaluated once per order of a grid, so that no nesting multiplies the work.
+
+use core::cell::RefCell;
+
+use super::{group, leaf, poisson, without_replacement};
+use crate::leaves::{Leaf, Leaves};
+use crate::rounding::{add_up, count_up, mul_up};
+
+/// Binomial sums go up to this order, in a tree ...
+const LARGEST_SUM: f64 = 4096.0;
+/// ... and inside another such sum, a group or the like.
+const LARGEST_INNER_SUM: f64 = 512.0;
+
+/// One kind of release, ready for many orders.
+#[derive(Debug, Clone)]
+pub(crate) enum Term<'a> {
+    Plain(&'a Leaf),
+    Poisson(poisson::Sampled<'a>),
+    WithoutReplacement(without_replacement::Sampled<'a>),
+    Parallel(Vec<Base<'a>>),
+    ParallelByValue(Vec<Base<'a>>),
+    Group(group::Group<'a>),
+}
+
+impl<'a> Term<'a> {
+    /// For a release that is not part of another.
+    pub(crate) fn new(leaf: &'a Leaf) -> Self {
+        Self::with_sums_up_to(leaf, LARGEST_SUM)
+    }
+
+    fn with_sums_up_to(leaf: &'a Leaf, largest: f64) -> Self {
+        let bases = |parts: &'a [Leaves]| parts.iter().map(Base::new).collect();
+        match leaf {
+            Leaf::Poisson { rate, base } => Self::Poisson(poisson::Sampled::new(leaf, *rate, base, largest)),
+            Leaf::WithoutReplacement { rate, base } => {
+                Self::WithoutReplacement(without_replacement::Sampled::new(leaf, *rate, base, largest))
+            }
+            Leaf::Parallel { parts } => Self::Parallel(bases(parts)),
+            Leaf::ParallelByValue { parts } => Self::ParallelByValue(bases(parts)),
+            Leaf::Group { size, base } => Self::Group(group::Group::new(*size, base)),
+            _ => Self::Plain(leaf),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain(leaf) if !matches!(leaf, Leaf::RandomStopping { .. }))
+    }
+
+    /// An upper bound of the divergence of order `order >= 1` in both directions; infinite where there is none.
+    pub(crate) fn at(&self, order: f64) -> f64 {
+        match self {
+            Self::Plain(leaf) => leaf::divergence(leaf, order),
+            Self::Poisson(sampled) => sampled.rdp(order),
+            Self::WithoutReplacement(sampled) => sampled.rdp(order),
+            Self::Parallel(parts) => super::parallel::largest(parts.iter().map(|part| part.at(order))),
+            Self::ParallelByValue(parts) => super::parallel::two_largest(parts.iter().map(|part| part.at(order))),
+            Self::Group(group) => group.rdp(order),
+        }
+    }
+}
+
+/// The releases inside another, ready for many orders.
+#[derive(Debug, Clone)]
+pub(crate) struct Base<'a> {
+    terms: Vec<(Term<'a>, f64)>,
+    /// Present where an evaluation is expensive.
+    grid: Option<Grid>,
+}
+
+impl<'a> Base<'a> {
+    pub(crate) fn new(leaves: &'a Leaves) -> Self {
+        let terms: Vec<_> = leaves
+            .iter()
+            .map(|(leaf, count)| (Term::with_sums_up_to(leaf, LARGEST_INNER_SUM), count_up(*count)))
+            .collect();
+        let grid = (!terms.iter().all(|(term, _)| term.is_plain())).then(Grid::default);
+        Self { terms, grid }
+    }
+
+    /// An upper bound of the divergence of order `order >= 1` of all of them; infinite where there is none.
+    pub(crate) fn at(&self, order: f64) -> f64 {
+        let directly = |order: f64| {
+            self.terms.iter().fold(0.0, |total, (term, count)| add_up(total, mul_up(*count, term.at(order))))
+        };
+        self.grid.as_ref().map_or_else(|| directly(order), |grid| grid.read(order, directly))
+    }
+}
+
+/// Divergences at the orders of a grid, evaluated on demand and read by chords of `(a - 1) D_a` between them, which is
+/// convex in the order `a`.
+#[derive(Debug, Clone, Default)]
+struct Grid {
+    /// By the order's place in the grid; negative where not evaluated yet.
+    values: RefCell<Vec<f64>>,
+}
+
+/// Orders `1 + 2^-FINE`, ..., `1 + 1/2`, then integers up to `INTEGERS`, then each about `1/INTEGERS` larger.
+const FINE: i32 = 10;
+const INTEGERS: f64 = 32.0;
+/// Beyond this nothing is claimed.
+const LARGEST_ORDER: f64 = 1e7;
+
+impl Grid {
+    /// The place of the last grid order that is not above `order`.
+    fn place(order: f64) -> usize {
+        let excess = order - 1.0;
+        if order < 2.0 {
+            let exponent = f64::from(FINE) + excess.log2();
+            if exponent < 0.0 { 0 } else { 1 + exponent as usize }
+        } else if order <= INTEGERS {
+            FINE as usize + order as usize - 1
+        } else {
+            FINE as usize + (INTEGERS + (order / INTEGERS).ln() * INTEGERS) as usize - 1
+        }
+    }
+
+    /// The order at a place.
+    fn order(place: usize) -> f64 {
+        let fine = FINE as usize;
+        let integer = (place + 1) as f64 - f64::from(FINE);
+        if place == 0 {
+            1.0
+        } else if place <= fine {
+            1.0 + 2f64.powi(place as i32 - 1 - FINE)
+        } else if integer <= INTEGERS {
+            integer
+        } else {
+            // Rounded to integers, at which the sums of sampling are known.
+            (INTEGERS * ((integer - INTEGERS) / INTEGERS).exp()).round()
+        }
+    }
+
+    fn read(&self, order: f64, directly: impl Fn(f64) -> f64) -> f64 {
+        if !(order <= LARGEST_ORDER) {
+            return f64::INFINITY;
+        }
+        let mut place = Self::place(order);
+        // Rounding may have placed it one off.
+        while place > 0 && Self::order(place) > order {
+            place -= 1;
+        }
+        while Self::order(place + 1) <= order {
+            place += 1;
+        }
+        let (left, right) = (Self::order(place), Self::order(place + 1));
+        let at_left = self.value(place, &directly);
+        if left == order {
+            return at_left;
+        }
+        let at_right = self.value(place + 1, &directly);
+        let (low, high) = ((left - 1.0) * at_left, (right - 1.0) * at_right);
+        let chord = (low + (high - low) * ((order - left) / (right - left))) / (order - 1.0);
+        let chord = chord * (1.0 + 16.0 * f64::EPSILON);
+        // NaN, of an infinite divergence, fails the comparison.
+        if chord < at_right { chord } else { at_right }
+    }
+
+    fn value(&self, place: usize, directly: impl Fn(f64) -> f64) -> f64 {
+        if let Some(&known) = self.values.borrow().get(place)
+            && known >= 0.0
+        {
+            return known;
+        }
+        let value = directly(Self::order(place));
+        let value = if value.is_nan() { f64::INFINITY } else { value };
+        let mut values = self.values.borrow_mut();
+        if values.len() <= place {
+            values.resize(place + 1, -1.0);
+        }
+        values[place] = value;
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests;
