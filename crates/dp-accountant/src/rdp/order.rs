@@ -1,21 +1,33 @@
 //! The search for the best Renyi order.
 
 /// Distance of the coarse scan's points in `ln(order - 1)`.
-const STEP: f64 = 0.25;
+const STEP: f64 = 0.5;
 /// The scan starts from `order - 1` between about 1e-3 and 1e6 ...
 const FIRST: f64 = -7.0;
 const LAST: f64 = 14.0;
 /// ... and goes on in either direction, to about 1e-15 and 1e15, while that still helps.
 const FARTHEST: f64 = 34.5;
-const GOLDEN_STEPS: u32 = 30;
-const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
+/// A bracket this narrow is the minimum: a bound is smooth there or nearly so, and its excess is of the square.
+const NARROW: f64 = 3e-7;
+const MAX_STEPS: u32 = 60;
+/// The smaller part of the golden section.
+const GOLDEN: f64 = 0.381_966_011_250_105_1;
 
 /// The least value of `bound` over orders above 1.
-///
-/// A coarse scan on `ln(order - 1)`, extended until its minimum is interior, then golden-section search around it.
-/// Every order gives a sound bound, so an error of the search costs tightness only: the bound is flat at its minimum,
-/// and the last bracket, 3e-7 wide, leaves a relative excess far below 1e-12. NaN counts as infinity.
 pub(super) fn minimise(bound: impl Fn(f64) -> f64) -> f64 {
+    minimiser(bound).1
+}
+
+/// An order above 1 with the least value of `bound`, and that value.
+///
+/// A coarse scan on `ln(order - 1)`, extended until its minimum is interior, then Brent's method around it: parabolas
+/// where they help, the golden section where not. What is to be minimised, `(c(a) + constant)/(a - 1)` with a convex
+/// `c`, has one minimum but for small terms, so the scan finds its bracket. Every order gives a sound bound, so an error
+/// of the search costs tightness only. NaN counts as infinity.
+///
+/// # References
+/// Brent 1973, "Algorithms for minimization without derivatives", chapter 5.
+pub(super) fn minimiser(bound: impl Fn(f64) -> f64) -> (f64, f64) {
     let at = |y: f64| {
         let value = bound(1.0 + y.exp());
         if value.is_nan() { f64::INFINITY } else { value }
@@ -39,27 +51,64 @@ pub(super) fn minimise(bound: impl Fn(f64) -> f64) -> f64 {
             (best_y, best) = (best_y + direction, value);
         }
     }
-    let (mut low, mut high) = (best_y - STEP, best_y + STEP);
-    let (mut left, mut right) = (high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low));
-    let (mut at_left, mut at_right) = (at(left), at(right));
-    for _ in 0..GOLDEN_STEPS {
-        best = best.min(at_left).min(at_right);
-        if at_left < at_right {
-            (high, right, at_right) = (right, left, at_left);
-            left = high - GOLDEN_RATIO * (high - low);
-            at_left = at(left);
+    let (y, value) = refine(best_y, best, at);
+    (1.0 + y.exp(), value)
+}
+
+/// Brent's method in `[y - STEP, y + STEP]` from `y`, where the value is `best`.
+fn refine(y: f64, best: f64, at: impl Fn(f64) -> f64) -> (f64, f64) {
+    let (mut low, mut high) = (y - STEP, y + STEP);
+    // The best point so far, the second best and the one that was second best before.
+    let (mut x, mut fx) = (y, best);
+    let (mut w, mut fw, mut v, mut fv) = (x, fx, x, fx);
+    let (mut step, mut step_before): (f64, f64) = (0.0, 0.0);
+    for _ in 0..MAX_STEPS {
+        let middle = 0.5 * (low + high);
+        let tolerance = 0.25 * NARROW;
+        if (x - middle).abs() <= 2.0 * tolerance - 0.5 * (high - low) {
+            break;
+        }
+        // The minimum of the parabola through the three points.
+        let (r, q) = ((x - w) * (fx - fv), (x - v) * (fx - fw));
+        let parabola = 0.5 * ((x - v) * q - (x - w) * r) / (r - q);
+        let usable = parabola.abs() < 0.5 * step_before.abs() && x + parabola > low && x + parabola < high;
+        (step, step_before) = if usable {
+            (parabola, step)
         } else {
-            (low, left, at_left) = (left, right, at_right);
-            right = low + GOLDEN_RATIO * (high - low);
-            at_right = at(right);
+            let wide = if x < middle { high - x } else { low - x };
+            (GOLDEN * wide, wide)
+        };
+        if step.abs() < tolerance {
+            step = if middle > x { tolerance } else { -tolerance };
+        }
+        let u = x + step;
+        let fu = at(u);
+        if fu <= fx {
+            if u < x {
+                high = x
+            } else {
+                low = x
+            }
+            (v, fv, w, fw, x, fx) = (w, fw, x, fx, u, fu);
+        } else {
+            if u < x {
+                low = u
+            } else {
+                high = u
+            }
+            if fu <= fw || w == x {
+                (v, fv, w, fw) = (w, fw, u, fu);
+            } else if fu <= fv || v == x || v == w {
+                (v, fv) = (u, fu);
+            }
         }
     }
-    best.min(at_left).min(at_right)
+    (x, fx)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::minimise;
+    use super::*;
 
     #[test]
     fn finds_interior_minima_near_and_far() {
@@ -68,8 +117,29 @@ mod tests {
                 let distance = ((order - 1.0) / (minimum - 1.0)).ln();
                 1.0 + distance * distance
             };
-            assert!(minimise(bound) < 1.0 + 1e-12, "{minimum}");
+            let (order, value) = minimiser(bound);
+            assert!(value < 1.0 + 1e-12, "{minimum}: {value}");
+            assert!((order - 1.0) / (minimum - 1.0) - 1.0 < 1e-5, "{minimum}: {order}");
         }
+    }
+
+    #[test]
+    fn finds_kinks_and_one_sided_walls() {
+        let kink = |order: f64| ((order - 1.0).ln() - 2.3).abs() + 5.0;
+        assert!(minimise(kink) < 5.0 + 1e-6);
+        let wall = |order: f64| if order > 7.25 { f64::INFINITY } else { 1.0 + 1.0 / order };
+        assert!(minimise(wall) < 1.0 + (1.0 + 1e-6) / 7.25);
+    }
+
+    #[test]
+    fn needs_few_evaluations_of_a_smooth_bound() {
+        let evaluations = core::cell::Cell::new(0);
+        let least = minimise(|order| {
+            evaluations.set(evaluations.get() + 1);
+            0.01 * order + 11.5 / (order - 1.0)
+        });
+        assert!((least - (0.01 + 2.0 * (0.115f64).sqrt())).abs() < 1e-12, "{least}");
+        assert!(evaluations.get() <= 60, "{evaluations:?}");
     }
 
     #[test]
