@@ -7,6 +7,7 @@
 //!   [`ZcdpAccountant`] and [`GdpAccountant`].
 //! - [`calibrate`]: noise, sampling rate, steps or releases left that meet a target.
 //! - [`filter`] and [`odometer`]: budgets and running bounds where what is spent is chosen in view of outcomes.
+//! - [`semantics`] and [`trade_off`]: what a curve means to an attacker.
 //! - [`gaussian`]: the exact Gaussian curve as plain functions of numbers; [`rdp`] and [`zcdp`] likewise.
 //! - [`EventLog`]: the releases of one run under one [neighbouring relation](adjacency), which mechanisms append to;
 //!   the relation is a type parameter of logs, accountants and [`Guarantee`]s, so that mixing relations does not compile.
@@ -66,6 +67,8 @@ pub mod rdp;
 pub mod relations;
 mod root;
 mod rounding;
+pub mod semantics;
+pub mod trade_off;
 pub mod zcdp;
 
 pub use accountant::Accountant;

@@ -1,0 +1,279 @@
+//! What an epsilon means to an attacker: theorems on what anyone can infer from the output, whatever else they know.
+//!
+//! Everything here follows from the privacy curve; nothing is advice. Each function comes for one pair
+//! `(epsilon, delta)` and, under `of_curve`, for a whole curve `delta(epsilon)` given as a closure (such as
+//! [`Evaluator::delta`](crate::calibrate::Evaluator::delta) of an event), which says more. Results are rounded towards
+//! the attacker.
+//!
+//! | question | function |
+//! |---|---|
+//! | How much better than a coin is the best guess whether a record is there? | [`advantage`] |
+//! | How often is it found, at a given rate of false alarms? | [`true_positive_rate`] |
+//! | What can somebody believe afterwards, who believed `prior` before? | [`posterior`], with [`bayes_factor`] |
+//! | How often can a secret be guessed, that is guessed without the output with probability `baseline`? | [`reconstruction`] |
+//!
+//! # Examples
+//! ```
+//! use dp_accountant::calibrate::Evaluator;
+//! use dp_accountant::{Delta, DpEvent, Epsilon, semantics};
+//!
+//! // One pair says: an attacker with 1 % false alarms finds the record in at most 2.7 % of the cases ...
+//! let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-5)?);
+//! assert!((semantics::true_positive_rate(0.01, epsilon, delta)? - 0.02719).abs() < 1e-5);
+//! // ... and the curve of the Gaussian mechanism that has this pair says 1.9 %.
+//! let event = DpEvent::Gaussian { std_dev: 3.730631634815942, sensitivity: 1.0 };
+//! let curve = |epsilon| Evaluator::Tightest.delta(&event, epsilon);
+//! let rate = semantics::of_curve::true_positive_rate(0.01, curve)?;
+//! assert!(rate > 0.0190 && rate < 0.0200);
+//! # Ok::<(), dp_accountant::Error>(())
+//! ```
+
+use crate::error::{Error, non_negative};
+use crate::params::{Delta, Epsilon};
+use crate::trade_off::TradeOff;
+
+/// Covers the rounding of a few operations.
+const ROUND_UP: f64 = 1.0 + 8.0 * f64::EPSILON;
+
+/// The largest membership advantage: true-positive rate less false-positive rate of the best attacker, which is the total
+/// variation distance. An attacker who sees either of two neighbours with equal chance is right with probability at
+/// most `(1 + advantage)/2`.
+///
+/// # Formula
+/// ```text
+/// (e^epsilon - 1 + 2 delta)/(e^epsilon + 1)
+/// ```
+/// Where both `TPR <= e^epsilon FPR + delta` and `1 - FPR <= e^epsilon (1 - TPR) + delta` hold with equality.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, semantics};
+/// let advantage = semantics::advantage(Epsilon::new(1.0)?, Delta::ZERO);
+/// assert!((advantage - 0.5f64.tanh()).abs() < 1e-14);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+///
+/// # References
+/// Kairouz, Oh and Viswanath 2015, "The composition theorem for differential privacy", Theorem 2.1 and Remark A.1 (the
+/// region of both errors), arXiv:1311.0776; the definition by Yeom, Giacomelli, Fredrikson and Jha 2018,
+/// arXiv:1709.01604.
+pub fn advantage(epsilon: Epsilon, delta: Delta) -> f64 {
+    let half = 0.5 * epsilon.get();
+    // delta 2/(e^epsilon + 1) = delta (1 - tanh(epsilon/2)).
+    ((half.tanh() + delta.get() * (1.0 - half.tanh())) * ROUND_UP).min(1.0)
+}
+
+/// The largest true-positive rate of any attacker whose false-positive rate is at most `false_positive_rate`.
+///
+/// # Formula
+/// ```text
+/// min{ 1, e^epsilon FPR + delta, 1 - e^-epsilon (1 - delta - FPR) }
+/// ```
+///
+/// # Errors
+/// `false_positive_rate` outside `[0, 1]`.
+///
+/// # References
+/// Wasserman and Zhou 2010, Theorem 2.4, arXiv:0811.2501; Kairouz, Oh and Viswanath 2015, Theorem 2.1.
+pub fn true_positive_rate(false_positive_rate: f64, epsilon: Epsilon, delta: Delta) -> Result<f64, Error> {
+    let rate = probability("false-positive rate", false_positive_rate)?;
+    let (epsilon, delta) = (epsilon.get(), delta.get());
+    // Not one less the type II error, which would lose the digits of a small rate.
+    let steep = (epsilon.exp() * rate + delta) * ROUND_UP;
+    let missed = TradeOff::from_pairs(&[(epsilon, delta)])?.type_two_error(rate)?;
+    Ok(steep.min((1.0 - missed).next_up()).min(1.0))
+}
+
+/// The largest probability of guessing a secret from the output, that can be guessed without it with probability
+/// `baseline`.
+///
+/// A record is drawn from any prior and joins the others, which the attacker knows; a guess counts as right by any rule
+/// that depends on record and guess (equal, near enough). `baseline` is the best probability of a right guess without
+/// the output. The relation must be add/remove or zero-out, where the neighbour holds nothing of the record.
+///
+/// # Formula
+/// ```text
+/// 1 - f(baseline),   f the trade-off function: true_positive_rate(baseline).
+/// ```
+/// Proof: let `E_z` be the outputs for which the guess is right about `z`, `P_z` the law with it and `Q` that without,
+/// which does not depend on `z`. So `E_z[Q(E_z)] <= baseline`: under `Q` the output is no help. And
+/// `P_z(E_z) <= 1 - f(Q(E_z))`, where `1 - f` is concave and increasing: Jensen.
+///
+/// # Errors
+/// `baseline` outside `[0, 1]`.
+///
+/// # References
+/// Balle, Cherubin and Hayes 2022, "Reconstructing training data with informed adversaries", arXiv:2201.04845 (the
+/// attack); Hayes, Mahloujifar and Balle 2023, "Bounding training data reconstruction in DP-SGD", arXiv:2302.07225 (the
+/// bound); Kaissis, Hayes, Ziller and Rueckert 2023, arXiv:2307.03928 (by the trade-off function).
+pub fn reconstruction(baseline: f64, epsilon: Epsilon, delta: Delta) -> Result<f64, Error> {
+    true_positive_rate(probability("baseline", baseline)?, epsilon, delta)
+}
+
+/// What an observer believes with probability `prior` before, and with at most this probability after seeing the output,
+/// where the Bayes factor in favour is at most `e^log_factor`.
+///
+/// # Formula
+/// ```text
+/// prior e^s / (1 - prior + prior e^s),   s = log_factor
+/// ```
+///
+/// # Privacy
+/// Under pure `epsilon`-DP every output has a Bayes factor of at most `e^epsilon` between neighbours, so `log_factor` =
+/// epsilon. With a delta no factor holds for every output: see [`bayes_factor`].
+///
+/// # Errors
+/// `prior` outside `[0, 1]`; `log_factor` negative or NaN (infinite says nothing, and gives 1).
+///
+/// # Examples
+/// ```
+/// use dp_accountant::semantics;
+/// assert!((semantics::posterior(0.5, 1.0)? - 0.7310585786300049).abs() < 1e-14);
+/// assert_eq!(semantics::posterior(0.0, 5.0)?, 0.0);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+///
+/// # References
+/// Dwork, McSherry, Nissim and Smith 2006, "Calibrating noise to sensitivity", Appendix A.
+pub fn posterior(prior: f64, log_factor: f64) -> Result<f64, Error> {
+    let prior = probability("prior", prior)?;
+    if log_factor != f64::INFINITY {
+        non_negative("log_factor", log_factor)?;
+    }
+    if prior == 0.0 {
+        return Ok(0.0);
+    }
+    Ok((prior / (prior + (1.0 - prior) * (-log_factor).exp()) * ROUND_UP).min(1.0))
+}
+
+/// The logarithm of a Bayes factor that an output exceeds with probability at most `failure` only, where it does come
+/// from the neighbour in whose favour the factor speaks; infinite where there is none.
+///
+/// # Formula
+/// ```text
+/// s = epsilon - ln(1 - delta/failure)   for failure > delta
+/// ```
+/// Proof: let `B` be the outputs with `P > e^s Q`. Then `P(B) <= e^epsilon Q(B) + delta <= e^(epsilon - s) P(B) + delta`,
+/// so `P(B) <= delta/(1 - e^(epsilon - s))`.
+///
+/// # Errors
+/// `failure` outside `[0, 1]`.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, semantics};
+/// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
+/// let log_factor = semantics::bayes_factor(1e-4, epsilon, delta)?;
+/// assert!((log_factor - 1.01005).abs() < 1e-5);
+/// // Except with probability 1e-4, a prior of 1 % becomes at most 2.7 %.
+/// assert!((semantics::posterior(0.01, log_factor)? - 0.026994).abs() < 1e-5);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+///
+/// # References
+/// Kasiviswanathan and Smith 2014, "On the 'semantics' of differential privacy: a Bayesian formulation",
+/// arXiv:0803.3946, who take `s = 2 epsilon`.
+pub fn bayes_factor(failure: f64, epsilon: Epsilon, delta: Delta) -> Result<f64, Error> {
+    let failure = probability("failure", failure)?;
+    Ok(log_factor(failure, epsilon.get(), delta.get()))
+}
+
+fn log_factor(failure: f64, epsilon: f64, delta: f64) -> f64 {
+    if delta == 0.0 {
+        return epsilon;
+    }
+    let share = delta / failure * ROUND_UP;
+    // NaN, at 0/0, fails the comparison.
+    if share < 1.0 { (epsilon - (-share).ln_1p()) * ROUND_UP } else { f64::INFINITY }
+}
+
+fn probability(name: &'static str, value: f64) -> Result<f64, Error> {
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(Error::OutOfRange { name, value, range: "[0, 1]" }) }
+}
+
+/// The same questions answered by a whole privacy curve: `delta_at` gives an upper bound of delta at each epsilon.
+pub mod of_curve {
+    use super::{log_factor, probability};
+    use crate::error::Error;
+    use crate::trade_off;
+
+    /// The largest membership advantage: `delta(0)`, which is the total variation distance; see
+    /// [`advantage`](super::advantage).
+    ///
+    /// # Errors
+    /// What `delta_at` gives.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{gaussian, semantics};
+    /// let advantage = semantics::of_curve::advantage(|epsilon| gaussian::delta(0.5, epsilon))?;
+    /// assert!((advantage - 0.19741265).abs() < 1e-8); // 2 Phi(1/4) - 1
+    /// # Ok::<(), dp_accountant::Error>(())
+    /// ```
+    pub fn advantage(delta_at: impl Fn(f64) -> Result<f64, Error>) -> Result<f64, Error> {
+        Ok(delta_at(0.0)?.min(1.0))
+    }
+
+    /// The largest true-positive rate of any attacker whose false-positive rate is at most `false_positive_rate`: one
+    /// less the [type II error](trade_off::type_two_error).
+    ///
+    /// # Errors
+    /// `false_positive_rate` outside `[0, 1]`, and what `delta_at` gives.
+    pub fn true_positive_rate(
+        false_positive_rate: f64,
+        delta_at: impl Fn(f64) -> Result<f64, Error>,
+    ) -> Result<f64, Error> {
+        let rate = probability("false-positive rate", false_positive_rate)?;
+        Ok((1.0 - trade_off::type_two_error(rate, delta_at)?).next_up().min(1.0))
+    }
+
+    /// The largest probability of guessing a secret that can be guessed without the output with probability `baseline`;
+    /// see [`reconstruction`](super::reconstruction).
+    ///
+    /// # Errors
+    /// `baseline` outside `[0, 1]`, and what `delta_at` gives.
+    pub fn reconstruction(baseline: f64, delta_at: impl Fn(f64) -> Result<f64, Error>) -> Result<f64, Error> {
+        true_positive_rate(probability("baseline", baseline)?, delta_at)
+    }
+
+    /// The logarithm of a Bayes factor that is exceeded with probability at most `failure`; see
+    /// [`bayes_factor`](super::bayes_factor).
+    ///
+    /// # Formula
+    /// ```text
+    /// min over epsilon with delta(epsilon) < failure of epsilon - ln(1 - delta(epsilon)/failure)
+    /// ```
+    ///
+    /// # Errors
+    /// `failure` outside `[0, 1]`, and what `delta_at` gives.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{gaussian, semantics};
+    /// let log_factor = semantics::of_curve::bayes_factor(1e-4, |epsilon| gaussian::delta(0.2, epsilon))?;
+    /// // The loss is N(0.02, 0.04): the truth, its upper quantile, is 0.02 + 0.2 * 3.719.
+    /// assert!(log_factor > 0.7638 && log_factor < 0.8107);
+    /// # Ok::<(), dp_accountant::Error>(())
+    /// ```
+    pub fn bayes_factor(failure: f64, delta_at: impl Fn(f64) -> Result<f64, Error>) -> Result<f64, Error> {
+        let failure = probability("failure", failure)?;
+        let factor = |epsilon: f64| Ok(log_factor(failure, epsilon, delta_at(epsilon)?));
+        let at_zero = factor(0.0)?;
+        // From where the factor is finite on, it is larger than epsilon; so the least lies before its first value.
+        let mut end = 1.0;
+        let mut first = factor(end)?;
+        while first == f64::INFINITY {
+            if end > 1e6 {
+                return Ok(at_zero);
+            }
+            end *= 2.0;
+            first = factor(end)?;
+        }
+        // Where it is infinite on both sides, the search goes on to the right.
+        let (_, least) = trade_off::largest(0.0, first, |epsilon| Ok(-factor(epsilon)?))?;
+        Ok((-least).min(at_zero).min(first))
+    }
+}
+
+#[cfg(test)]
+mod tests;

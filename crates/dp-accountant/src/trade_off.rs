@@ -1,0 +1,224 @@
+//! The trade-off between an attacker's two errors, from a privacy curve.
+//!
+//! An attacker who sees the output guesses which of two neighbours it came from, and errs in two ways: accusing where
+//! the record is not there (type I, the false-positive rate) or missing it where it is (type II). The trade-off function
+//! `f` says how small the second can be when the first is at most `alpha`. A privacy curve and its trade-off function
+//! say the same:
+//!
+//! ```text
+//! f(alpha) = sup_(epsilon >= 0) max{ 0, 1 - delta(epsilon) - e^epsilon alpha, e^-epsilon (1 - delta(epsilon) - alpha) },
+//! ```
+//!
+//! with `delta(epsilon)` the larger of both directions. Each `(epsilon, delta)` alone gives two lines below `f`, so any
+//! choice of epsilons gives a lower bound of the attacker's error: what is computed here is sound whatever upper bound of
+//! delta it is given, and an error of the search costs tightness only.
+//!
+//! # Examples
+//! ```
+//! use dp_accountant::{gaussian, trade_off};
+//! let gaussian = |epsilon| gaussian::delta(1.0, epsilon);
+//! // N(0, 1) against N(1, 1): Phi(Phi^-1(1 - 0.05) - 1).
+//! assert!((trade_off::type_two_error(0.05, gaussian)? - 0.74048897).abs() < 1e-8);
+//! # Ok::<(), dp_accountant::Error>(())
+//! ```
+//!
+//! # References
+//! Wasserman and Zhou 2010, "A statistical framework for differential privacy", Theorem 2.4, arXiv:0811.2501; Dong, Roth
+//! and Su 2022, "Gaussian differential privacy", Proposition 2.12, arXiv:1905.02383.
+
+use crate::error::Error;
+
+/// The golden ratio's inverse; each step of a search shrinks its bracket by it.
+const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
+
+/// A search ends with a bracket this short: beside a flat maximum that leaves the square of it.
+const WIDTH: f64 = 3e-6;
+
+/// Epsilons beyond this are not looked at.
+const LARGEST_EPSILON: f64 = 1e6;
+
+/// Covers the rounding of the two lines.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
+
+/// One point of a trade-off curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Errors {
+    /// The rate of false accusations.
+    pub type_one: f64,
+    /// No attacker with that rate misses less than this.
+    pub type_two: f64,
+}
+
+/// The least type II error of any attacker whose type I error is at most `type_one`, rounded down; `delta_at` gives an
+/// upper bound of delta at each epsilon, such as [`Evaluator::delta`](crate::calibrate::Evaluator::delta) of an event.
+///
+/// # Errors
+/// `type_one` outside `[0, 1]`, and what `delta_at` gives.
+pub fn type_two_error(type_one: f64, delta_at: impl Fn(f64) -> Result<f64, Error>) -> Result<f64, Error> {
+    if !(0.0..=1.0).contains(&type_one) {
+        return Err(Error::OutOfRange { name: "type I error", value: type_one, range: "[0, 1]" });
+    }
+    let line = |epsilon: f64| Ok(steep(epsilon, delta_at(epsilon)?, type_one));
+    if type_one == 0.0 {
+        // Without false accusations: the supremum is at the far end.
+        let mut best = line(0.0)?;
+        let mut epsilon = 1.0;
+        while epsilon <= LARGEST_EPSILON {
+            best = f64::max(best, line(epsilon)?);
+            epsilon *= 10.0;
+        }
+        return Ok(best.max(0.0));
+    }
+    // As functions of e^epsilon, delta is convex: the first line is concave, the second a concave over a linear one, so
+    // that both have one maximum only. f is its own inverse and convex: where the first rises at all, the second does
+    // not.
+    let at_zero = line(0.0)?;
+    let (steepest, value) = largest(0.0, -type_one.ln(), line)?;
+    if value > at_zero && steepest > WIDTH {
+        return Ok(value.max(0.0));
+    }
+    // Beyond the first epsilon with delta below half of what is needed, the second line falls after another ln 2.
+    let mut end = 1.0;
+    while delta_at(end)? > 0.5 * (1.0 - type_one) {
+        if end > LARGEST_EPSILON {
+            return Ok(at_zero.max(0.0));
+        }
+        end *= 2.0;
+    }
+    let (_, flat) =
+        largest(0.0, end + core::f64::consts::LN_2, |epsilon| Ok(shallow(epsilon, delta_at(epsilon)?, type_one)))?;
+    Ok(flat.max(value).max(0.0))
+}
+
+/// A trade-off curve from finitely many `(epsilon, delta)`: the largest of their lines.
+///
+/// Below the curve of all epsilons everywhere, by little where the epsilons are many; each point costs nothing more.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, gaussian, trade_off::TradeOff};
+///
+/// let pure = TradeOff::from_pairs(&[(1.0, 0.0)])?; // 1-DP and nothing else
+/// assert!((pure.type_two_error(0.1)? - (1.0 - 1f64.exp() * 0.1)).abs() < 1e-14);
+///
+/// let curve = TradeOff::new(|epsilon| gaussian::delta(1.0, epsilon), 200)?;
+/// assert!((curve.type_two_error(0.05)? - 0.74048897).abs() < 1e-4);
+/// let points = curve.points(11)?;
+/// assert_eq!((points[0].type_one, points[10].type_one), (0.0, 1.0));
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct TradeOff {
+    pairs: Vec<(f64, f64)>,
+}
+
+impl TradeOff {
+    /// From a privacy curve at `count` epsilons, up to where delta is below 1e-9.
+    ///
+    /// # Errors
+    /// `count` = 0, and what `delta_at` gives.
+    pub fn new(delta_at: impl Fn(f64) -> Result<f64, Error>, count: usize) -> Result<Self, Error> {
+        let mut end = 1e-6;
+        while end < LARGEST_EPSILON && delta_at(end)? > 1e-9 {
+            end *= 2.0;
+        }
+        let steps = count.saturating_sub(1).max(1) as f64;
+        let pair = |i: usize| {
+            let epsilon = end * (i as f64 / steps);
+            Ok((epsilon, delta_at(epsilon)?))
+        };
+        Self::from_pairs(&(0..count).map(pair).collect::<Result<Vec<_>, Error>>()?)
+    }
+
+    /// From pairs of epsilon and delta that all hold.
+    ///
+    /// # Errors
+    /// No pair; an epsilon that is negative or NaN, a delta outside `[0, 1]`.
+    pub fn from_pairs(pairs: &[(f64, f64)]) -> Result<Self, Error> {
+        if pairs.is_empty() {
+            return Err(Error::OutOfRange { name: "number of pairs", value: 0.0, range: "[1, 2^64)" });
+        }
+        for &(epsilon, delta) in pairs {
+            if !(epsilon >= 0.0) {
+                return Err(Error::OutOfRange { name: "epsilon", value: epsilon, range: "[0, inf]" });
+            }
+            if !(0.0..=1.0).contains(&delta) {
+                return Err(Error::OutOfRange { name: "delta", value: delta, range: "[0, 1]" });
+            }
+        }
+        Ok(Self { pairs: pairs.to_vec() })
+    }
+
+    /// The least type II error of any attacker whose type I error is at most `type_one`, rounded down.
+    ///
+    /// # Errors
+    /// `type_one` outside `[0, 1]`.
+    pub fn type_two_error(&self, type_one: f64) -> Result<f64, Error> {
+        if !(0.0..=1.0).contains(&type_one) {
+            return Err(Error::OutOfRange { name: "type I error", value: type_one, range: "[0, 1]" });
+        }
+        Ok(self.pairs.iter().fold(0.0, |best: f64, &(epsilon, delta)| {
+            best.max(steep(epsilon, delta, type_one)).max(shallow(epsilon, delta, type_one))
+        }))
+    }
+
+    /// `count` points of the curve from type I error 0 to 1: equally spaced, but for both ends.
+    ///
+    /// # Errors
+    /// `count` below 2.
+    pub fn points(&self, count: usize) -> Result<Vec<Errors>, Error> {
+        if count < 2 {
+            return Err(Error::OutOfRange { name: "number of points", value: count as f64, range: "[2, 2^64)" });
+        }
+        (0..count)
+            .map(|i| {
+                let type_one = i as f64 / (count - 1) as f64;
+                Ok(Errors { type_one, type_two: self.type_two_error(type_one)? })
+            })
+            .collect()
+    }
+}
+
+/// The line of slope `-e^epsilon` at `type_one`, rounded down.
+fn steep(epsilon: f64, delta: f64, type_one: f64) -> f64 {
+    // e^inf 0 is 0: nothing is lost at no false accusations.
+    let loss = if type_one == 0.0 { 0.0 } else { epsilon.exp() * type_one };
+    let value = 1.0 - delta - loss * (1.0 + ROUNDING) - ROUNDING;
+    if value.is_nan() { f64::NEG_INFINITY } else { value }
+}
+
+/// The line of slope `-e^-epsilon` at `type_one`, rounded down.
+fn shallow(epsilon: f64, delta: f64, type_one: f64) -> f64 {
+    let value = (1.0 - delta - type_one - ROUNDING) * (-epsilon).exp();
+    if value.is_nan() { f64::NEG_INFINITY } else { value * if value > 0.0 { 1.0 - ROUNDING } else { 1.0 } }
+}
+
+/// The largest value of a function with one maximum on `[low, high]`, and where.
+pub(crate) fn largest(low: f64, high: f64, f: impl Fn(f64) -> Result<f64, Error>) -> Result<(f64, f64), Error> {
+    let (mut low, mut high) = (low, high);
+    let width = WIDTH * (1.0f64).min(high - low);
+    let (mut left, mut right) = (high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low));
+    let (mut at_left, mut at_right) = (f(left)?, f(right)?);
+    let mut best = (low, f(low)?);
+    // NaN is never the best, and a bracket that rounding no longer shrinks ends the search.
+    while high - low > width && left < right {
+        for (x, value) in [(left, at_left), (right, at_right)] {
+            if value > best.1 {
+                best = (x, value);
+            }
+        }
+        if at_left > at_right {
+            (high, right, at_right) = (right, left, at_left);
+            left = high - GOLDEN_RATIO * (high - low);
+            at_left = f(left)?;
+        } else {
+            (low, left, at_left) = (left, right, at_right);
+            right = low + GOLDEN_RATIO * (high - low);
+            at_right = f(right)?;
+        }
+    }
+    Ok(best)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+use super::*;
+use crate::gaussian;
+use crate::normal::upper_tail;
+use core::cell::Cell;
+
+/// The exact pairs of errors of `N(0, 1)` against `N(mu, 1)`: the test with threshold `t`.
+fn gaussian_errors(mu: f64, threshold: f64) -> (f64, f64) {
+    (upper_tail(threshold), upper_tail(mu - threshold))
+}
+
+#[test]
+fn the_gaussian_curve_is_met_from_below() {
+    for mu in [0.05, 0.4, 1.0, 3.0, 8.0] {
+        for i in -16..=24 {
+            let (type_one, exact) = gaussian_errors(mu, 0.25 * f64::from(i));
+            let evaluations = Cell::new(0);
+            let got = type_two_error(type_one, |epsilon| {
+                evaluations.set(evaluations.get() + 1);
+                gaussian::delta(mu, epsilon)
+            })
+            .unwrap();
+            assert!(got <= exact * (1.0 + 1e-12) + 1e-15, "{mu} {type_one}: {got} above {exact}");
+            assert!(got >= exact - 1e-9 * (1.0 - exact).min(exact) - 1e-14, "{mu} {type_one}: {got} {exact}");
+            assert!(evaluations.get() < 90, "{}", evaluations.get());
+        }
+    }
+}
+
+#[test]
+fn one_pair_gives_the_known_polygon() {
+    let (epsilon, delta): (f64, f64) = (0.7, 0.01);
+    let curve = TradeOff::from_pairs(&[(epsilon, delta)]).unwrap();
+    let corner = (1.0 - delta) / (1.0 + epsilon.exp());
+    for (type_one, expected) in [
+        (0.0, 1.0 - delta),
+        (0.1, 1.0 - delta - 0.1 * epsilon.exp()),
+        (corner, corner),
+        (0.9, (1.0 - delta - 0.9) * (-epsilon).exp()),
+        (1.0, 0.0),
+    ] {
+        let got = curve.type_two_error(type_one).unwrap();
+        assert!((got - expected).abs() < 1e-14 && got <= expected, "{type_one}: {got} {expected}");
+    }
+}
+
+#[test]
+fn a_sampled_curve_is_below_the_searched_one_and_near() {
+    let delta_at = |epsilon| gaussian::delta(1.3, epsilon);
+    let curve = TradeOff::new(delta_at, 400).unwrap();
+    let mut before = 1.0;
+    for point in curve.points(101).unwrap() {
+        let exact = type_two_error(point.type_one, delta_at).unwrap();
+        assert!(point.type_two <= exact + 1e-12 && point.type_two >= exact - 1e-4, "{point:?} {exact}");
+        assert!(point.type_two <= before, "{point:?}");
+        before = point.type_two;
+    }
+}
+
+#[test]
+fn ends_and_refusals() {
+    let nothing = |_| Ok(0.0);
+    let everything = |_| Ok(1.0);
+    for type_one in [0.0, 1e-300, 0.3, 1.0] {
+        let got = type_two_error(type_one, nothing).unwrap();
+        assert!((got - (1.0 - type_one)).abs() < 1e-5 && got <= 1.0 - type_one, "{type_one}: {got}");
+        assert_eq!(type_two_error(type_one, everything).unwrap(), 0.0);
+        assert_eq!(type_two_error(type_one, |_| Ok(f64::NAN)).unwrap(), 0.0);
+    }
+    assert!(type_two_error(-0.1, nothing).is_err() && type_two_error(f64::NAN, nothing).is_err());
+    assert!(type_two_error(0.1, |_| Err(Error::TooDeep { limit: 1 })).is_err());
+    assert!(TradeOff::from_pairs(&[]).is_err() && TradeOff::from_pairs(&[(f64::NAN, 0.0)]).is_err());
+    assert!(TradeOff::from_pairs(&[(1.0, 1.5)]).is_err() && TradeOff::from_pairs(&[(-1.0, 0.5)]).is_err());
+    assert_eq!(TradeOff::from_pairs(&[(f64::INFINITY, 0.0)]).unwrap().type_two_error(0.5).unwrap(), 0.0);
+    assert!(TradeOff::new(nothing, 0).is_err() && TradeOff::new(nothing, 1).unwrap().points(1).is_err());
+}
