@@ -13,13 +13,15 @@
 //! (a-1) D_a(P_0 || P_k) <= sum_j t_j c(b_j).
 //! ```
 //!
-//! For `k = 2` this is the weak triangle inequality of Mironov 2017, Proposition 11. Two choices of the weights use the
-//! same `k` orders, `b = k(a-1) + 1, ..., k a`:
+//! For `k = 2` this is the weak triangle inequality of Mironov 2017, Proposition 11, with `t_0 = 1/p`. The weights are taken
+//! from the family in which `A_j^(-s)` runs evenly from `a^(-s)` to `(a-1)^(-s)`: for `k = 2` that is all of them. At
+//! `s = 1` the orders are `b = k(a-1) + 1, ..., k a` and
 //!
 //! ```text
-//! A_j = a (a-1)/(a - 1 + j/k):     D_a <= k a sum_b D_b / b,               exact for Gaussians: k^2 a mu^2/2;
-//! t_j = 1/k:                       D_a <= sum_b (b - 1) D_b / (k (a - 1)),   less for curves that are flat.
+//! D_a <= k a sum_b D_b / b,
 //! ```
+//!
+//! which is exact for Gaussians: `k^2 a mu^2/2`. At `s = -1`, where all `t_j = 1/k`, the orders are the same.
 
 use super::prepared::Base;
 use super::pure;
@@ -29,6 +31,11 @@ use crate::rounding::{add_up, count_up, mul_up};
 
 /// Larger groups are read in this many runs of orders, each by its largest.
 const RUNS: u64 = 64;
+
+/// Up to this size the best weights are looked for.
+const LARGEST_SEARCH: u64 = 4;
+
+const ROUND_UP: f64 = 1.0 + 16.0 * f64::EPSILON;
 
 /// A group's curve, ready for many orders.
 #[derive(Debug, Clone)]
@@ -56,8 +63,10 @@ impl<'a> Group<'a> {
 ///
 /// # Formula
 /// ```text
-/// rdp(a) = min{ k a sum_b curve(b)/b,  sum_b (b - 1) curve(b) / (k (a - 1)) },    b = k(a-1) + 1, ..., k a,   k = size
+/// rdp(a) <= k a sum_b curve(b)/b,    b = k(a-1) + 1, k(a-1) + 2, ..., k a,    k = size,
 /// ```
+///
+/// exact for Gaussian noise; for at most four records the best of a family of such inequalities.
 ///
 /// # Privacy
 /// Under the relation of the curve, which covers both directions, for `size` changes of one record each.
@@ -78,29 +87,91 @@ pub fn group_of(order: crate::params::RdpOrder, size: u64, curve: impl Fn(f64) -
 }
 
 fn of_chain(order: f64, size: u64, curve: impl Fn(f64) -> f64) -> f64 {
+    let least = evenly(order, size, &curve);
+    if size == 1 || size > LARGEST_SEARCH || order == 1.0 || least.is_infinite() {
+        return least;
+    }
+    // Any choice is sound, so a rough search will do.
+    let at = |s: f64| weighted(order, size, s, &curve);
+    let (mut best_s, mut best) = (1.0, least);
+    for s in [-30.0, -10.0, -3.0, -1.0, 0.0, 2.0, 4.0, 10.0, 30.0] {
+        let value = at(s);
+        if value < best {
+            (best_s, best) = (s, value);
+        }
+    }
+    let mut width = 0.5 * f64::max(1.0, best_s.abs());
+    for _ in 0..4 {
+        for s in [best_s - width, best_s + width] {
+            let value = at(s);
+            if value < best {
+                (best_s, best) = (s, value);
+                break;
+            }
+        }
+        width *= 0.5;
+    }
+    best
+}
+
+/// The weights with exponent 1, in runs where the group is large.
+fn evenly(order: f64, size: u64, curve: impl Fn(f64) -> f64) -> f64 {
     let times = count_up(size);
     let runs = size.min(RUNS);
     let start = times * (order - 1.0);
-    // Orders b with weights: proportional to 1/b, and to b - 1.
-    let (mut harmonic, mut flat) = (0.0, 0.0);
+    let mut sum = 0.0;
     let mut before = 0;
     for run in 1..=runs {
         let last = (u128::from(size) * u128::from(run) / u128::from(runs)) as u64;
         let (from, to, members) = (start + before as f64, start + last as f64, (last - before) as f64);
-        let divergence = curve(to);
         // The sum of 1/b over the run is at most its integral from `from`, and than all at the first.
-        let reciprocals = (members / (from + 1.0)).min(if from > 0.0 { (to / from).ln() } else { f64::INFINITY });
-        let reciprocals = if members == 1.0 { to.recip() } else { reciprocals };
-        harmonic = add_up(harmonic, divergence * reciprocals);
-        flat = add_up(flat, divergence * members * (to - 1.0));
+        let reciprocals = if last - before == 1 {
+            to.recip()
+        } else {
+            (members / (from + 1.0)).min(if from > 0.0 { (to / from).ln() } else { f64::INFINITY })
+        };
+        sum = add_up(sum, curve(to) * reciprocals);
         before = last;
     }
-    let round_up = 1.0 + 16.0 * f64::EPSILON;
-    let harmonic = times * order * harmonic * round_up;
-    let flat = flat / (times * (order - 1.0)) * round_up;
-    // NaN fails the comparison.
-    let least = if flat < harmonic { flat } else { harmonic };
-    if least.is_nan() { f64::INFINITY } else { least }
+    let bound = times * order * sum * ROUND_UP;
+    if bound.is_nan() { f64::INFINITY } else { bound }
+}
+
+/// The weights with exponent `s`. Those in floating point are a choice too: neighbouring `A_j` differ exactly, or to
+/// rounding where they are far apart.
+fn weighted(order: f64, size: u64, s: f64, curve: impl Fn(f64) -> f64) -> f64 {
+    let times = count_up(size);
+    let (log_first, log_last) = (order.ln(), (order - 1.0).ln());
+    let part = |j: u64| {
+        if j == 0 {
+            return order;
+        }
+        if j == size {
+            return order - 1.0;
+        }
+        let share = j as f64 / times;
+        if s == 0.0 {
+            (log_first + share * (log_last - log_first)).exp()
+        } else {
+            ((1.0 - share) * (-s * log_first).exp() + share * (-s * log_last).exp()).powf(-1.0 / s)
+        }
+    };
+    let mut sum = 0.0;
+    let mut before = part(0);
+    for j in 1..=size {
+        let next = part(j);
+        let weight = before - next;
+        if !(weight > 0.0 && next.is_finite()) {
+            return f64::INFINITY;
+        }
+        // The order up to rounding, from above: divergences do not fall with the order.
+        let along = before / weight * ROUND_UP;
+        // t (b - 1) = A_j - t = A_(j+1)
+        sum = add_up(sum, next * curve(along));
+        before = next;
+    }
+    let bound = sum / (order - 1.0) * ROUND_UP;
+    if bound.is_nan() { f64::INFINITY } else { bound }
 }
 
 #[cfg(test)]

@@ -67,6 +67,9 @@ impl PositiveSum {
     /// `ln(1 + sum)/(order - 1)`, rounded up.
     pub(super) fn divergence(&self, order: f64) -> f64 {
         let log = self.log();
+        if log.is_infinite() {
+            return log.max(0.0);
+        }
         let relative = f64::EPSILON * (8.0 + 2.0 * log.abs() * (-log.max(0.0)).exp());
         log_one_plus_exp(log) / (order - 1.0) * (1.0 + relative)
     }

@@ -102,8 +102,10 @@ pub fn without_replacement_as_published(
 #[derive(Debug, Clone, Default)]
 struct Table {
     log_terms: Vec<(f64, f64)>,
-    /// The least of the pairs' `ln B(2 m)` for `m` from 1.
+    /// The least of the pairs' `ln B(2 m)` for `m` from 1, as far as they are of use.
     log_moments: Vec<f64>,
+    /// Whether they have stopped to be.
+    moments_are_large: bool,
     log_factorials: LogFactorials,
 }
 
@@ -111,12 +113,6 @@ impl Table {
     fn extend_to(&mut self, last: usize, pure_epsilon: f64, pairs: &[Pair], curve: &dyn Fn(f64) -> f64) {
         let log_loss = log_exp_m1(pure_epsilon);
         let ln_2 = core::f64::consts::LN_2;
-        if !pairs.is_empty() {
-            for m in self.log_moments.len() + 1..=last.div_ceil(2) {
-                let moments = pairs.iter().map(|pair| pair.log_even_moment(2 * m as u32));
-                self.log_moments.push(moments.fold(f64::INFINITY, f64::min));
-            }
-        }
         for j in self.log_terms.len() + 2..=last {
             let count = j as f64;
             let exponent = (count - 1.0) * curve(count);
@@ -125,9 +121,16 @@ impl Table {
             if j == 2 {
                 log = log.min(2.0 * ln_2 + log_exp_m1(exponent));
             }
-            if let (Some(low), Some(high)) = (self.log_moments.get(j / 2 - 1), self.log_moments.get(j.div_ceil(2) - 1))
-            {
-                log = log.min(2.0 * ln_2 + 0.5 * (low + high));
+            let m = j.div_ceil(2);
+            if !pairs.is_empty() && !self.moments_are_large && self.log_moments.len() < m {
+                let moments = pairs.iter().map(|pair| pair.log_even_moment(2 * m as u32));
+                self.log_moments.push(moments.fold(f64::INFINITY, f64::min));
+            }
+            if let (Some(low), Some(high)) = (self.log_moments.get(j / 2 - 1), self.log_moments.get(m - 1)) {
+                let by_moments = 2.0 * ln_2 + 0.5 * (low + high);
+                // Once the base's loss is large both are about the moment of order j, and this is twice that or more.
+                self.moments_are_large |= by_moments > log + 0.5 && exponent > 10.0;
+                log = log.min(by_moments);
             }
             self.log_terms.push((log, exponent + log.abs() + ratio.abs().min(log.abs() + 1.0)));
         }

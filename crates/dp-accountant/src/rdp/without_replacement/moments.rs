@@ -147,7 +147,7 @@ fn laplace(power: f64, x: f64) -> f64 {
     sum.add(power * log_exp_m1(x) - x - core::f64::consts::LN_2, power * (2.0 + x) + x);
     sum.add(power * (-(-x).exp_m1()).ln() - core::f64::consts::LN_2, power * (2.0 + x));
     let log_factor = -0.5 * x - 2.0 * core::f64::consts::LN_2;
-    let shrink = 1.0 - 0.05 / power.sqrt();
+    let shrink = 1.0 - 0.15 / power.sqrt();
     for side in [1.0, -1.0] {
         // With s = |t|: -side s/2 + l ln|e^(side s) - 1|, its slope, and cells from s = x down.
         let mut right = x;
