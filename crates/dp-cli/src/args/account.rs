@@ -54,6 +54,8 @@ pub enum Curve {
     EpsilonDelta,
     /// Epsilon against the number of steps.
     EpsilonSteps,
+    /// An attacker's missed detections (type II error) against false alarms (type I error).
+    TradeOff,
 }
 
 /// Arguments of `dp account`.
@@ -125,8 +127,11 @@ pub struct QuestionArgs {
     pub accountant: Accountant,
 
     /// All accountants side by side
-    #[arg(long, conflicts_with_all = ["accountant", "curve"], help_heading = "Answer")]
+    #[arg(long, conflicts_with_all = ["accountant", "curve", "semantics"], help_heading = "Answer")]
     pub compare: bool,
+    /// What the guarantee means for an attacker
+    #[arg(long, conflicts_with = "curve", help_heading = "Answer")]
+    pub semantics: bool,
     /// A whole curve in place of one number
     #[arg(long, value_enum, value_name = "CURVE", help_heading = "Answer")]
     pub curve: Option<Curve>,

@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::evaluate::Certified;
+use super::meaning::Meaning;
 use super::question::{self, Question};
 use crate::args::{Sampling, Unknown};
 use crate::wording;
@@ -67,6 +68,9 @@ pub struct Answer {
     pub sampling_rate: Option<f64>,
     /// Number of steps or releases.
     pub steps: u64,
+    /// What the guarantee means, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semantics: Option<Meaning>,
 }
 
 /// The numbers that a question ended with.
@@ -111,6 +115,7 @@ impl Answer {
             sampling: solution.sampling_rate.map(|_| sampling_word(question.sampling)),
             sampling_rate: solution.sampling_rate,
             steps: solution.steps,
+            semantics: None,
         }
     }
 
@@ -157,7 +162,11 @@ impl Answer {
             ("theorem", "theorem", self.theorem.clone()),
         ]);
         rows.sort_by_key(|(key, ..)| *key != self.solved);
-        rows.iter().map(|(_, name, value)| format!("{name:<18}{value}\n")).collect()
+        let mut text: String = rows.iter().map(|(_, name, value)| format!("{name:<18}{value}\n")).collect();
+        if let Some(meaning) = &self.semantics {
+            text.push_str(&meaning.text());
+        }
+        text
     }
 }
 

@@ -1,8 +1,9 @@
-//! `--curve`: epsilon against delta or steps, as numbers or as a picture.
+//! `--curve`: epsilon against delta or steps, or an attacker's trade-off, as numbers or as a picture.
 
 use std::path::Path;
 
 use dp_accountant::Delta;
+use dp_accountant::trade_off::{Errors, TradeOff};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -24,6 +25,9 @@ const ACCEPTED_POINTS: std::ops::RangeInclusive<usize> = 2..=10_000;
 
 /// The deltas of a curve, unless a smaller one is asked for.
 const DELTAS: (f64, f64) = (1e-12, 0.1);
+
+/// Epsilons that a trade-off curve is made from.
+const TRADE_OFF_EPSILONS: usize = 400;
 
 /// What runs along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,15 +51,24 @@ pub struct Point {
     pub upper: f64,
 }
 
-/// A curve between two certified ones.
+/// Which sides of a curve are certified, and which is promised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sides {
+    /// Both; the upper one is promised.
+    Both,
+    /// The lower one alone.
+    Lower,
+}
+
+/// A curve with what is certified about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Whether the upper end is what is promised; else it is the lower one.
-    pub promises_upper: bool,
+    /// What is certified.
+    pub sides: Sides,
     /// The points, from left to right.
     pub points: Vec<Point>,
 }
@@ -112,6 +125,7 @@ fn points(question: &Question, curve: Curve, count: usize) -> Result<Points, Fai
     match curve {
         Curve::EpsilonDelta => against_delta(question, count),
         Curve::EpsilonSteps => against_steps(question, count),
+        Curve::TradeOff => trade_off(question, count),
     }
 }
 
@@ -127,7 +141,7 @@ fn against_delta(question: &Question, count: usize) -> Result<Points, Failure> {
         Ok(Point { x, lower: epsilon.lower, upper: epsilon.upper })
     });
     let x = Axis { name: "delta", title: "delta", logarithmic: true };
-    Ok(Points { x, y: EPSILON, promises_upper: true, points: points.collect::<Result<_, Failure>>()? })
+    Ok(Points { x, y: EPSILON, sides: Sides::Both, points: points.collect::<Result<_, Failure>>()? })
 }
 
 fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
@@ -146,7 +160,23 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
         Ok(Point { x: steps as f64, lower: epsilon.lower, upper: epsilon.upper })
     });
     let x = Axis { name: "steps", title: "steps", logarithmic: true };
-    Ok(Points { x, y: EPSILON, promises_upper: true, points: points.collect::<Result<_, Failure>>()? })
+    Ok(Points { x, y: EPSILON, sides: Sides::Both, points: points.collect::<Result<_, Failure>>()? })
+}
+
+/// The least type II error for each type I error; between the epsilons that were evaluated it is a lower bound still.
+fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
+    let event = question.event();
+    let delta_at = |epsilon: f64| {
+        evaluate::delta(question.accountant, &event, question.relation, epsilon).map(|delta| delta.upper.min(1.0))
+    };
+    let errors = TradeOff::new(delta_at, TRADE_OFF_EPSILONS).and_then(|curve| curve.points(count));
+    let point = |errors: &Errors| Point { x: errors.type_one, lower: errors.type_two, upper: 1.0 - errors.type_one };
+    Ok(Points {
+        x: Axis { name: "type_one", title: "false alarms (type I error)", logarithmic: false },
+        y: Axis { name: "type_two", title: "missed detections (type II error), at least", logarithmic: false },
+        sides: Sides::Lower,
+        points: errors.map_err(|error| question.refused(&error))?.iter().map(point).collect(),
+    })
 }
 
 /// `count` numbers from `low` to `high`, each the same factor above the one before, the ends exact.
@@ -162,29 +192,43 @@ fn spread(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
 impl Points {
     /// What is promised at a point.
     pub fn promise(&self, point: &Point) -> f64 {
-        if self.promises_upper { point.upper } else { point.lower }
+        match self.sides {
+            Sides::Both => point.upper,
+            Sides::Lower => point.lower,
+        }
     }
 }
 
 /// One line per point, every digit of it.
 fn csv(points: &Points) -> String {
     let (x, y) = (points.x.name, points.y.name);
-    let mut text = format!("{x},{y},{y}_lower,{y}_upper\n");
-    for point in &points.points {
-        text.push_str(&format!("{},{},{},{}\n", point.x, points.promise(point), point.lower, point.upper));
+    let (x_of, promise) = (|point: &Point| point.x, |point: &Point| points.promise(point));
+    match points.sides {
+        Sides::Both => {
+            let mut text = format!("{x},{y},{y}_lower,{y}_upper\n");
+            for point in &points.points {
+                text.push_str(&format!("{},{},{},{}\n", x_of(point), promise(point), point.lower, point.upper));
+            }
+            text
+        }
+        Sides::Lower => {
+            let mut text = format!("{x},{y}\n");
+            for point in &points.points {
+                text.push_str(&format!("{},{}\n", x_of(point), promise(point)));
+            }
+            text
+        }
     }
-    text
 }
 
 fn json(points: &Points, question: &Question, curve: Curve) -> Value {
     let (x, y) = (points.x.name, points.y.name);
     let list = points.points.iter().map(|point| {
-        let members = [
-            (x.to_owned(), number(point.x)),
-            (y.to_owned(), number(points.promise(point))),
-            (format!("{y}_lower"), number(point.lower)),
-            (format!("{y}_upper"), number(point.upper)),
-        ];
+        let mut members = vec![(x.to_owned(), number(point.x)), (y.to_owned(), number(points.promise(point)))];
+        if points.sides == Sides::Both {
+            members.push((format!("{y}_lower"), number(point.lower)));
+            members.push((format!("{y}_upper"), number(point.upper)));
+        }
         Value::Object(Map::from_iter(members))
     });
     serde_json::json!({
@@ -206,6 +250,7 @@ fn word(curve: Curve) -> &'static str {
     match curve {
         Curve::EpsilonDelta => "epsilon-delta",
         Curve::EpsilonSteps => "epsilon-steps",
+        Curve::TradeOff => "trade-off",
     }
 }
 
@@ -236,9 +281,9 @@ mod tests {
     #[test]
     fn the_promise_is_the_careful_end() {
         let point = Point { x: 0.5, lower: 0.25, upper: f64::INFINITY };
-        let mut points = Points { x: EPSILON, y: EPSILON, promises_upper: true, points: vec![point] };
-        assert!(csv(&points).ends_with("\n0.5,inf,0.25,inf\n"));
-        points.promises_upper = false;
-        assert!(csv(&points).ends_with("\n0.5,0.25,0.25,inf\n"));
+        let mut points = Points { x: EPSILON, y: EPSILON, sides: Sides::Both, points: vec![point] };
+        assert_eq!(csv(&points), "epsilon,epsilon,epsilon_lower,epsilon_upper\n0.5,inf,0.25,inf\n");
+        points.sides = Sides::Lower;
+        assert_eq!(csv(&points), "epsilon,epsilon\n0.5,0.25\n");
     }
 }

@@ -11,11 +11,14 @@ pub mod compare;
 pub mod curve;
 pub mod evaluate;
 pub mod line;
+pub mod meaning;
 pub mod picture;
 pub mod question;
 pub mod request;
 pub mod solve;
 
+use answer::Answer;
+use meaning::Meaning;
 use question::Question;
 use request::Request;
 
@@ -34,7 +37,7 @@ pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Fail
         return batch::execute(args, console);
     }
     let Some((mut request, asked)) = Request::from_args(&args.job)? else { return Ok(ExitStatus::Success) };
-    if asked.curve == Some(Curve::EpsilonDelta) && request.epsilon.is_none() {
+    if matches!(asked.curve, Some(Curve::EpsilonDelta | Curve::TradeOff)) && request.epsilon.is_none() {
         // The curve has them all; one that is given is its left end where it is small.
         request.delta = request.delta.or(Some(0.0));
     }
@@ -47,7 +50,11 @@ pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Fail
         let comparison = compare::run(&question).map_err(at_flag)?;
         console.result(&comparison, &comparison.text(&question))
     } else {
-        let answer = solve::answer(&question).map_err(at_flag)?;
+        let solution = solve::solve(&question).map_err(at_flag)?;
+        let mut answer = Answer::new(&question, &solution);
+        if asked.semantics {
+            answer.semantics = Some(Meaning::new(&question, &solution).map_err(at_flag)?);
+        }
         console.result(&answer, &answer.text())
     };
     printed.map(|()| ExitStatus::Success)

@@ -3,7 +3,7 @@
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::curve::{Axis, Point, Points};
+use super::curve::{Axis, Point, Points, Sides};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::wording;
@@ -77,17 +77,13 @@ where
         .y_label_formatter(&|y| tick(*y))
         .light_line_style(WHITE)
         .draw()?;
-    let other = |point: &Point| if points.promises_upper { point.lower } else { point.upper };
-    // Where nothing is certified on the other side there is no second line.
-    let certified: Vec<(f64, f64)> = drawn
-        .iter()
-        .map(|point| (point.x, other(point)))
-        .filter(|(_, y)| y.is_finite() && (*y > 0.0 || !points.promises_upper))
-        .collect();
+    // Where nothing is certified from below there is no second line.
+    let two_sided = drawn.iter().filter(|point| points.sides == Sides::Both && point.lower > 0.0);
+    let certified: Vec<(f64, f64)> = two_sided.map(|point| (point.x, point.lower)).collect();
     if !certified.is_empty() {
         chart
             .draw_series(LineSeries::new(certified, &CERTIFIED))?
-            .label("certified on the other side")
+            .label("certified from below")
             .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], CERTIFIED));
     }
     chart
@@ -122,7 +118,7 @@ mod tests {
             let points = Points {
                 x: axis(logarithmic),
                 y: axis(false),
-                promises_upper: true,
+                sides: Sides::Both,
                 points: [0.25, 0.5, 1.0].map(point).to_vec(),
             };
             let text = svg(&points).unwrap();
@@ -138,7 +134,7 @@ mod tests {
         let mut points = Points {
             x: axis(true),
             y: axis(false),
-            promises_upper: true,
+            sides: Sides::Both,
             points: vec![point(0.0, 1.0), point(1e-5, f64::INFINITY), point(1e-4, 2.0), point(1e-3, 1.0)],
         };
         assert!(svg(&points).unwrap().contains("<polyline"));

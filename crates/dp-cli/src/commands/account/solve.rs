@@ -1,7 +1,7 @@
 //! From a question to its answer: evaluates the tree, or searches for the number that was left out.
 
 use dp_accountant::calibrate::{Calibration, Evaluator};
-use dp_accountant::{Delta, Error, NoiseMultiplier, SamplingRate, gdp};
+use dp_accountant::{Delta, DpEvent, Error, NoiseMultiplier, SamplingRate, gdp};
 
 use super::answer::{Answer, Solution};
 use super::evaluate::{self, Certified};
@@ -42,9 +42,14 @@ pub fn solve(question: &Question) -> Result<Solution, Failure> {
     }
 }
 
-fn epsilon(question: &Question, numbers: &Solution, delta: Delta) -> Result<Certified, Failure> {
-    let event =
-        question.event_at(numbers.noise_multiplier.unwrap_or(1.0), numbers.sampling_rate.unwrap_or(1.0), numbers.steps);
+/// Everything that was released, with the numbers of a solution.
+pub fn event(question: &Question, solution: &Solution) -> DpEvent {
+    let (noise, rate) = (solution.noise_multiplier.unwrap_or(1.0), solution.sampling_rate.unwrap_or(1.0));
+    question.event_at(noise, rate, solution.steps)
+}
+
+fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Certified, Failure> {
+    let event = event(question, solution);
     evaluate::epsilon(question.accountant, &event, question.relation, delta).map_err(|error| question.refused(&error))
 }
 
