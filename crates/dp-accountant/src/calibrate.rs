@@ -34,24 +34,21 @@
 //! ```
 
 mod dp_sgd;
+mod evaluator;
 mod most;
 mod search;
 
 pub use dp_sgd::DpSgd;
+pub use evaluator::Evaluator;
 
 use core::cell::Cell;
 
 use crate::adjacency::AdjacencyKind;
-use crate::bound;
 use crate::error::{Error, positive};
 use crate::event::DpEvent;
 use crate::exact;
-use crate::gaussian;
-use crate::gdp;
 use crate::leaves::leaves_under;
 use crate::params::{Delta, Epsilon};
-use crate::rdp::RdpCurve;
-use crate::zcdp;
 use most::Most;
 use search::{Found, Range, Start};
 
@@ -61,80 +58,14 @@ const FARTHEST_SCALE: f64 = 1e120;
 /// Smallest sampling rate looked for.
 const LEAST_RATE: f64 = 1e-12;
 
+/// From this rate on, whether everything may be taken is asked too.
+const NEAR_ONE: f64 = 0.5;
+
 /// Largest number of steps looked for: all below it are exact as floating point numbers.
 const MOST_STEPS: u64 = 1 << 53;
 
 /// How far beyond the answer [`Calibration::certifying`] proves that the target is missed, relatively.
 const BEYOND: f64 = 1e-4;
-
-/// Which bound a calibration asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Evaluator {
-    /// The tightest of all that this crate has: [`bound`].
-    #[default]
-    Tightest,
-    /// The Renyi curve at its best order: [`RdpCurve`].
-    Renyi,
-    /// Zero-concentrated differential privacy: [`zcdp`].
-    Zcdp,
-    /// Gaussian differential privacy: [`gdp`]. Refuses what is not known to be Gaussian-DP.
-    Gdp,
-    /// The exact curve's upper bound: [`exact`]. Refuses what has none.
-    Exact,
-}
-
-impl Evaluator {
-    /// An upper bound of epsilon at `delta`; infinite where there is none.
-    ///
-    /// # Errors
-    /// A number in the tree that is out of range, or an event that the evaluator has no theorem for.
-    ///
-    /// # Examples
-    /// ```
-    /// use dp_accountant::{Delta, DpEvent, calibrate::Evaluator};
-    /// let event = DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 };
-    /// let delta = Delta::new(1e-6)?;
-    /// assert!((Evaluator::Tightest.epsilon(&event, delta)? - 4.886554117462212).abs() < 1e-11);
-    /// assert!(Evaluator::Renyi.epsilon(&event, delta)? > 4.9);
-    /// # Ok::<(), dp_accountant::Error>(())
-    /// ```
-    pub fn epsilon(self, event: &DpEvent, delta: Delta) -> Result<f64, Error> {
-        Ok(match self {
-            Self::Tightest => bound::epsilon(event, delta)?.value,
-            Self::Renyi => RdpCurve::new(event)?.epsilon(delta),
-            Self::Zcdp => match zcdp::rho(event)? {
-                rho if rho.is_finite() => zcdp::epsilon(rho, delta)?,
-                _ => f64::INFINITY,
-            },
-            Self::Gdp => match gdp::mu(event)? {
-                mu if mu.is_finite() => gaussian::epsilon(mu, delta)?,
-                _ => f64::INFINITY,
-            },
-            Self::Exact => exact::epsilon(event, delta)?.upper,
-        })
-    }
-
-    /// An upper bound of delta at `epsilon`; 1 where there is none.
-    ///
-    /// # Errors
-    /// `epsilon` negative, NaN or infinite, and those of [`epsilon`](Self::epsilon).
-    pub fn delta(self, event: &DpEvent, epsilon: f64) -> Result<f64, Error> {
-        Ok(match self {
-            Self::Tightest => bound::delta(event, epsilon)?.value,
-            Self::Renyi => RdpCurve::new(event)?.delta(epsilon)?,
-            Self::Zcdp => match zcdp::rho(event)? {
-                rho if rho.is_finite() => zcdp::delta(rho, epsilon)?,
-                _ => 1.0,
-            },
-            Self::Gdp => match gdp::mu(event)? {
-                mu if mu.is_finite() => gaussian::delta(mu, epsilon)?,
-                _ => 1.0,
-            },
-            Self::Exact => exact::delta(event, epsilon)?.upper.min(1.0),
-        })
-    }
-}
 
 /// What a calibration found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -218,16 +149,25 @@ impl Calibration {
         let range = Range { low: 0.0, high: -LEAST_RATE.ln() };
         let start = Start { x: -self.start_or(0.01)?.ln(), slope: -1.0 };
         let (found, epsilon, evaluations) = self.search(range, start, |x| event_at((-x).exp()))?;
-        let rate = match found {
-            Found::At(x) => (-x).exp(),
-            Found::EverywhereSafe => 1.0,
+        let mut found = match found {
+            Found::At(x) => Calibrated { value: (-x).exp(), epsilon, evaluations, beyond: None },
+            Found::EverywhereSafe => Calibrated { value: 1.0, epsilon, evaluations, beyond: None },
             Found::NowhereSafe => {
                 return Err(unreachable("sampling rate", "a part of what is released does not depend on it"));
             }
         };
-        let beyond = rate * (1.0 + BEYOND);
-        let beyond = self.beyond(beyond <= 1.0, beyond, || event_at(beyond))?;
-        Ok(Calibrated { value: rate, epsilon, evaluations, beyond })
+        if found.value >= NEAR_ONE && found.value < 1.0 {
+            // Without sampling a tighter theorem may hold than with nearly none.
+            let count = Cell::new(found.evaluations);
+            let epsilon = self.epsilon(&event_at(1.0), &count)?;
+            found.evaluations = count.get();
+            if epsilon <= self.target.get() {
+                found = Calibrated { value: 1.0, epsilon, ..found };
+            }
+        }
+        let beyond = found.value * (1.0 + BEYOND);
+        found.beyond = self.beyond(beyond <= 1.0, beyond, || event_at(beyond))?;
+        Ok(found)
     }
 
     /// As the function [`most_steps`].
@@ -347,7 +287,7 @@ fn unreachable(what: &'static str, why: &'static str) -> Error {
     Error::Unreachable { what, why }
 }
 
-/// The least noise scale for which `event_at(scale)` costs at most `target` at `delta`, by [`bound::epsilon`].
+/// The least noise scale for which `event_at(scale)` costs at most `target` at `delta`, by [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// `event_at` builds, for a noise scale (a standard deviation, a Laplace scale, a noise multiplier: whatever unit the
 /// caller likes), everything that would be released with it. Epsilon must not grow with the scale; the answer always
@@ -356,7 +296,7 @@ fn unreachable(what: &'static str, why: &'static str) -> Error {
 ///
 /// # Errors
 /// [`Error::Unreachable`] where no scale up to 1e120 meets the target (noise cannot help: a part of the event does not
-/// depend on the scale) or every scale down to 1e-120 does; and what `event_at`'s events give [`bound::epsilon`].
+/// depend on the scale) or every scale down to 1e-120 does; and what `event_at`'s events give [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```
@@ -377,13 +317,13 @@ pub fn least_scale(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpEv
 }
 
 /// The largest sampling rate, up to 1, for which `event_at(rate)` costs at most `target` at `delta`, by
-/// [`bound::epsilon`].
+/// [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// Epsilon must not fall as the rate grows.
 ///
 /// # Errors
 /// [`Error::Unreachable`] where not even a rate of 1e-12 meets the target; and what `event_at`'s events give
-/// [`bound::epsilon`].
+/// [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```
@@ -398,14 +338,14 @@ pub fn largest_rate(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpE
     Ok(Calibration::new(target, delta).largest_rate(event_at)?.value)
 }
 
-/// The largest number of steps for which `event_at(steps)` costs at most `target` at `delta`, by [`bound::epsilon`]:
+/// The largest number of steps for which `event_at(steps)` costs at most `target` at `delta`, by [`bound::epsilon`](crate::bound::epsilon):
 /// that many meet the target and one more does not. It is 0 where not even one step does but none do.
 ///
 /// Epsilon must not fall as the number grows.
 ///
 /// # Errors
 /// [`Error::Unreachable`] where `event_at(0)` already costs more, or 2^53 steps still cost less; and what `event_at`'s
-/// events give [`bound::epsilon`].
+/// events give [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```
@@ -424,7 +364,7 @@ pub fn most_steps(target: Epsilon, delta: Delta, event_at: impl Fn(u64) -> DpEve
 }
 
 /// How often `next` can still be released after `spent`, with everything together costing at most `target` at `delta`,
-/// by [`bound::epsilon`].
+/// by [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Privacy
 /// A plan, made before anything is released: what is composed has parameters fixed in advance. Where later parameters
@@ -432,7 +372,7 @@ pub fn most_steps(target: Epsilon, delta: Delta, event_at: impl Fn(u64) -> DpEve
 ///
 /// # Errors
 /// [`Error::Unreachable`] where `spent` alone costs more than the target, or `next` costs nothing; and what the events
-/// give [`bound::epsilon`].
+/// give [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```

@@ -17,15 +17,14 @@ use crate::params::{NoiseMultiplier, SamplingRate};
 /// use dp_accountant::calibrate::{Calibration, DpSgd, Evaluator};
 /// use dp_accountant::{Delta, Epsilon, NoiseMultiplier, SamplingRate};
 ///
-/// let plan = DpSgd {
-///     noise_multiplier: NoiseMultiplier::new(1.1)?,
-///     sampling_rate: SamplingRate::new(1.0)?,
-///     steps: 30,
-/// };
-/// let calibration = Calibration::new(Epsilon::new(5.0)?, Delta::new(1e-5)?);
-/// let noise = calibration.dp_sgd_noise_multiplier(plan.sampling_rate, plan.steps)?.value;
-/// let quieter = DpSgd { noise_multiplier: NoiseMultiplier::new(noise)?, ..plan };
-/// assert!(calibration.evaluator().epsilon(&quieter.event(), Delta::new(1e-5)?)? <= 5.0);
+/// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-5)?);
+/// let (rate, steps) = (SamplingRate::new(0.01)?, 10_000);
+/// let calibration = Calibration::new(epsilon, delta).with_evaluator(Evaluator::Renyi);
+/// let found = calibration.dp_sgd_noise_multiplier(rate, steps)?;
+/// assert!((found.value - 4.125238).abs() < 1e-5);
+///
+/// let plan = DpSgd { noise_multiplier: NoiseMultiplier::new(found.value)?, sampling_rate: rate, steps };
+/// assert!(Evaluator::Renyi.epsilon(&plan.event(), delta)? <= 1.0);
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]

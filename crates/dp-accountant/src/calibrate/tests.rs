@@ -1,4 +1,5 @@
 use super::*;
+use crate::bound;
 use crate::gaussian;
 use crate::params::{NoiseMultiplier, SamplingRate};
 
@@ -174,4 +175,73 @@ fn unsampled_training_is_plain_gaussians_in_every_direction() {
     assert!((noise / (20.0 * multiplier) - 1.0).abs() < 1e-9);
     let enough = NoiseMultiplier::new(noise).unwrap();
     assert_eq!(calibration.dp_sgd_steps(enough, one).unwrap().value, 400);
+    assert_eq!(calibration.dp_sgd_sampling_rate(enough, 400).unwrap().value, 1.0);
+}
+
+fn dp_sgd(noise: f64, rate: f64, steps: u64) -> DpEvent {
+    let (noise_multiplier, sampling_rate) = (NoiseMultiplier::new(noise).unwrap(), SamplingRate::new(rate).unwrap());
+    DpSgd { noise_multiplier, sampling_rate, steps }.event()
+}
+
+#[test]
+fn sampled_training_round_trips_from_one_in_a_thousand_million_to_a_half() {
+    for (epsilon, delta, rate, steps) in [
+        (1.0, 1e-5, 0.01, 10_000),
+        (0.1, 1e-8, 1e-4, 1_000_000),
+        (3.0, 1e-6, 1e-9, 1_000_000_000),
+        (1.0, 1e-300, 0.5, 10),
+    ] {
+        let (epsilon, delta) = target(epsilon, delta);
+        let calibration = Calibration::new(epsilon, delta).with_evaluator(Evaluator::Renyi);
+        let probability = SamplingRate::new(rate).unwrap();
+        let noise = calibration.dp_sgd_noise_multiplier(probability, steps).unwrap();
+        let enough = NoiseMultiplier::new(noise.value).unwrap();
+        let largest = calibration.dp_sgd_sampling_rate(enough, steps).unwrap();
+        let most = calibration.dp_sgd_steps(enough, probability).unwrap();
+        assert!((largest.value / rate - 1.0).abs() < 1e-7, "{largest:?}");
+        // The noise meets the target with a little to spare, which may pay for a few steps in 1e9.
+        assert!(most.value >= steps && most.value - steps <= steps / 1_000_000, "{most:?}");
+        for (event, epsilon_found) in [
+            (dp_sgd(noise.value, rate, steps), noise.epsilon),
+            (dp_sgd(noise.value, largest.value, steps), largest.epsilon),
+            (dp_sgd(noise.value, rate, most.value), most.epsilon),
+        ] {
+            let again = Evaluator::Renyi.epsilon(&event, delta).unwrap();
+            assert!(again == epsilon_found && again <= epsilon.get(), "{again} {epsilon_found}");
+        }
+        for found in [noise.evaluations, largest.evaluations, most.evaluations] {
+            assert!(found <= 9, "{found} evaluations");
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// Whatever is looked for, the answer meets the target as evaluated again, and 1e-6 beyond it does not.
+    #[test]
+    fn answers_meet_the_target_and_are_the_best(
+        log_epsilon in -4.0f64..4.0,
+        log_delta in -60.0f64..-1.0,
+        sensitivity in 1e-3f64..1e3,
+        count in 1u64..100_000,
+        pure in 0.0f64..0.5,
+    ) {
+        let (epsilon, delta) = target(log_epsilon.exp(), log_delta.exp());
+        let event = |std_dev: f64, count: u64| DpEvent::Composed { events: vec![
+            DpEvent::PureDp { epsilon: pure * epsilon.get() },
+            DpEvent::SelfComposed { event: Box::new(DpEvent::Gaussian { std_dev, sensitivity }), count },
+        ] };
+        for evaluator in [Evaluator::Tightest, Evaluator::Renyi] {
+            let calibration = Calibration::new(epsilon, delta).with_evaluator(evaluator);
+            let cost = |std_dev, count| evaluator.epsilon(&event(std_dev, count), delta).unwrap();
+            let noise = calibration.least_scale(|std_dev| event(std_dev, count)).unwrap();
+            proptest::prop_assert!(cost(noise.value, count) <= epsilon.get());
+            proptest::prop_assert!(cost(noise.value * (1.0 - 1e-6), count) > epsilon.get());
+            let most = calibration.most_steps(|count| event(noise.value, count)).unwrap();
+            proptest::prop_assert!(most.value >= count);
+            proptest::prop_assert!(cost(noise.value, most.value) <= epsilon.get());
+            proptest::prop_assert!(cost(noise.value, most.value + 1) > epsilon.get());
+        }
+    }
 }
