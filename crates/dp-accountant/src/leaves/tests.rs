@@ -44,3 +44,151 @@ fn extreme_ratios_are_on_the_safe_side() {
     let tiny = DpEvent::Laplace { scale: 1e300, sensitivity: 1e-300 };
     assert_eq!(leaves(&tiny, 1).unwrap(), [(Leaf::Laplace { x: SMALLEST_RATIO }, 1)]);
 }
+
+fn poisson(sampling_rate: f64, event: DpEvent) -> DpEvent {
+    DpEvent::PoissonSampled { sampling_rate, event: Box::new(event) }
+}
+
+fn fixed_size(sampling_rate: f64, event: DpEvent) -> DpEvent {
+    DpEvent::SampledWithoutReplacement { sampling_rate, event: Box::new(event) }
+}
+
+/// The event deep inside others of every kind that says nothing of the relation.
+fn wrappings(event: &DpEvent) -> Vec<DpEvent> {
+    let boxed = || Box::new(event.clone());
+    let mut deep = event.clone();
+    for _ in 0..50 {
+        deep = DpEvent::Composed { events: vec![DpEvent::SelfComposed { event: Box::new(deep), count: 1 }] };
+    }
+    vec![
+        event.clone(),
+        deep,
+        DpEvent::Composed { events: vec![gaussian(1.0), event.clone()] },
+        DpEvent::SelfComposed { event: boxed(), count: 7 },
+        DpEvent::SelfComposed { event: boxed(), count: 0 },
+        DpEvent::Parallel { events: vec![gaussian(1.0), event.clone()] },
+        DpEvent::Group { size: 2, event: boxed() },
+        DpEvent::RandomStopping { repetitions: Repetitions::Poisson { mean: 3.0 }, event: boxed() },
+    ]
+}
+
+#[test]
+fn each_sampling_theorem_is_refused_under_the_other_relation_at_every_depth() {
+    let in_place = [AdjacencyKind::ReplaceOne, AdjacencyKind::ChangeListLabels];
+    let present_or_not = [AdjacencyKind::AddRemoveOne, AdjacencyKind::ZeroOut];
+    for rate in [0.0, 0.01, 1.0] {
+        for event in wrappings(&poisson(rate, gaussian(1.0))) {
+            for relation in in_place {
+                let refused = leaves_under(&event, 1, relation).unwrap_err();
+                assert!(matches!(refused, Error::NotUnderRelation { event: "poisson-sampled", .. }), "{refused}");
+            }
+            present_or_not.map(|relation| leaves_under(&event, 1, relation).unwrap());
+        }
+        for event in wrappings(&fixed_size(rate, gaussian(1.0))) {
+            for relation in present_or_not {
+                let refused = leaves_under(&event, 1, relation).unwrap_err();
+                assert!(
+                    matches!(refused, Error::NotUnderRelation { event: "sampled-without-replacement", .. }),
+                    "{refused}"
+                );
+            }
+            in_place.map(|relation| leaves_under(&event, 1, relation).unwrap());
+        }
+    }
+}
+
+#[test]
+fn both_kinds_of_sampling_in_one_tree_are_refused_at_every_depth() {
+    let conflict =
+        |event: &DpEvent| assert!(matches!(leaves(event, 1), Err(Error::RelationsConflict { .. })), "{event:?}");
+    conflict(&poisson(0.1, fixed_size(0.1, gaussian(1.0))));
+    conflict(&fixed_size(0.1, poisson(0.1, gaussian(1.0))));
+    for one in wrappings(&poisson(0.1, gaussian(1.0))) {
+        for other in wrappings(&fixed_size(0.1, gaussian(1.0))) {
+            conflict(&DpEvent::Composed { events: vec![one.clone(), other.clone()] });
+            conflict(&DpEvent::Parallel { events: vec![other.clone(), one.clone()] });
+        }
+        conflict(&fixed_size(0.1, one));
+    }
+}
+
+#[test]
+fn conversions_need_what_they_convert_from() {
+    let twice = |event| DpEvent::AddRemoveTwice { event: Box::new(event) };
+    let by_value = |event| DpEvent::ParallelByValue { events: vec![event, gaussian(1.0)] };
+    for event in wrappings(&poisson(0.1, gaussian(1.0))) {
+        for converted in [twice(event.clone()), by_value(event.clone())] {
+            leaves_under(&converted, 1, AdjacencyKind::ReplaceOne).unwrap();
+            for relation in [AdjacencyKind::AddRemoveOne, AdjacencyKind::ZeroOut, AdjacencyKind::ChangeListLabels] {
+                assert!(matches!(leaves_under(&converted, 1, relation), Err(Error::NotUnderRelation { .. })));
+            }
+            // What was converted may stand beside what holds under the new relation only.
+            let beside = DpEvent::Composed { events: vec![converted, fixed_size(0.1, gaussian(1.0))] };
+            leaves_under(&beside, 1, AdjacencyKind::ReplaceOne).unwrap();
+        }
+    }
+    for event in wrappings(&fixed_size(0.1, gaussian(1.0))) {
+        for converted in [twice(event.clone()), by_value(event)] {
+            assert!(matches!(leaves(&converted, 1), Err(Error::RelationsConflict { .. })), "{converted:?}");
+        }
+    }
+    // Nor twice.
+    assert!(leaves(&twice(twice(gaussian(1.0))), 1).is_err());
+}
+
+#[test]
+fn groups_are_read_as_one_record_of_many_times_the_sensitivity() {
+    let group = |size, event| leaves(&DpEvent::Group { size, event: Box::new(event) }, 1).unwrap();
+    assert_eq!(group(3, gaussian(2.0)), [(Leaf::Gaussian { mu: 1.5 }, 1)]);
+    assert_eq!(group(4, DpEvent::Laplace { scale: 2.0, sensitivity: 1.0 }), [(Leaf::Laplace { x: 2.0 }, 1)]);
+    assert_eq!(group(4, DpEvent::Zcdp { rho: 0.25 }), [(Leaf::Zcdp { rho: 4.0 }, 1)]);
+    assert_eq!(group(4, DpEvent::PureDp { epsilon: 0.25 }), [(Leaf::Pure { epsilon: 1.0 }, 1)]);
+    assert_eq!(
+        group(4, DpEvent::DiscreteLaplace { scale: 5.0, sensitivity: 2 }),
+        [(Leaf::DiscreteLaplace { scale: 5.0, sensitivity: 8 }, 1)]
+    );
+    assert_eq!(group(1, poisson(0.5, gaussian(1.0))), [(Leaf::PoissonGaussian { rate: 0.5, mu: 1.0 }, 1)]);
+    let base = vec![(Leaf::PoissonGaussian { rate: 0.5, mu: 1.0 }, 1)];
+    assert_eq!(group(2, poisson(0.5, gaussian(1.0))), [(Leaf::Group { size: 2, base }, 1)]);
+    assert_eq!(
+        leaves(&DpEvent::AddRemoveTwice { event: Box::new(gaussian(2.0)) }, 1).unwrap(),
+        [(Leaf::Gaussian { mu: 1.0 }, 1)]
+    );
+    let none = DpEvent::Group { size: 0, event: Box::new(gaussian(1.0)) };
+    assert!(matches!(leaves(&none, 1), Err(Error::NotPositive { name: "size", .. })));
+}
+
+#[test]
+fn samples_of_samples_and_of_several_gaussians_are_one() {
+    let nested = leaves(&poisson(0.5, poisson(0.25, gaussian(1.0))), 1).unwrap();
+    assert_eq!(nested, [(Leaf::PoissonGaussian { rate: 0.125, mu: 1.0 }, 1)]);
+    let two = DpEvent::Composed { events: vec![gaussian(1.0 / 3.0), gaussian(0.25)] };
+    let leaf = leaves(&poisson(0.5, two), 1).unwrap();
+    assert!(matches!(leaf[..], [(Leaf::PoissonGaussian { rate: 0.5, mu }, 1)] if (5.0..5.0 + 1e-13).contains(&mu)));
+    assert_eq!(leaves(&poisson(1.0, gaussian(1.0)), 1).unwrap(), [(Leaf::Gaussian { mu: 1.0 }, 1)]);
+    assert_eq!(leaves(&poisson(0.0, gaussian(1.0)), 1).unwrap(), []);
+    // Two samples drawn one after the other are not one.
+    let apart = DpEvent::SelfComposed { event: Box::new(poisson(0.25, gaussian(1.0))), count: 2 };
+    let base = vec![(Leaf::PoissonGaussian { rate: 0.25, mu: 1.0 }, 2)];
+    assert_eq!(leaves(&poisson(0.5, apart), 1).unwrap(), [(Leaf::Poisson { rate: 0.5, base }, 1)]);
+}
+
+#[test]
+fn typed_accountants_refuse_by_the_name_of_the_event() {
+    use crate::accountant::Accountant;
+    use crate::adjacency::{AddRemoveOne, ReplaceOne};
+    use crate::gdp::GdpAccountant;
+    use crate::rdp::RdpAccountant;
+    use crate::zcdp::ZcdpAccountant;
+    fn named<T>(result: Result<T, Error>, name: &str) {
+        assert!(result.is_err_and(|error| error.to_string().contains(name)), "{name}");
+    }
+    let (step, fixed) = (poisson(0.1, gaussian(1.0)), fixed_size(0.1, gaussian(1.0)));
+    named(RdpAccountant::<ReplaceOne>::new().compose(&step, 1), "poisson-sampled");
+    named(RdpAccountant::<AddRemoveOne>::new().compose(&fixed, 1), "sampled-without-replacement");
+    named(ZcdpAccountant::<ReplaceOne>::new().compose(&step, 1), "poisson-sampled");
+    named(GdpAccountant::<ReplaceOne>::new().compose(&step, 1), "poisson-sampled");
+    named(GdpAccountant::<AddRemoveOne>::new().compose(&fixed, 1), "sampled-without-replacement");
+    RdpAccountant::<AddRemoveOne>::new().compose(&step, 1).unwrap();
+    RdpAccountant::<ReplaceOne>::new().compose(&fixed, 1).unwrap();
+}
