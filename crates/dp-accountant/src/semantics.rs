@@ -193,9 +193,12 @@ fn probability(name: &'static str, value: f64) -> Result<f64, Error> {
 
 /// The same questions answered by a whole privacy curve: `delta_at` gives an upper bound of delta at each epsilon.
 pub mod of_curve {
-    use super::{log_factor, probability};
+    use super::{ROUND_UP, log_factor, probability};
     use crate::error::Error;
     use crate::trade_off;
+
+    /// Below this false-positive rate the true-positive rate is minimised itself.
+    const SMALL_RATE: f64 = 0.01;
 
     /// The largest membership advantage: `delta(0)`, which is the total variation distance; see
     /// [`advantage`](super::advantage).
@@ -224,6 +227,14 @@ pub mod of_curve {
         delta_at: impl Fn(f64) -> Result<f64, Error>,
     ) -> Result<f64, Error> {
         let rate = probability("false-positive rate", false_positive_rate)?;
+        // Not one less the type II error where that would lose the digits of a small rate.
+        if rate > 0.0 && rate < SMALL_RATE {
+            let steep = |epsilon: f64| Ok(-(delta_at(epsilon)? + epsilon.exp() * rate) * ROUND_UP);
+            let (epsilon, negated) = trade_off::largest(0.0, -rate.ln(), steep)?;
+            if epsilon > 0.0 && negated.is_finite() {
+                return Ok((-negated).min(1.0));
+            }
+        }
         Ok((1.0 - trade_off::type_two_error(rate, delta_at)?).next_up().min(1.0))
     }
 

@@ -215,6 +215,31 @@ fn a_filter_made_for_a_plan_takes_the_plan_release_by_release() {
     }
 }
 
+/// A plan of sampled steps, departed from: half-way the rate is doubled and the noise with it, as outcomes may suggest.
+#[test]
+fn a_sampled_plan_may_be_departed_from() {
+    let delta = Delta::new(1e-6).unwrap();
+    let step = |sampling_rate: f64, std_dev: f64| DpEvent::PoissonSampled {
+        sampling_rate,
+        event: Box::new(DpEvent::Gaussian { std_dev, sensitivity: 1.0 }),
+    };
+    let plan = DpEvent::SelfComposed { event: Box::new(step(0.01, 1.0)), count: 1000 };
+    let mut filter = RdpFilter::<AddRemoveOne>::for_plan(&plan, delta).unwrap();
+    let promised = filter.guarantee();
+    let best = RdpCurve::new(&plan).unwrap().epsilon(delta);
+    assert!((promised.epsilon().get() / best - 1.0).abs() < 1e-9);
+    filter.spend(&step(0.01, 1.0), 500).unwrap();
+    assert!((filter.left() - 0.5).abs() < 1e-9);
+    let mut more = 0;
+    while filter.spend(&step(0.02, 2.0), 1).is_ok() {
+        more += 1;
+    }
+    assert!(more > 300 && more < 2000 && filter.left() < 0.01, "{more}");
+    assert_eq!(filter.guarantee(), promised);
+    let by_value = RdpFilter::<ReplaceOne>::for_plan(&plan, delta);
+    assert!(matches!(by_value, Err(Error::NotUnderRelation { .. })), "{by_value:?}");
+}
+
 #[test]
 fn budgets_are_the_largest_that_convert() {
     for (epsilon, delta) in [(0.01, 1e-6), (1.0, 1e-10), (20.0, 1e-3), (3.0, 0.999)] {

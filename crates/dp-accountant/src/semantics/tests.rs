@@ -45,6 +45,19 @@ fn a_curve_says_more_than_any_pair_of_it() {
 }
 
 #[test]
+fn small_rates_keep_their_digits() {
+    for mu in [0.01, 0.3, 2.0] {
+        for threshold in [3.0, 6.0, 9.0, 30.0] {
+            let (false_positive, true_positive) = (upper_tail(threshold), upper_tail(threshold - mu));
+            let got = of_curve::true_positive_rate(false_positive, |epsilon| gaussian::delta(mu, epsilon)).unwrap();
+            assert!((got / true_positive - 1.0).abs() < 1e-8, "{mu} {threshold}: {got} {true_positive}");
+        }
+    }
+    let got = of_curve::true_positive_rate(0.0, |epsilon| gaussian::delta(1.0, epsilon)).unwrap();
+    assert!(got < 1e-14, "{got}");
+}
+
+#[test]
 fn the_bayes_factor_is_exceeded_no_more_often_than_stated() {
     for mu in [0.1, 1.0, 4.0] {
         let curve = |epsilon| gaussian::delta(mu, epsilon);
