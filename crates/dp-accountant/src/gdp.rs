@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::event::DpEvent;
 use crate::gaussian;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
-use crate::params::Delta;
+use crate::params::{Delta, NoiseMultiplier, SamplingRate};
 use crate::rounding::{add_up, count_up, mul_up};
 
 /// The least `mu` of an event tree, rounded up; infinite where something was released without a guarantee.
@@ -54,6 +54,30 @@ fn mu_of_all(leaves: &Leaves) -> Result<f64, Error> {
         };
     }
     Ok(square.sqrt() * (1.0 + 2.0 * f64::EPSILON))
+}
+
+/// The parameter that noisy gradient descent on Poisson samples has in the limit of many steps at a small sampling rate.
+/// **Not a bound**: epsilon can be far larger than that of a `mu`-GDP release. For figures beside papers only.
+///
+/// # Formula
+/// ```text
+/// mu = q sqrt( T (e^(1/sigma^2) - 1) ),    q = sampling rate, T = steps, sigma = noise multiplier
+/// ```
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, NoiseMultiplier, SamplingRate, gaussian, gdp};
+/// let mu = gdp::central_limit_approximation(SamplingRate::new(0.001)?, NoiseMultiplier::new(0.6)?, 20_000);
+/// let suggested = gaussian::epsilon(mu, Delta::new(1e-7)?)?;
+/// assert!((suggested - 2.76).abs() < 0.01); // the truth is 4.4513
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+///
+/// # References
+/// Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy", Theorem 4, arXiv:1911.11607.
+pub fn central_limit_approximation(sampling_rate: SamplingRate, noise_multiplier: NoiseMultiplier, steps: u64) -> f64 {
+    let growth = noise_multiplier.get().powi(-2).exp_m1();
+    sampling_rate.get() * (steps as f64 * growth).sqrt()
 }
 
 /// Composes Gaussian-DP releases under the relation `A`; its curve is exact.

@@ -1,14 +1,16 @@
 //! The laws that every accountant obeys, as one function run for each.
 
 use super::*;
-use crate::adjacency::{ReplaceOne, ZeroOut};
+use crate::adjacency::{AddRemoveOne, ReplaceOne, ZeroOut};
 use crate::gaussian;
+use crate::gdp::GdpAccountant;
 use crate::rdp::RdpAccountant;
 use crate::zcdp::ZcdpAccountant;
 
 const DELTAS: [f64; 5] = [0.3, 1e-3, 1e-6, 1e-30, 1e-300];
 
-fn supported() -> Vec<DpEvent> {
+/// What Renyi divergences and zCDP both cover, under any relation.
+fn of_any_relation() -> Vec<DpEvent> {
     vec![
         DpEvent::Gaussian { std_dev: 3.0, sensitivity: 1.0 },
         DpEvent::Laplace { scale: 10.0, sensitivity: 1.0 },
@@ -34,8 +36,11 @@ fn agree<C: Accountant<A>, A: Adjacency>(a: &C, b: &C, what: &str) {
     }
 }
 
-/// `unsupported` are events that the accountant has no theorem for.
-fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A: Adjacency>(unsupported: &[DpEvent]) {
+/// `supported` are events that the accountant covers, `unsupported` those that it has no theorem for.
+fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A: Adjacency>(
+    supported: &[DpEvent],
+    unsupported: &[DpEvent],
+) {
     let composed = |events: &[(DpEvent, u64)]| {
         let mut accountant = C::default();
         for (event, count) in events {
@@ -46,16 +51,16 @@ fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A
     let nothing = C::default();
     assert_eq!(nothing.epsilon(Delta::ZERO), 0.0);
     assert_eq!(nothing.delta(0.0).unwrap(), 0.0);
-    for event in [DpEvent::NoOp, DpEvent::Composed { events: vec![] }, repeated(DpEvent::PureDp { epsilon: 1.0 }, 0)] {
+    for event in [DpEvent::NoOp, DpEvent::Composed { events: vec![] }, repeated(supported[0].clone(), 0)] {
         agree(&composed(&[(event, 7)]), &nothing, "what releases nothing costs nothing");
     }
 
-    let infinite = composed(&[(DpEvent::PureDp { epsilon: 1.0 }, 1), (repeated(DpEvent::NonPrivate, 2), 1)]);
+    let infinite = composed(&[(supported[0].clone(), 1), (repeated(DpEvent::NonPrivate, 2), 1)]);
     assert_eq!(infinite.epsilon(Delta::new(0.9).unwrap()), f64::INFINITY);
     assert_eq!(infinite.delta(100.0).unwrap(), 1.0);
     assert!(infinite.guarantee(Delta::new(0.1).unwrap()).is_err());
 
-    for event in supported() {
+    for event in supported.iter().cloned() {
         let once = composed(&[(event.clone(), 1)]);
         let thrice = composed(&[(event.clone(), 3)]);
         agree(&thrice, &composed(&[(event.clone(), 1), (event.clone(), 2)]), "counts add");
@@ -80,7 +85,7 @@ fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A
         assert_eq!(once.epsilon(Delta::ZERO), f64::INFINITY);
     }
 
-    let forwards: Vec<(DpEvent, u64)> = supported().into_iter().map(|event| (event, 2)).collect();
+    let forwards: Vec<(DpEvent, u64)> = supported.iter().cloned().map(|event| (event, 2)).collect();
     let backwards: Vec<(DpEvent, u64)> = forwards.iter().rev().cloned().collect();
     agree(&composed(&forwards), &composed(&backwards), "order does not matter");
 
@@ -105,7 +110,7 @@ fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A
         DpEvent::GaussianMixture { std_dev: 1.0, sensitivities: vec![1.0], weights: vec![0.5] },
     ] {
         refuses(&composed(&forwards), &bad);
-        refuses(&nothing, &DpEvent::Composed { events: vec![DpEvent::PureDp { epsilon: 1.0 }, bad] });
+        refuses(&nothing, &DpEvent::Composed { events: vec![supported[0].clone(), bad] });
     }
     for epsilon in [f64::NAN, -1.0, f64::INFINITY] {
         assert!(nothing.delta(epsilon).is_err() && infinite.delta(epsilon).is_err());
@@ -130,14 +135,69 @@ fn refuses<C: Accountant<A> + Clone + PartialEq + core::fmt::Debug, A: Adjacency
     assert_eq!(after, *before, "{event:?} was recorded in part");
 }
 
+const APPROXIMATE: DpEvent = DpEvent::ApproximateDp { epsilon: 0.1, delta: 1e-9 };
+
+fn laplace(scale: f64) -> Box<DpEvent> {
+    Box::new(DpEvent::Laplace { scale, sensitivity: 1.0 })
+}
+
+fn gaussian_noise(std_dev: f64) -> Box<DpEvent> {
+    Box::new(DpEvent::Gaussian { std_dev, sensitivity: 1.0 })
+}
+
 #[test]
 fn renyi_accountant_obeys_the_contract() {
-    contract::<RdpAccountant<ReplaceOne>, _>(&[DpEvent::ApproximateDp { epsilon: 0.1, delta: 1e-9 }]);
+    let fixed = |sampling_rate, event| DpEvent::SampledWithoutReplacement { sampling_rate, event };
+    let mut supported = of_any_relation();
+    supported.extend([
+        fixed(0.1, gaussian_noise(3.0)),
+        fixed(0.1, laplace(3.0)),
+        DpEvent::AddRemoveTwice {
+            event: Box::new(DpEvent::PoissonSampled { sampling_rate: 0.05, event: gaussian_noise(2.0) }),
+        },
+        DpEvent::ParallelByValue { events: vec![*laplace(5.0), *gaussian_noise(4.0)] },
+    ]);
+    let refused = [APPROXIMATE, DpEvent::PoissonSampled { sampling_rate: 0.1, event: gaussian_noise(1.0) }];
+    contract::<RdpAccountant<ReplaceOne>, _>(&supported, &refused);
+}
+
+#[test]
+fn renyi_accountant_obeys_the_contract_under_add_remove() {
+    let poisson = |sampling_rate, event| DpEvent::PoissonSampled { sampling_rate, event };
+    let mut supported = of_any_relation();
+    supported.extend([
+        poisson(0.01, gaussian_noise(1.0)),
+        poisson(0.3, laplace(3.0)),
+        poisson(0.2, Box::new(DpEvent::Composed { events: vec![*laplace(5.0), poisson(0.5, gaussian_noise(4.0))] })),
+        DpEvent::Parallel { events: vec![poisson(0.01, gaussian_noise(1.0)), *laplace(4.0)] },
+        DpEvent::Group { size: 3, event: Box::new(poisson(0.01, gaussian_noise(2.0))) },
+    ]);
+    let refused = [APPROXIMATE, DpEvent::SampledWithoutReplacement { sampling_rate: 0.1, event: gaussian_noise(1.0) }];
+    contract::<RdpAccountant<AddRemoveOne>, _>(&supported, &refused);
 }
 
 #[test]
 fn zcdp_accountant_obeys_the_contract() {
-    contract::<ZcdpAccountant<ZeroOut>, _>(&[DpEvent::ApproximateDp { epsilon: 0.1, delta: 1e-9 }]);
+    contract::<ZcdpAccountant<ZeroOut>, _>(&of_any_relation(), &[APPROXIMATE]);
+}
+
+#[test]
+fn gaussian_dp_accountant_obeys_the_contract() {
+    let supported = [
+        *gaussian_noise(3.0),
+        DpEvent::Gdp { mu: 0.25 },
+        DpEvent::Group { size: 3, event: gaussian_noise(20.0) },
+        repeated(DpEvent::Gdp { mu: 0.01 }, 100),
+    ];
+    let unsupported = [
+        APPROXIMATE,
+        *laplace(1.0),
+        DpEvent::PureDp { epsilon: 1.0 },
+        DpEvent::Zcdp { rho: 0.5 },
+        DpEvent::PoissonSampled { sampling_rate: 0.1, event: gaussian_noise(1.0) },
+        DpEvent::AmplifiedByIteration { sensitivities: vec![1.0], std_devs: vec![1.0], contraction: 1.0 },
+    ];
+    contract::<GdpAccountant<AddRemoveOne>, _>(&supported, &unsupported);
 }
 
 #[test]

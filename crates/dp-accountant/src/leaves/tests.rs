@@ -82,7 +82,7 @@ fn each_sampling_theorem_is_refused_under_the_other_relation_at_every_depth() {
                 let refused = leaves_under(&event, 1, relation).unwrap_err();
                 assert!(matches!(refused, Error::NotUnderRelation { event: "poisson-sampled", .. }), "{refused}");
             }
-            present_or_not.map(|relation| leaves_under(&event, 1, relation).unwrap());
+            assert!(present_or_not.into_iter().all(|relation| leaves_under(&event, 1, relation).is_ok()));
         }
         for event in wrappings(&fixed_size(rate, gaussian(1.0))) {
             for relation in present_or_not {
@@ -92,7 +92,7 @@ fn each_sampling_theorem_is_refused_under_the_other_relation_at_every_depth() {
                     "{refused}"
                 );
             }
-            in_place.map(|relation| leaves_under(&event, 1, relation).unwrap());
+            assert!(in_place.into_iter().all(|relation| leaves_under(&event, 1, relation).is_ok()));
         }
     }
 }
