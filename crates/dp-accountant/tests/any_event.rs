@@ -153,7 +153,8 @@ proptest! {
             let mut before = 0.0;
             for order in [1.5, 2.0, 7.3, 64.0, 1e4] {
                 let value = curve.at(RdpOrder::new(order).unwrap());
-                prop_assert!(value >= before * (1.0 - 1e-9), "order {}: {} after {}", order, value, before);
+                // Bounds, not the divergence itself, which grows: they may waver where a chord is long.
+                prop_assert!(value >= before * (1.0 - 1e-3), "order {}: {} after {}", order, value, before);
                 before = value;
             }
         }
