@@ -32,9 +32,6 @@ use crate::rounding::{add_up, count_up, mul_up};
 /// Larger groups are read in this many runs of orders, each by its largest.
 const RUNS: u64 = 64;
 
-/// Up to this size the best weights are looked for.
-const LARGEST_SEARCH: u64 = 4;
-
 const ROUND_UP: f64 = 1.0 + 16.0 * f64::EPSILON;
 
 /// A group's curve, ready for many orders.
@@ -88,30 +85,30 @@ pub fn group_of(order: crate::params::RdpOrder, size: u64, curve: impl Fn(f64) -
 
 fn of_chain(order: f64, size: u64, curve: impl Fn(f64) -> f64) -> f64 {
     let least = evenly(order, size, &curve);
-    if size == 1 || size > LARGEST_SEARCH || order == 1.0 || least.is_infinite() {
-        return least;
-    }
-    // Any choice is sound, so a rough search will do.
-    let at = |s: f64| weighted(order, size, s, &curve);
-    let (mut best_s, mut best) = (1.0, least);
-    for s in [-30.0, -10.0, -3.0, -1.0, 0.0, 2.0, 4.0, 10.0, 30.0] {
-        let value = at(s);
-        if value < best {
-            (best_s, best) = (s, value);
+    // Any choice of weights is sound. At order 1 the others have a limit of 0/0.
+    match size {
+        2 if order > 1.0 => least.min(of_two(order, &curve)),
+        3 | 4 if order > 1.0 => {
+            let others = [-30.0, -10.0, -3.0, -1.0, 0.0, 2.0, 4.0, 10.0, 30.0];
+            others.iter().fold(least, |least, &s| least.min(weighted(order, size, s, &curve)))
         }
+        _ => least,
     }
-    let mut width = 0.5 * f64::max(1.0, best_s.abs());
-    for _ in 0..4 {
-        for s in [best_s - width, best_s + width] {
-            let value = at(s);
-            if value < best {
-                (best_s, best) = (s, value);
-                break;
-            }
-        }
-        width *= 0.5;
-    }
-    best
+}
+
+/// The best weights `t, 1 - t`: what is minimised is convex in `t`, a sum of perspectives of the convex `c`.
+fn of_two(order: f64, curve: impl Fn(f64) -> f64) -> f64 {
+    let excess = order - 1.0;
+    let at = |t: f64| {
+        let rest = 1.0 - t;
+        let (first, second) = (order / t * ROUND_UP, (order - t) / rest * ROUND_UP);
+        let bound = ((order - t) * curve(first) + excess * curve(second)) / excess * ROUND_UP;
+        if bound.is_nan() { f64::INFINITY } else { bound }
+    };
+    let logistic = |y: f64| at((1.0 + (-y).exp()).recip());
+    // From the weights that are best for Gaussians.
+    let start = order - order * excess / (order - 0.5);
+    super::order::minimise_from((start / (1.0 - start)).ln(), logistic)
 }
 
 /// The weights with exponent 1, in runs where the group is large.

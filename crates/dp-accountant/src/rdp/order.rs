@@ -51,13 +51,36 @@ pub(super) fn minimiser(bound: impl Fn(f64) -> f64) -> (f64, f64) {
             (best_y, best) = (best_y + direction, value);
         }
     }
-    let (y, value) = refine(best_y, best, at);
+    let (y, value) = refine(best_y, best, STEP, at);
     (1.0 + y.exp(), value)
 }
 
-/// Brent's method in `[y - STEP, y + STEP]` from `y`, where the value is `best`.
-fn refine(y: f64, best: f64, at: impl Fn(f64) -> f64) -> (f64, f64) {
-    let (mut low, mut high) = (y - STEP, y + STEP);
+/// The least value near `start` of a function with one minimum: steps that double until they bracket it, then Brent's
+/// method.
+pub(super) fn minimise_from(start: f64, at: impl Fn(f64) -> f64) -> f64 {
+    let (mut y, mut value) = (start, at(start));
+    let mut step = STEP;
+    for direction in [1.0, -1.0] {
+        step = STEP;
+        let mut moved = false;
+        while y.abs() < FARTHEST {
+            let next = at(y + direction * step);
+            if !(next < value) {
+                break;
+            }
+            (y, value, moved) = (y + direction * step, next, true);
+            step *= 2.0;
+        }
+        if moved {
+            break;
+        }
+    }
+    refine(y, value, step, at).1
+}
+
+/// Brent's method in `[y - step, y + step]` from `y`, where the value is `best`.
+fn refine(y: f64, best: f64, step: f64, at: impl Fn(f64) -> f64) -> (f64, f64) {
+    let (mut low, mut high) = (y - step, y + step);
     // The best point so far, the second best and the one that was second best before.
     let (mut x, mut fx) = (y, best);
     let (mut w, mut fw, mut v, mut fv) = (x, fx, x, fx);

@@ -32,7 +32,7 @@ fn is_no_more_than_the_weak_triangle_inequality_at_its_best() {
             best = best.min((a - 1.0 / p) / (a - 1.0) * curve(p * a) + curve(other));
         }
         let ours = group_of(order(a), 2, curve);
-        assert!(ours <= best * 1.005, "{a}: {ours} {best}");
+        assert!(ours <= best * (1.0 + 1e-6), "{a}: {ours} {best}");
     }
 }
 
@@ -67,6 +67,6 @@ fn a_pure_base_costs_at_most_its_pure_group() {
 #[test]
 fn ends() {
     assert_eq!(group_of(order(2.0), 0, |order| order), 0.0);
-    assert_eq!(group_of(order(2.0), 3, |order| if order > 5.0 { f64::INFINITY } else { 1.0 }), f64::INFINITY);
+    assert_eq!(group_of(order(2.0), 3, |order| if order > 3.0 { f64::INFINITY } else { 1.0 }), f64::INFINITY);
     assert_eq!(group_of(order(1.0), 3, |_| 0.0), 0.0);
 }
