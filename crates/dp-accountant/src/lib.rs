@@ -68,6 +68,7 @@ pub mod relations;
 mod root;
 mod rounding;
 pub mod semantics;
+mod shuffled;
 pub mod trade_off;
 pub mod zcdp;
 

@@ -18,11 +18,19 @@ use std::sync::Arc;
 
 use crate::leaves::Leaf;
 
+mod atoms;
+mod discrete;
+mod gaussian;
+mod laplace;
 mod poisson;
+mod response;
 mod reversed;
+mod shuffled;
 
-pub(crate) use poisson::Sampled;
-pub(crate) use reversed::{Reversed, ReversedCurve};
+use gaussian::{Gaussian, Mixture};
+use laplace::Laplace;
+use poisson::Sampled;
+use reversed::{Reversed, ReversedCurve};
 
 /// What the loss exceeds, and does not exceed, under both laws.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +45,17 @@ pub(crate) struct Tails {
     pub(crate) q_below: f64,
 }
 
+/// Probabilities of losses between two thresholds, under both laws.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Between {
+    /// Under `P`.
+    pub(crate) p: f64,
+    /// Under `Q`.
+    pub(crate) q: f64,
+    /// Bound of the relative error of each.
+    pub(crate) relative_error: f64,
+}
+
 /// The loss of a pair of laws, by its tails.
 ///
 /// An atom exactly at a threshold may count as above or as below it, as long as `P` and `Q` agree.
@@ -46,11 +65,24 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
     /// other without cancellation.
     fn tails(&self, loss: f64) -> Tails;
 
+    /// Both laws' probabilities of `low < L <= high`, finite losses only, and a bound of their relative error, where they
+    /// are known otherwise than as differences of tails. The thresholds may be infinite.
+    fn between(&self, low: f64, high: f64) -> Option<Between> {
+        let _ = (low, high);
+        None
+    }
+
     /// The least and the largest finite loss; infinite where there is none.
     fn support(&self) -> (f64, f64);
 
-    /// Bound of the relative error of each tail, rounding included.
+    /// Bound of the relative error of each tail, rounding included; where it varies, of those near no loss.
     fn relative_error(&self) -> f64;
+
+    /// The same at one `loss`.
+    fn relative_error_at(&self, loss: f64) -> f64 {
+        let _ = loss;
+        self.relative_error()
+    }
 
     /// How far the threshold at which the tails were in truth taken, the same for all four, may be from `loss`.
     fn threshold_error(&self, loss: f64) -> f64 {
@@ -68,9 +100,10 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
         0.0
     }
 
-    /// The finite losses of a law of a few atoms, on which a grid can be aligned; empty for any other law.
-    fn atoms(&self) -> Vec<f64> {
-        Vec::new()
+    /// The finite losses of positive probability, on which a grid is best aligned, unless there are too many for that;
+    /// and whether those are all losses.
+    fn atoms(&self) -> (Vec<f64>, bool) {
+        (Vec::new(), false)
     }
 
     /// Whether the reversed law is the same one, so that one direction answers for both.
@@ -106,6 +139,13 @@ pub(crate) trait DominatingCurve: Debug + Send + Sync {
 pub(crate) enum Law {
     /// Both laws' tails.
     Known(Arc<dyn LossLaw>),
+    /// A law above, and a law below, each by its tails.
+    Between {
+        /// Dominates the release's pair.
+        above: Arc<dyn LossLaw>,
+        /// Is dominated by it.
+        below: Arc<dyn LossLaw>,
+    },
     /// An upper bound of the curve.
     Bounded(Arc<dyn DominatingCurve>),
 }
@@ -122,16 +162,34 @@ pub(crate) enum Direction {
 impl Law {
     /// The law of one release in the first direction; `None` where no dominating pair is known that could be composed.
     pub(crate) fn of(leaf: &Leaf) -> Option<Self> {
-        match leaf {
-            Leaf::Poisson { rate, base } => match base.as_slice() {
-                [(base, 1)] => match Self::of(base)? {
-                    Self::Known(base) => Some(Self::known(Sampled::new(*rate, base))),
-                    Self::Bounded(_) => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        }
+        Some(match leaf {
+            Leaf::Gaussian { mu } => Self::known(Gaussian::new(*mu)),
+            Leaf::PoissonGaussian { rate, mu } => Self::known(Sampled::new(*rate, Arc::new(Gaussian::new(*mu)))),
+            Leaf::Mixture(mixture) => {
+                let components = mixture.components().iter();
+                Self::known(Mixture::new(components.map(|&(mu, weight)| (weight, mu))))
+            }
+            Leaf::Laplace { x } => Self::known(Laplace::new(*x)),
+            Leaf::Pure { epsilon } => Self::known(response::pure(*epsilon)),
+            Leaf::Approximate { epsilon, delta } => Self::known(response::approximate(*epsilon, *delta)),
+            Leaf::RandomizedResponse { buckets, noise } => Self::known(response::randomized(*buckets, *noise)),
+            Leaf::Pair(pair) => Self::known(response::pair(pair)),
+            Leaf::DiscreteLaplace { scale, sensitivity } => Self::known(discrete::laplace(*scale, *sensitivity)?),
+            Leaf::DiscreteGaussian { scale, sensitivity, dim: 1 } => {
+                Self::known(discrete::gaussian(*scale, *sensitivity)?)
+            }
+            Leaf::Shuffled { epsilon, records } => shuffled::law(*epsilon, *records)?,
+            Leaf::Poisson { rate, base } => {
+                let [(base, 1)] = base.as_slice() else { return None };
+                let sampled = |base| -> Arc<dyn LossLaw> { Arc::new(Sampled::new(*rate, base)) };
+                match Self::of(base)? {
+                    Self::Known(base) => Self::Known(sampled(base)),
+                    Self::Between { above, below } => Self::Between { above: sampled(above), below: sampled(below) },
+                    Self::Bounded(_) => return None,
+                }
+            }
+            _ => return None,
+        })
     }
 
     /// A law that is known by its tails.
@@ -144,6 +202,9 @@ impl Law {
         match (direction, self) {
             (Direction::Remove, law) => law,
             (Direction::Add, Self::Known(law)) => Self::Known(Arc::new(Reversed(law))),
+            (Direction::Add, Self::Between { above, below }) => {
+                Self::Between { above: Arc::new(Reversed(above)), below: Arc::new(Reversed(below)) }
+            }
             (Direction::Add, Self::Bounded(curve)) => Self::Bounded(Arc::new(ReversedCurve(curve))),
         }
     }
@@ -152,7 +213,44 @@ impl Law {
     pub(crate) fn is_symmetric(&self) -> bool {
         match self {
             Self::Known(law) => law.is_symmetric(),
+            Self::Between { above, below } => above.is_symmetric() && below.is_symmetric(),
             Self::Bounded(curve) => curve.is_symmetric(),
+        }
+    }
+
+    /// Losses outside of which there is none.
+    pub(crate) fn support(&self) -> (f64, f64) {
+        match self {
+            Self::Known(law) => law.support(),
+            Self::Between { above, below } => {
+                let (above, below) = (above.support(), below.support());
+                (above.0.min(below.0), above.1.max(below.1))
+            }
+            Self::Bounded(curve) => curve.support(),
+        }
+    }
+
+    /// Upper bounds of what has a finite loss above, and a loss at most, this one.
+    pub(crate) fn mass_outside(&self, loss: f64) -> (f64, f64) {
+        let tails = |law: &dyn LossLaw| {
+            let tails = law.tails(loss);
+            (tails.p_above - law.p_infinite(), tails.p_below)
+        };
+        match self {
+            Self::Known(law) => tails(law.as_ref()),
+            Self::Between { above, below } => {
+                let (above, below) = (tails(above.as_ref()), tails(below.as_ref()));
+                (above.0.max(below.0), above.1.max(below.1))
+            }
+            Self::Bounded(curve) => (curve.delta(loss), curve.shortfall(loss)),
+        }
+    }
+
+    /// The finite losses of positive probability, unless there are too many; and whether those are all.
+    pub(crate) fn atoms(&self) -> (Vec<f64>, bool) {
+        match self {
+            Self::Known(law) => law.atoms(),
+            Self::Between { .. } | Self::Bounded(_) => (Vec::new(), false),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{LossLaw, Tails};
+use super::{Between, LossLaw, Tails};
 
 /// The loss law of a Poisson-sampled release.
 ///
@@ -39,6 +39,9 @@ pub(super) fn mixed_loss(rate: f64, loss: f64) -> f64 {
 /// The release's own loss at which the mixture's is `loss`: `ln(1 + (e^loss - 1)/q)`; negative infinity at and below
 /// `ln(1 - q)`.
 pub(super) fn own_loss(rate: f64, loss: f64) -> f64 {
+    if loss == f64::INFINITY {
+        return loss;
+    }
     if loss > 40.0 {
         return loss - rate.ln() + (-(1.0 - rate) * (-loss).exp()).ln_1p();
     }
@@ -62,6 +65,20 @@ impl LossLaw for Sampled {
         }
     }
 
+    fn between(&self, low: f64, high: f64) -> Option<Between> {
+        let (own_low, own_high) = (own_loss(self.rate, low), own_loss(self.rate, high));
+        if own_high == f64::NEG_INFINITY {
+            return Some(Between { p: 0.0, q: 0.0, relative_error: 0.0 });
+        }
+        let mut base = self.base.between(own_low, own_high)?;
+        if own_low == f64::NEG_INFINITY {
+            // What the release's own P cannot produce has the least loss, ln(1 - q).
+            base.q += self.base.q_infinite();
+        }
+        let p = (1.0 - self.rate) * base.q + self.rate * base.p;
+        Some(Between { p, q: base.q, relative_error: base.relative_error + 6.0 * f64::EPSILON })
+    }
+
     fn support(&self) -> (f64, f64) {
         let (least, largest) = self.base.support();
         let least = if self.base.q_infinite() > 0.0 { f64::NEG_INFINITY } else { least };
@@ -71,6 +88,12 @@ impl LossLaw for Sampled {
 
     fn relative_error(&self) -> f64 {
         self.base.relative_error() + 4.0 * f64::EPSILON
+    }
+
+    fn relative_error_at(&self, loss: f64) -> f64 {
+        let own = own_loss(self.rate, loss);
+        let base = if own.is_finite() { self.base.relative_error_at(own) } else { self.base.relative_error() };
+        base + 4.0 * f64::EPSILON
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
@@ -83,7 +106,9 @@ impl LossLaw for Sampled {
         (self.rate * self.base.p_infinite()).next_up()
     }
 
-    fn atoms(&self) -> Vec<f64> {
-        self.base.atoms().into_iter().map(|loss| self.mixed(loss)).collect()
+    fn atoms(&self) -> (Vec<f64>, bool) {
+        let (atoms, is_all) = self.base.atoms();
+        let least = (self.base.q_infinite() > 0.0).then(|| self.mixed(f64::NEG_INFINITY));
+        (atoms.into_iter().map(|loss| self.mixed(loss)).chain(least).collect(), is_all)
     }
 }

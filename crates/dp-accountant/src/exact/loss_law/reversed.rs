@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{DominatingCurve, LossLaw, Tails};
+use super::{Between, DominatingCurve, LossLaw, Tails};
 
 /// The loss law of the reversed pair.
 #[derive(Debug)]
@@ -14,6 +14,11 @@ impl LossLaw for Reversed {
         Tails { p_above: q_below, p_below: q_above, q_above: p_below, q_below: p_above }
     }
 
+    fn between(&self, low: f64, high: f64) -> Option<Between> {
+        let Between { p, q, relative_error } = self.0.between(-high, -low)?;
+        Some(Between { p: q, q: p, relative_error })
+    }
+
     fn support(&self) -> (f64, f64) {
         let (least, largest) = self.0.support();
         (-largest, -least)
@@ -21,6 +26,10 @@ impl LossLaw for Reversed {
 
     fn relative_error(&self) -> f64 {
         self.0.relative_error()
+    }
+
+    fn relative_error_at(&self, loss: f64) -> f64 {
+        self.0.relative_error_at(-loss)
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
@@ -35,8 +44,9 @@ impl LossLaw for Reversed {
         self.0.p_infinite()
     }
 
-    fn atoms(&self) -> Vec<f64> {
-        self.0.atoms().into_iter().map(|loss| -loss).collect()
+    fn atoms(&self) -> (Vec<f64>, bool) {
+        let (atoms, is_all) = self.0.atoms();
+        (atoms.into_iter().map(|loss| -loss).collect(), is_all)
     }
 
     fn is_symmetric(&self) -> bool {

@@ -1,0 +1,344 @@
+//! Loss laws on a grid: one above and one below the true law, in the order in which composition preserves both.
+
+use crate::exact::loss_law::{Between, DominatingCurve, Law, LossLaw, Tails};
+
+/// `P`-masses of a law whose finite losses are multiples of the grid's step.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Masses {
+    /// The loss of the first mass, in steps.
+    pub(super) first: i64,
+    /// Masses at consecutive losses.
+    pub(super) finite: Vec<f64>,
+    /// Mass of the infinite loss.
+    pub(super) infinite: f64,
+}
+
+/// A grid of losses: multiples of `step` from `least` to `largest` steps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Grid {
+    pub(super) step: f64,
+    pub(super) least: i64,
+    pub(super) largest: i64,
+}
+
+impl Grid {
+    fn loss(&self, index: i64) -> f64 {
+        index as f64 * self.step
+    }
+
+    /// How far the losses of the cells may lie outside of them: the thresholds' rounding, and the law's own.
+    fn threshold_error(&self, law: &dyn LossLaw) -> f64 {
+        let extent = self.loss(self.least).abs().max(self.loss(self.largest).abs());
+        let own = (self.least..=self.largest)
+            .map(|index| law.threshold_error(self.loss(index)))
+            .filter(|error| error.is_finite())
+            .fold(0.0, f64::max);
+        // What counts as on the grid may be that far off it.
+        own + 16.0 * f64::EPSILON * extent
+    }
+}
+
+/// One law between two others on a grid.
+#[derive(Debug, Clone)]
+pub(super) struct Discretised {
+    /// Dominates the law, once its losses are raised by `shift`.
+    pub(super) upper: Masses,
+    /// Is dominated by the law, once its losses are lowered by `shift`; nothing where only a bound of the law is known.
+    pub(super) lower: Option<Masses>,
+    /// What rounding may have changed of a loss.
+    pub(super) shift: f64,
+}
+
+impl Discretised {
+    /// Discretises `law`. What lies outside of the grid is rounded up for the upper law (to the least loss and to
+    /// infinity) and down for the lower one (to negative infinity and to the largest loss).
+    pub(super) fn new(law: &Law, grid: &Grid) -> Self {
+        let (upper, lower) = match law {
+            Law::Known(law) => {
+                let sampled = Tabulated::new(law.as_ref(), grid);
+                (sampled.upper(), Some(sampled.lower()))
+            }
+            Law::Between { above, below } => {
+                (Tabulated::new(above.as_ref(), grid).upper(), Some(Tabulated::new(below.as_ref(), grid).lower()))
+            }
+            Law::Bounded(curve) => (upper_of_curve(curve.as_ref(), grid), None),
+        };
+        let (upper, upper_shift) = upper;
+        let (lower, lower_shift) = lower.map_or((None, 0.0), |(masses, shift)| (Some(masses), shift));
+        Self { upper, lower, shift: upper_shift.max(lower_shift) }
+    }
+}
+
+/// A law's tails at the grid's points and half-way between.
+struct Tabulated<'a> {
+    law: &'a dyn LossLaw,
+    grid: &'a Grid,
+    thresholds: Vec<Threshold>,
+    threshold_error: f64,
+}
+
+/// The masses of a cell under both laws, and bounds of their errors.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    p: f64,
+    q: f64,
+    p_error: f64,
+    q_error: f64,
+}
+
+/// Below this a tail may have lost its relative precision to underflow.
+const TINY: f64 = 1e-300;
+
+/// A threshold with the law's tails there, and their relative error.
+#[derive(Debug, Clone, Copy)]
+struct Threshold {
+    loss: f64,
+    tails: Tails,
+    error: f64,
+}
+
+impl Threshold {
+    fn new(law: &dyn LossLaw, loss: f64) -> Self {
+        Self { loss, tails: law.tails(loss), error: law.relative_error_at(loss) }
+    }
+}
+
+impl Cell {
+    /// The cell between two thresholds: as the law knows it, else by the tails on its smaller side.
+    fn between(law: &dyn LossLaw, low: &Threshold, high: &Threshold) -> Self {
+        if let Some(Between { p, q, relative_error }) = law.between(low.loss, high.loss) {
+            let error = |mass: f64| if mass > 0.0 { relative_error * mass + TINY } else { 0.0 };
+            return Self { p, q, p_error: error(p), q_error: error(q) };
+        }
+        let error = low.error.max(high.error);
+        let (low, high) = (&low.tails, &high.tails);
+        let (p, p_error) = difference(low.p_above, high.p_above, low.p_below, high.p_below, error);
+        let (q, q_error) = difference(low.q_above, high.q_above, low.q_below, high.q_below, error);
+        Self { p, q, p_error, q_error }
+    }
+}
+
+fn difference(low_above: f64, high_above: f64, low_below: f64, high_below: f64, error: f64) -> (f64, f64) {
+    let (large, small) = if low_above < high_below { (low_above, high_above) } else { (high_below, low_below) };
+    // Equal tails bound an empty cell only if they are equal in truth: the error says so.
+    ((large - small).max(0.0), (error + f64::EPSILON) * (large + small) + TINY)
+}
+
+impl<'a> Tabulated<'a> {
+    fn new(law: &'a dyn LossLaw, grid: &'a Grid) -> Self {
+        let at = |half: i64| Threshold::new(law, 0.5 * half as f64 * grid.step);
+        let thresholds = (2 * grid.least..=2 * grid.largest).map(at).collect();
+        Self { law, grid, thresholds, threshold_error: grid.threshold_error(law) }
+    }
+
+    /// The law above: each cell's masses are split over its two ends.
+    ///
+    /// A cell `[a, b]` of losses with masses `(p, q)` has `e^a <= p/q <= e^b`; splitting `p` so that both laws keep their
+    /// masses puts
+    ///
+    /// ```text
+    /// at b: (p - q e^a) / (1 - e^(a - b)),        at a: the rest.
+    /// ```
+    ///
+    /// Under `Q` the ratio `R = dP/dQ` within the cell is thereby replaced by the law on the cell's two ends that has the
+    /// same mean, the largest in convex order, so that `E_Q (R - x)+` grows for every x: the resulting pair dominates, and
+    /// its curve joins the true curve's values at the grid's points. Errors are taken to the safe side: more `p`, less `q`
+    /// puts more at the upper end and no less in all.
+    ///
+    /// **Thresholds.** Where the ends are known to within `t` only, the cell's curve is below its chord from `a - t` to
+    /// `b + t`, hence at `a + t` below `p - q e^(a - t)`, and zero at `b + t`. Splitting with `2 t p` added to the numerator
+    /// between ends raised by `t` lies above that at both points and at 0, and between them by convexity.
+    ///
+    /// # References
+    /// Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots: tighter discrete approximations of privacy
+    /// loss distributions", Theorem 3.3, arXiv:2207.04380.
+    fn upper(&self) -> (Masses, f64) {
+        let Self { law, grid, thresholds, threshold_error } = self;
+        let count = (grid.largest - grid.least) as usize + 1;
+        let mut finite = vec![0.0; count];
+        let spread = -(-grid.step).exp_m1() * (1.0 - 4.0 * f64::EPSILON);
+        finite[0] = thresholds[0].tails.p_below * (1.0 + thresholds[0].error);
+        for cell in 0..count - 1 {
+            let Cell { p, q, p_error, q_error } = Cell::between(*law, &thresholds[2 * cell], &thresholds[2 * cell + 2]);
+            let (p, q) = (p + p_error, (q - q_error).max(0.0));
+            let loss = grid.loss(grid.least + cell as i64);
+            let odds = loss.exp() * (1.0 - 2.0 * f64::EPSILON * (2.0 + loss.abs()));
+            // The product's rounding is relative to `q odds`, about `p`.
+            let excess = (p - q * odds + 2.0 * (threshold_error + f64::EPSILON) * p) / spread;
+            let high = if excess < p { excess.max(0.0) } else { p };
+            finite[cell + 1] += high * (1.0 + 2.0 * f64::EPSILON);
+            finite[cell] += (p - high) * (1.0 + 2.0 * f64::EPSILON);
+        }
+        let Threshold { tails: Tails { p_above: above, .. }, error, .. } = thresholds[2 * (count - 1)];
+        let (_, largest) = law.support();
+        let infinite = if largest <= grid.loss(grid.largest) { law.p_infinite() } else { above };
+        (Masses { first: grid.least, finite, infinite: infinite * (1.0 + error + f64::EPSILON) }, *threshold_error)
+    }
+
+    /// The law below: outcomes are merged into bins whose likelihood ratio is a point of the grid.
+    ///
+    /// Any randomised merging of outcomes is dominated by the original (it is post-processing). From the least loss
+    /// upwards, half-cells are merged until the ratio of the masses reaches the grid's next point; the half-cell that
+    /// crosses it is split at random so that the ratio is that point exactly, and what is left of it begins the next bin.
+    /// The bins' ends thus alternate about the middle between the grid's points, and no loss is rounded. Where outcomes are
+    /// too sparse for that, rounding the merged loss down to the grid costs less: the cost of the one, in the mean of
+    /// the loss, is the distance to the point below; that of the other about half the product of the distances to the point
+    /// above and to the outcome that must be mixed in.
+    ///
+    /// Errors are taken to the safe side: with less `p` and more `q` in every bin, `E (P - x Q)+` falls for every x.
+    fn lower(&self) -> (Masses, f64) {
+        let Self { law, grid, thresholds, threshold_error } = self;
+        let count = (grid.largest - grid.least) as usize + 1;
+        let error = law.relative_error() + f64::EPSILON;
+        let shift = threshold_error + 16.0 * error;
+        let mut bins = Bins { grid, masses: vec![0.0; count], p: 0.0, q: 0.0, shift };
+        // What has a positive probability gets a cell of its own, in which it can lie on the grid.
+        let mut thresholds = thresholds.clone();
+        let (atoms, is_all) = law.atoms();
+        if !is_all {
+            let inside = atoms.iter().filter(|loss| grid.loss(grid.least) < **loss && **loss < grid.loss(grid.largest));
+            let sides = inside.flat_map(|loss| [loss - shift, loss + shift]);
+            thresholds.extend(sides.map(|loss| Threshold::new(*law, loss)));
+            thresholds.sort_by(|left, right| left.loss.total_cmp(&right.loss));
+        }
+        for pair in thresholds.windows(2) {
+            let Cell { p, q, p_error, q_error } = Cell::between(*law, &pair[0], &pair[1]);
+            bins.add(p - p_error, q + q_error);
+        }
+        let infinite = law.p_infinite() * (1.0 - 2.0 * error);
+        if let Some(Threshold { tails: last, error, .. }) = thresholds.last() {
+            let above = last.p_above * (1.0 - 2.0 * error) - law.p_infinite() * (1.0 + 2.0 * error);
+            bins.add(above - TINY, last.q_above * (1.0 + 2.0 * error) + TINY);
+        }
+        (Masses { first: grid.least, finite: bins.finish(), infinite: infinite.max(0.0) }, shift)
+    }
+}
+
+/// Bins of the lower law, filled from the least loss upwards.
+struct Bins<'a> {
+    grid: &'a Grid,
+    masses: Vec<f64>,
+    /// Masses that wait for their bin to be complete.
+    p: f64,
+    q: f64,
+    /// How much a loss may be raised, which is charged to the whole: an outcome that lies on a point of the grid must
+    /// not fall to the next one below because of rounding.
+    shift: f64,
+}
+
+/// What a bin's ratio must exceed the grid's point by, for rounding.
+const RATIO_MARGIN: f64 = 8.0 * f64::EPSILON;
+
+impl Bins<'_> {
+    fn add(&mut self, p: f64, q: f64) {
+        // Outcomes may be left out.
+        if !(p > 0.0 && q > 0.0) {
+            return;
+        }
+        let (mut p, mut q) = (p, q);
+        if self.p > 0.0 {
+            let loss = log_ratio(self.p, self.q);
+            let below = self.point_below(loss);
+            let target = self.grid.loss(below + 1);
+            let next = log_ratio(p, q);
+            if (loss - self.grid.loss(below)) <= 0.5 * (target - loss) * (next - loss).max(0.0) {
+                self.flush();
+            } else {
+                let odds = target.exp() * (1.0 + RATIO_MARGIN * (1.0 + target.abs()));
+                let lack = self.q * odds - self.p;
+                let gain = p - q * odds;
+                let reached = gain > 0.0 && lack < gain;
+                if !reached && (gain > 0.0 || self.point_below(next) <= below) {
+                    self.p += p;
+                    self.q += q;
+                    return;
+                }
+                if !reached {
+                    // What lies on a point of the grid stays there.
+                    self.flush();
+                    (self.p, self.q) = (p, q);
+                    return;
+                }
+                // Rounded up, so that the ratio is reached.
+                let share = (lack.max(0.0) / gain * (1.0 + RATIO_MARGIN)).min(1.0);
+                self.put(below + 1, self.p + share * p);
+                p *= (1.0 - share) * (1.0 - f64::EPSILON);
+                q *= (1.0 - share) * (1.0 + f64::EPSILON);
+            }
+        }
+        self.p = p;
+        self.q = q;
+    }
+
+    /// The largest point of the grid at which a bin of this loss may be counted.
+    fn point_below(&self, loss: f64) -> i64 {
+        ((loss + 0.5 * self.shift) / self.grid.step).floor() as i64
+    }
+
+    /// Counts what waits at the point below.
+    fn flush(&mut self) {
+        if self.p > 0.0 {
+            let below = self.point_below(log_ratio(self.p, self.q));
+            self.put(below, self.p);
+        }
+        (self.p, self.q) = (0.0, 0.0);
+    }
+
+    fn put(&mut self, index: i64, mass: f64) {
+        let index = index.min(self.grid.largest) - self.grid.least;
+        if let Some(bin) = usize::try_from(index).ok().and_then(|index| self.masses.get_mut(index)) {
+            *bin += mass * (1.0 - 2.0 * f64::EPSILON);
+        }
+    }
+
+    fn finish(mut self) -> Vec<f64> {
+        self.flush();
+        self.masses
+    }
+}
+
+fn log_ratio(p: f64, q: f64) -> f64 {
+    ((p - q) / q).ln_1p()
+}
+
+/// The law above a curve of which only an upper bound is known: that which joins the bound's values at the grid's
+/// points.
+///
+/// With `F_i` at point i, the law's tail is `P(L >= l_i) = (F_(i-1) - e^-h F_i)/(1 - e^-h)`; on the left, where F is
+/// nearly `1 - e^l`, the same from the shortfall `S`, as `1 - (e^-h S_i - S_(i-1))/(1 - e^-h)`. Each tail is taken with
+/// its errors upwards, and never below one further up, so that the result is a law that lies above.
+fn upper_of_curve(curve: &dyn DominatingCurve, grid: &Grid) -> (Masses, f64) {
+    let count = (grid.largest - grid.least) as usize + 1;
+    let error = curve.relative_error() + 4.0 * f64::EPSILON;
+    let decay = (-grid.step).exp();
+    let spread = -(-grid.step).exp_m1();
+    let value = |index: usize| {
+        let loss = grid.loss(grid.least + index as i64);
+        (curve.delta(loss), curve.shortfall(loss))
+    };
+    let mut above = vec![1.0; count];
+    let mut before = value(0);
+    for (index, tail) in above.iter_mut().enumerate().skip(1) {
+        let (delta, shortfall) = value(index);
+        let by_delta = (before.0 * (1.0 + error) - decay * delta * (1.0 - error)) / spread;
+        let below = (decay * shortfall * (1.0 - error) - before.1 * (1.0 + error)) / spread;
+        *tail = by_delta.min(1.0 - below).clamp(0.0, 1.0);
+        before = (delta, shortfall);
+    }
+    let (_, largest) = curve.support();
+    // What the curve still has at the last point is counted as infinite.
+    let infinite = if largest <= grid.loss(grid.largest) { 0.0 } else { before.0 * (1.0 + error) };
+    let mut finite = vec![0.0; count];
+    let mut tail = infinite;
+    for index in (0..count).rev() {
+        let here = above[index].max(tail);
+        finite[index] = (here - tail) * (1.0 + f64::EPSILON);
+        tail = here;
+    }
+    // The points themselves are rounded.
+    let extent = grid.loss(grid.least).abs().max(grid.loss(grid.largest).abs());
+    (Masses { first: grid.least, finite, infinite }, 2.0 * f64::EPSILON * extent)
+}
+
+#[cfg(test)]
+mod tests;

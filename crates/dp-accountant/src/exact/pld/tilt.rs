@@ -1,0 +1,181 @@
+//! Exponential tilts of laws on a grid, and the tilt at which a composition's delta is best read.
+
+use super::lattice::Masses;
+
+/// The tilted masses `m_k e^(tilt (k - reference)) / total`, with what is needed to undo the tilt.
+#[derive(Debug, Clone)]
+pub(super) struct Tilted {
+    /// The loss, in steps, at which the tilt is 1.
+    pub(super) reference: i64,
+    /// `ln total`.
+    pub(super) log_total: f64,
+    /// Tilted masses, of sum 1, from the law's first loss on.
+    pub(super) masses: Vec<f64>,
+    /// Bound of the sum of the masses' rounding errors, and of that of `log_total`.
+    pub(super) error: f64,
+}
+
+/// Exponents beyond this could overflow, and are taken about the largest term.
+const SAFE_EXPONENT: f64 = 300.0;
+
+impl Tilted {
+    /// Tilts the finite masses by `e^(tilt k)`; `None` where there are none.
+    pub(super) fn new(law: &Masses, tilt: f64) -> Option<Self> {
+        let reference = reference(law, tilt)?;
+        let mut total = crate::logspace::CompensatedSum::default();
+        let mut error = 0.0;
+        let mut masses: Vec<f64> = (law.first..)
+            .zip(&law.finite)
+            .map(|(k, mass)| {
+                let exponent = tilt * (k - reference) as f64;
+                let tilted = if *mass > 0.0 { mass * exponent.exp() } else { 0.0 };
+                total.add(tilted);
+                // The product's rounding in the exponent, the exponential's and the product's.
+                error += tilted * (2.0 + exponent.abs());
+                tilted
+            })
+            .collect();
+        let total = total.value();
+        if !(total > 0.0 && total.is_finite()) {
+            return None;
+        }
+        masses.iter_mut().for_each(|mass| *mass /= total);
+        // What underflowed is at most 1e-300 for each of the masses.
+        let error = f64::EPSILON * (error / total + 4.0) + 1e-300 * masses.len() as f64 / total;
+        Some(Self { reference, log_total: total.ln(), masses, error })
+    }
+}
+
+/// Where the tilt is 1: at no loss, unless that overflows; then where the tilted mass is largest.
+fn reference(law: &Masses, tilt: f64) -> Option<i64> {
+    let last = law.first + law.finite.len() as i64;
+    if tilt * law.first.unsigned_abs().max(last.unsigned_abs()) as f64 <= SAFE_EXPONENT {
+        return Some(0);
+    }
+    let weight = |(k, mass): (i64, &f64)| (k, mass.ln() + tilt * k as f64);
+    (law.first..)
+        .zip(&law.finite)
+        .filter(|(_, mass)| **mass > 0.0)
+        .map(weight)
+        .max_by(|left, right| left.1.total_cmp(&right.1))
+        .map(|(k, _)| k)
+}
+
+/// `ln E e^(tilt K)`, and the tilted mean and variance of `K`, over the finite masses.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Cumulants {
+    pub(super) log_moment: f64,
+    pub(super) mean: f64,
+    pub(super) variance: f64,
+}
+
+impl Cumulants {
+    /// The cumulants of all parts together, each a number of times.
+    pub(super) fn of<'a>(parts: impl Iterator<Item = (&'a Masses, f64)>, tilt: f64) -> Option<Self> {
+        let mut sum = Self::default();
+        for (law, count) in parts {
+            let reference = reference(law, tilt)?;
+            let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
+            for (k, mass) in (law.first..).zip(&law.finite).filter(|(_, mass)| **mass > 0.0) {
+                let distance = (k - reference) as f64;
+                let tilted = mass * (tilt * distance).exp();
+                total += tilted;
+                first += tilted * distance;
+                second += tilted * distance * distance;
+            }
+            let mean = first / total;
+            sum.log_moment += count * (total.ln() + tilt * reference as f64);
+            sum.mean += count * (mean + reference as f64);
+            sum.variance += count * (second / total - mean * mean).max(0.0);
+        }
+        (sum.log_moment.is_finite() && sum.mean.is_finite()).then_some(sum)
+    }
+}
+
+/// What is asked of a composition.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Question {
+    /// Delta at this epsilon.
+    DeltaAt(f64),
+    /// Epsilon at this logarithm of delta.
+    EpsilonAt(f64),
+}
+
+/// A tilt, per unit of loss, with the point of the curve that it suits, estimated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Saddle {
+    /// The exponent c of `e^(c L)`.
+    pub(super) tilt: f64,
+    /// Epsilon, estimated.
+    pub(super) epsilon: f64,
+    /// The logarithm of delta, estimated.
+    pub(super) log_delta: f64,
+    /// Variance of the tilted total loss.
+    pub(super) variance: f64,
+}
+
+/// Steps of the search for a tilt: it need not be exact.
+const BISECTIONS: u32 = 36;
+
+impl Saddle {
+    /// The tilt at which the integrand of the inverse Laplace transform is least, and the saddle-point estimate there.
+    ///
+    /// With `K(c)` the total's cumulant function, the least of `K(c) - c epsilon - ln c(c + 1)` is where `epsilon =
+    /// K'(c) - 1/c - 1/(c + 1)`, which grows with c; the estimate of delta there is the integrand over `sqrt(2 pi K'')`.
+    pub(super) fn find(cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64, question: Question) -> Option<Self> {
+        let at = |log_tilt: f64| -> Option<Self> {
+            let tilt = log_tilt.exp();
+            let Cumulants { log_moment, mean, variance } = cumulants(tilt * step)?;
+            let poles = 1.0 / tilt + 1.0 / (tilt + 1.0);
+            let epsilon = mean * step - poles;
+            let variance = variance * step * step;
+            let curvature = variance + 1.0 / (tilt * tilt) + 1.0 / ((tilt + 1.0) * (tilt + 1.0));
+            let log_delta = log_moment
+                - tilt * epsilon
+                - (tilt * (tilt + 1.0)).ln()
+                - 0.5 * (2.0 * core::f64::consts::PI * curvature).ln();
+            Some(Self { tilt, epsilon, log_delta, variance })
+        };
+        let too_small = |saddle: &Self| match question {
+            Question::DeltaAt(epsilon) => saddle.epsilon < epsilon,
+            // Epsilon is never negative.
+            Question::EpsilonAt(log_delta) => saddle.epsilon < 0.0 || saddle.log_delta > log_delta,
+        };
+        // About one over the standard deviation is right for a delta that is not small.
+        let untilted = cumulants(0.0)?;
+        let start = -0.5 * (untilted.variance * step * step + 1e-300).ln();
+        let (mut low, mut high) = (start - 12.0, start + 1.0);
+        while high < start + 40.0 && at(high).is_some_and(|saddle| too_small(&saddle)) {
+            low = high;
+            high += 2.0;
+        }
+        for _ in 0..BISECTIONS {
+            let middle = 0.5 * (low + high);
+            if at(middle).is_some_and(|saddle| too_small(&saddle)) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+            if high - low < 1e-3 {
+                break;
+            }
+        }
+        at(low).map(|saddle| match question {
+            Question::DeltaAt(epsilon) => Self { epsilon, ..saddle },
+            Question::EpsilonAt(log_delta) => Self { epsilon: saddle.epsilon.max(0.0), log_delta, ..saddle },
+        })
+    }
+
+    /// The same question at a smaller tilt: sound, and with a loss of precision instead of a longer window.
+    pub(super) fn eased(self, cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64) -> Option<Self> {
+        let tilt = self.tilt * 0.8;
+        let Cumulants { variance, .. } = cumulants(tilt * step)?;
+        Some(Self { tilt, variance: variance * step * step, ..self })
+    }
+
+    /// How far the logarithm of Chernoff's bound at this tilt is above that of delta.
+    pub(super) fn log_loss(&self, cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64) -> f64 {
+        cumulants(self.tilt * step)
+            .map_or(f64::INFINITY, |found| found.log_moment - self.tilt * self.epsilon - self.log_delta)
+    }
+}
