@@ -280,8 +280,12 @@ pub mod of_curve {
             end *= 2.0;
             first = factor(end)?;
         }
-        // Where it is infinite on both sides, the search goes on to the right.
-        let (_, least) = trade_off::largest(0.0, first, |epsilon| Ok(-factor(epsilon)?))?;
+        // Where it is infinite, the search is led on by delta, beyond any finite value.
+        let (_, least) = trade_off::largest(0.0, first, |epsilon| {
+            let delta = delta_at(epsilon)?;
+            let factor = log_factor(failure, epsilon, delta);
+            Ok(-(if factor < f64::INFINITY { factor } else { 1e3 * (1.0 + delta) + first }))
+        })?;
         Ok((-least).min(at_zero).min(first))
     }
 }

@@ -28,11 +28,17 @@
 
 use crate::error::Error;
 
-/// The golden ratio's inverse; each step of a search shrinks its bracket by it.
+/// The golden ratio's inverse.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 
-/// A search ends with a bracket this short: beside a flat maximum that leaves the square of it.
-const WIDTH: f64 = 3e-6;
+/// A search ends this near to the maximum: beside a flat one that leaves the square of it.
+const WIDTH: f64 = 1e-7;
+
+/// Where the first line rises at all, it has risen here.
+const RISE: f64 = 1e-5;
+
+/// Far above what Brent's method needs.
+const MAX_STEPS: u32 = 120;
 
 /// Epsilons beyond this are not looked at.
 const LARGEST_EPSILON: f64 = 1e6;
@@ -73,9 +79,9 @@ pub fn type_two_error(type_one: f64, delta_at: impl Fn(f64) -> Result<f64, Error
     // that both have one maximum only. f is its own inverse and convex: where the first rises at all, the second does
     // not.
     let at_zero = line(0.0)?;
-    let (steepest, value) = largest(0.0, -type_one.ln(), line)?;
-    if value > at_zero && steepest > WIDTH {
-        return Ok(value.max(0.0));
+    if line(RISE)? > at_zero {
+        let (_, value) = largest(0.0, -type_one.ln(), line)?;
+        return Ok(value.max(at_zero).max(0.0));
     }
     // Beyond the first epsilon with delta below half of what is needed, the second line falls after another ln 2.
     let mut end = 1.0;
@@ -87,7 +93,7 @@ pub fn type_two_error(type_one: f64, delta_at: impl Fn(f64) -> Result<f64, Error
     }
     let (_, flat) =
         largest(0.0, end + core::f64::consts::LN_2, |epsilon| Ok(shallow(epsilon, delta_at(epsilon)?, type_one)))?;
-    Ok(flat.max(value).max(0.0))
+    Ok(flat.max(at_zero).max(0.0))
 }
 
 /// A trade-off curve from finitely many `(epsilon, delta)`: the largest of their lines.
@@ -193,31 +199,59 @@ fn shallow(epsilon: f64, delta: f64, type_one: f64) -> f64 {
     if value.is_nan() { f64::NEG_INFINITY } else { value * if value > 0.0 { 1.0 - ROUNDING } else { 1.0 } }
 }
 
-/// The largest value of a function with one maximum on `[low, high]`, and where.
+/// The largest value of a function with one maximum on `[low, high]`, and where: Brent's method, parabolas through the
+/// three best points where they make progress and golden sections elsewhere.
 pub(crate) fn largest(low: f64, high: f64, f: impl Fn(f64) -> Result<f64, Error>) -> Result<(f64, f64), Error> {
-    let (mut low, mut high) = (low, high);
-    let width = WIDTH * (1.0f64).min(high - low);
-    let (mut left, mut right) = (high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low));
-    let (mut at_left, mut at_right) = (f(left)?, f(right)?);
-    let mut best = (low, f(low)?);
-    // NaN is never the best, and a bracket that rounding no longer shrinks ends the search.
-    while high - low > width && left < right {
-        for (x, value) in [(left, at_left), (right, at_right)] {
-            if value > best.1 {
-                best = (x, value);
+    // The least of the negated function; NaN is never the best.
+    let cost = |x: f64| f(x).map(|value| if value.is_nan() { f64::INFINITY } else { -value });
+    let end = (low, cost(low)?);
+    let (mut a, mut b) = (low, high);
+    let mut x = a + (1.0 - GOLDEN_RATIO) * (b - a);
+    let mut at_x = cost(x)?;
+    let (mut w, mut at_w, mut v, mut at_v) = (x, at_x, x, at_x);
+    // The last step and the one before.
+    let (mut step, mut before) = (0.0f64, 0.0f64);
+    for _ in 0..MAX_STEPS {
+        let middle = 0.5 * (a + b);
+        let width = WIDTH * (b - a).min(1.0) + f64::EPSILON * x.abs();
+        if (x - middle).abs() <= 2.0 * width - 0.5 * (b - a) || b - a <= WIDTH * (high - low).min(1.0) {
+            break;
+        }
+        let r = (x - w) * (at_x - at_v);
+        let q = (x - v) * (at_x - at_w);
+        let (p, q) = ((x - v) * q - (x - w) * r, 2.0 * (q - r));
+        let parabola = -p / q;
+        let inside = x + parabola > a && x + parabola < b;
+        // NaN, of infinite values, fails the comparisons.
+        (before, step) = if parabola.abs() < 0.5 * before.abs() && inside {
+            (step, parabola)
+        } else {
+            let across = if x < middle { b - x } else { a - x };
+            (across, (1.0 - GOLDEN_RATIO) * across)
+        };
+        let u = if step.abs() >= width { x + step } else { x + width.copysign(step) };
+        let at_u = cost(u)?;
+        if at_u <= at_x {
+            if u >= x {
+                a = x;
+            } else {
+                b = x;
+            }
+            (v, at_v, w, at_w, x, at_x) = (w, at_w, x, at_x, u, at_u);
+        } else {
+            if u < x {
+                a = u;
+            } else {
+                b = u;
+            }
+            if at_u <= at_w || w == x {
+                (v, at_v, w, at_w) = (w, at_w, u, at_u);
+            } else if at_u <= at_v || v == x || v == w {
+                (v, at_v) = (u, at_u);
             }
         }
-        if at_left > at_right {
-            (high, right, at_right) = (right, left, at_left);
-            left = high - GOLDEN_RATIO * (high - low);
-            at_left = f(left)?;
-        } else {
-            (low, left, at_left) = (left, right, at_right);
-            right = low + GOLDEN_RATIO * (high - low);
-            at_right = f(right)?;
-        }
     }
-    Ok(best)
+    Ok(if end.1 <= at_x { (end.0, -end.1) } else { (x, -at_x) })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ fn the_gaussian_curve_is_met_from_below() {
             .unwrap();
             assert!(got <= exact * (1.0 + 1e-12) + 1e-15, "{mu} {type_one}: {got} above {exact}");
             assert!(got >= exact - 1e-9 * (1.0 - exact).min(exact) - 1e-14, "{mu} {type_one}: {got} {exact}");
-            assert!(evaluations.get() < 90, "{}", evaluations.get());
+            assert!(evaluations.get() < 60, "{}", evaluations.get());
         }
     }
 }
