@@ -23,7 +23,7 @@ use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::exact::{Engine, PrivacyCurve};
 use crate::gaussian_mixture::GaussianMixture;
-use crate::laplace;
+use crate::laplace_ball::Ball;
 use crate::leaves::failures::take_failures;
 use crate::leaves::pure::pure_epsilon;
 use crate::leaves::{Leaf, Leaves, leaves};
@@ -153,8 +153,8 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
     }
     if parts.only_pure() {
         best.improve(parts.pure_sum(), parts.sum_theorem());
-        if let Some(x) = parts.single_laplace() {
-            best.improve(laplace::epsilon(x, left), Theorem::LaplaceCurve);
+        if let Some(ball) = parts.single_laplace() {
+            best.improve(ball.epsilon(left).upper, Theorem::LaplaceCurve);
         }
         if let Some((epsilon, count)) = parts.equal_pure().filter(|_| left > 0.0) {
             best.improve(pure::optimal_epsilon(epsilon, count, left), Theorem::OptimalPureComposition);
@@ -209,8 +209,8 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
         if epsilon >= parts.pure_sum() {
             best.improve(0.0, parts.sum_theorem());
         }
-        if let Some(x) = parts.single_laplace() {
-            best.improve(laplace::delta(x, epsilon), Theorem::LaplaceCurve);
+        if let Some(ball) = parts.single_laplace() {
+            best.improve(ball.delta(epsilon).upper, Theorem::LaplaceCurve);
         }
         if let Some((pure, count)) = parts.equal_pure() {
             best.improve(pure::optimal_delta(pure, count, epsilon), Theorem::OptimalPureComposition);
@@ -330,8 +330,11 @@ impl Parts {
 
     /// Whether the curve is known in closed form, so that no other bound can be smaller.
     fn has_exact_curve(&self) -> bool {
-        let laplace = matches!(self.pure.as_slice(), [(Leaf::Laplace { .. } | Leaf::LaplaceBall { dim: 1, .. }, 1)]);
-        if self.pure.is_empty() { self.exact_gaussian.is_some() } else { self.only_pure() && laplace }
+        if self.pure.is_empty() {
+            self.exact_gaussian.is_some()
+        } else {
+            self.only_pure() && self.single_laplace().is_some()
+        }
     }
 
     fn gaussian_theorem(&self) -> Theorem {
@@ -346,11 +349,12 @@ impl Parts {
         self.pure.iter().fold(0.0, |sum, (leaf, count)| add_up(sum, mul_up(count_up(*count), pure_epsilon(leaf))))
     }
 
-    /// The ratio of the one Laplace release, or L2 ball, where there is nothing else: the curve of the one-dimensional
-    /// pair, which dominates the ball.
-    fn single_laplace(&self) -> Option<f64> {
+    /// The one Laplace release, or L2 ball, where there is nothing else; coordinate-wise noise is dominated by that on a
+    /// line.
+    fn single_laplace(&self) -> Option<Ball> {
         match self.pure.as_slice() {
-            [(Leaf::Laplace { x } | Leaf::LaplaceBall { x, .. }, 1)] => Some(*x),
+            [(Leaf::Laplace { x }, 1)] => Some(Ball::new(*x, 1)),
+            [(Leaf::LaplaceBall { x, dim }, 1)] => Some(Ball::new(*x, *dim)),
             _ => None,
         }
     }

@@ -6,7 +6,7 @@
 
 // Read by the curve once the composition answers.
 #[allow(dead_code)]
-mod loss_law;
+pub(crate) mod loss_law;
 #[allow(dead_code)]
 mod pld;
 

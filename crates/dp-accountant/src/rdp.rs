@@ -3,9 +3,9 @@
 //! One file per event holds that event's curve with its proof or source; [`RdpCurve`] adds them up;
 //! [`conversion`] turns a curve into a statement, at the best order over all of `(1, inf)`.
 
-mod above_threshold;
+pub(crate) mod above_threshold;
 mod accountant;
-mod bounded_range;
+pub(crate) mod bounded_range;
 pub mod conversion;
 mod convexity;
 mod curve;
@@ -15,7 +15,6 @@ mod gaussian;
 mod group;
 mod integer_orders;
 pub(crate) mod laplace;
-mod laplace_ball;
 pub(crate) mod leaf;
 mod mixture;
 mod objective_perturbation;
@@ -26,12 +25,14 @@ mod poisson;
 mod poisson_gaussian;
 mod prepared;
 mod pure;
-mod random_stopping;
+pub mod random_stopping;
 mod randomized_response;
 mod shuffled;
 mod without_replacement;
 
+pub use above_threshold::{above_threshold_gaussian, above_threshold_laplace};
 pub use accountant::RdpAccountant;
+pub use bounded_range::bounded_range;
 pub use curve::RdpCurve;
 pub use group::group_of;
 pub(crate) use points::RenyiPoints;

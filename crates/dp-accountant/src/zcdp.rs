@@ -7,8 +7,11 @@
 //! |---|---|---|
 //! | Gaussian, `mu` = sensitivity / std | `mu^2 / 2` | Bun and Steinke 2016, Proposition 1.6 |
 //! | `epsilon`-DP | `epsilon tanh(epsilon/2)` | below |
-//! | Laplace and L2 ball, `x` = sensitivity / scale | `x + e^-x - 1` | below (the ball: an upper bound) |
+//! | Laplace, `x` = sensitivity / scale | `x + e^-x - 1` | below |
+//! | L2 ball, likewise | the divergence at order 1, about `x^2/(2 (dim + 1))` | [`crate::laplace_ball`] |
 //! | Gaussian of hidden random sensitivity | `max mu^2 / 2` | the curve's slope at large orders |
+//! | loss of range `r` | `r/2 coth(r/2) - 1 + ln(sinh(r/2)/(r/2))`, below `r^2 / 8` | [`crate::rdp::bounded_range`] |
+//! | sparse vector technique | the bound's value at order 1 | [`crate::rdp::above_threshold_laplace`] |
 //!
 //! **Why the Kullback-Leibler divergence is the answer for pure and Laplace.** With `s = order - 1/2`, the exponents
 //! `(order - 1) D` of randomised response and of the Laplace pair are, up to a constant,
@@ -29,6 +32,7 @@ use crate::accountant::Accountant;
 use crate::adjacency::Adjacency;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
+use crate::laplace_ball::Ball;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::{Delta, NoiseMultiplier, Rho};
 use crate::rdp::{self, RdpCurve};
@@ -65,12 +69,18 @@ fn rho_of(leaf: &Leaf) -> Result<f64, Error> {
     Ok(match leaf {
         Leaf::NonPrivate => f64::INFINITY,
         Leaf::Gaussian { mu } => 0.5 * mu * mu,
-        Leaf::Laplace { x } | Leaf::LaplaceBall { x, .. } => rdp::laplace::rdp(1.0, *x) * ROUND_UP,
+        Leaf::Laplace { x } => rdp::laplace::rdp(1.0, *x) * ROUND_UP,
+        Leaf::LaplaceBall { x, dim } => Ball::new(*x, *dim).rdp(1.0) * ROUND_UP,
         Leaf::Pure { epsilon } => epsilon * (0.5 * epsilon).tanh() * ROUND_UP,
         Leaf::Zcdp { rho } => *rho,
         Leaf::Mixture(mixture) => 0.5 * mixture.largest_mu() * mixture.largest_mu(),
         // Canonne, Kamath and Steinke 2020, Theorem 4: as the continuous law, in any dimension.
         Leaf::DiscreteGaussian { scale, sensitivity, .. } => 0.5 * (sensitivity / scale).powi(2) * ROUND_UP,
+        Leaf::BoundedRange { epsilon } => rdp::bounded_range::kullback_leibler(*epsilon),
+        Leaf::AboveThresholdLaplace { threshold, query } => rdp::above_threshold::rho_laplace(*threshold, *query),
+        Leaf::AboveThresholdGaussian { threshold, query, max_queries } => {
+            rdp::above_threshold::rho_gaussian(*threshold, *query, *max_queries)
+        }
         other => return Err(Error::Unsupported { accountant: "zCDP", event: other.name() }),
     })
 }

@@ -2,10 +2,11 @@
 
 use super::prepared::Term;
 use super::{
-    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, laplace_ball, mixture,
-    objective_perturbation, poisson_gaussian, pure, random_stopping, randomized_response, shuffled,
+    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, mixture,
+    objective_perturbation, poisson_gaussian, pure, randomized_response, shuffled,
 };
 use crate::error::Error;
+use crate::laplace_ball::Ball;
 use crate::leaves::{Leaf, Leaves};
 use crate::rounding::{add_up, count_up, mul_up};
 
@@ -15,7 +16,7 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::NonPrivate | Leaf::Approximate { .. } => f64::INFINITY,
         Leaf::Gaussian { mu } => order * gaussian::rdp_per_order(*mu),
         Leaf::Laplace { x } => laplace::rdp(order, *x),
-        Leaf::LaplaceBall { x, .. } => laplace_ball::rdp(order, *x),
+        Leaf::LaplaceBall { x, dim } => Ball::new(*x, *dim).rdp(order),
         Leaf::Pure { epsilon } => pure::rdp(order, *epsilon),
         Leaf::Zcdp { rho } => order * rho,
         Leaf::Mixture(mixture) => mixture::rdp(order, mixture),
@@ -36,8 +37,8 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         | Leaf::WithoutReplacement { .. }
         | Leaf::Parallel { .. }
         | Leaf::ParallelByValue { .. }
-        | Leaf::Group { .. } => Term::new(leaf).at(order),
-        Leaf::RandomStopping { repetitions, base } => random_stopping::rdp(order, *repetitions, base),
+        | Leaf::Group { .. }
+        | Leaf::RandomStopping { .. } => Term::new(leaf).at(order),
         Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
             objective_perturbation::rdp(order, *std_dev, *regularization, *loss)
         }

@@ -3,7 +3,9 @@
 
 use core::cell::RefCell;
 
+use super::random_stopping::Stopping;
 use super::{group, leaf, poisson, without_replacement};
+use crate::laplace_ball::Ball;
 use crate::leaves::{Leaf, Leaves};
 use crate::rounding::{add_up, count_up, mul_up};
 
@@ -21,6 +23,8 @@ pub(crate) enum Term<'a> {
     Parallel(Vec<Base<'a>>),
     ParallelByValue(Vec<Base<'a>>),
     Group(group::Group<'a>),
+    RandomStopping(Box<Stopping<'a>>),
+    LaplaceBall(Ball),
 }
 
 impl<'a> Term<'a> {
@@ -39,12 +43,16 @@ impl<'a> Term<'a> {
             Leaf::Parallel { parts } => Self::Parallel(bases(parts)),
             Leaf::ParallelByValue { parts } => Self::ParallelByValue(bases(parts)),
             Leaf::Group { size, base } => Self::Group(group::Group::new(*size, base)),
+            Leaf::RandomStopping { repetitions, base } => {
+                Self::RandomStopping(Box::new(Stopping::new(*repetitions, base)))
+            }
+            Leaf::LaplaceBall { x, dim } => Self::LaplaceBall(Ball::new(*x, *dim)),
             _ => Self::Plain(leaf),
         }
     }
 
     fn is_plain(&self) -> bool {
-        matches!(self, Self::Plain(leaf) if !matches!(leaf, Leaf::RandomStopping { .. }))
+        matches!(self, Self::Plain(_) | Self::LaplaceBall(_))
     }
 
     /// An upper bound of the divergence of order `order >= 1` in both directions; infinite where there is none.
@@ -56,6 +64,8 @@ impl<'a> Term<'a> {
             Self::Parallel(parts) => super::parallel::largest(parts.iter().map(|part| part.at(order))),
             Self::ParallelByValue(parts) => super::parallel::two_largest(parts.iter().map(|part| part.at(order))),
             Self::Group(group) => group.rdp(order),
+            Self::RandomStopping(stopping) => stopping.rdp(order),
+            Self::LaplaceBall(ball) => ball.rdp(order),
         }
     }
 }
