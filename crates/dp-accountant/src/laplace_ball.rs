@@ -28,7 +28,6 @@
 //! stochastic gradient descent-based analytics". The curve is derived here.
 
 mod bessel;
-mod law;
 mod moments;
 
 use crate::error::{Error, non_negative, positive};
@@ -37,8 +36,6 @@ use crate::laplace;
 use crate::params::{Delta, RdpOrder};
 use crate::quadrature::{Estimate, integrate};
 use crate::root::{Tangent, least_safe};
-
-pub(crate) use law::BallLaw;
 
 /// Beyond this ratio of sensitivity to scale nobody is protected, and the one-dimensional curve serves.
 const LARGEST_RATIO: f64 = 1e6;
@@ -266,8 +263,11 @@ impl Ball {
             return Bracket { lower, upper: line, engine: Engine::ClosedForm };
         }
         let (upper_numerator, upper_total) = self.delta_with(epsilon, self.weight.0);
-        let (lower_numerator, lower_total) =
-            if self.weight.0 == self.weight.1 { (upper_numerator, upper_total) } else { self.delta_with(epsilon, self.weight.1) };
+        let (lower_numerator, lower_total) = if self.weight.0 == self.weight.1 {
+            (upper_numerator, upper_total)
+        } else {
+            self.delta_with(epsilon, self.weight.1)
+        };
         let upper = (upper_numerator.upper() / upper_total.lower()).next_up();
         let lower = (lower_numerator.lower() / lower_total.upper()).next_down().max(0.0);
         // NaN, which no accepted argument gives, would lose here.

@@ -117,10 +117,13 @@ fn debye(order: f64, z: f64) -> Growth {
         (-135.0 + t * (594.0 - t * 455.0)) / 1152.0,
         (-42525.0 + t * (451_737.0 + t * (-883_575.0 + t * 475_475.0))) / 414_720.0,
     ];
+    // v_k = u_k + t (t² - 1)(u_(k-1)/2 + t u_(k-1)') (DLMF 10.41.11, in these powers).
+    let slope = (-369_603.0 + t * (1_531_530.0 - t * 1_276_275.0)) / 414_720.0;
+    let v = [v[0], v[1], v[2], u[3] + (t - 1.0) * (3.5 * u[2] + 2.0 * t * slope)];
     let series = |coefficients: &[f64]| coefficients.iter().rev().fold(0.0, |sum, c| (sum + c) * inverse);
     let (of_function, of_derivative) = (series(&u), series(&v));
     // I'/I = (mu/z) V/U, and I_(v+1)/I_v = I'/I - v/z; mu - v without cancellation.
-    let relative = (of_derivative - series(&u[..3])) / (1.0 + series(&u[..3]));
+    let relative = (of_derivative - series(&u[..4])) / (1.0 + series(&u[..4]));
     let ratio = (z * z / (mu + order) + mu * relative) / (z * z);
     let rise = z * z / (mu + order);
     let log = if order > 20.0 {

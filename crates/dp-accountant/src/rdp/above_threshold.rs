@@ -113,9 +113,12 @@ pub(crate) fn pure_epsilon(threshold: f64, query: f64) -> f64 {
 
 /// An upper bound of the Renyi divergence of order `order >= 1` with Gaussian noise.
 pub(crate) fn rdp_gaussian(order: f64, threshold: f64, query: f64, max_queries: u64) -> f64 {
-    (order * gaussian_per_order(threshold, query, max_queries))
-        .min(gaussian_by_stopping_time(order, threshold, query, max_queries))
-        * ROUND_UP
+    (order * gaussian_per_order(threshold, query, max_queries)).min(gaussian_by_stopping_time(
+        order,
+        threshold,
+        query,
+        max_queries,
+    )) * ROUND_UP
 }
 
 /// The slope of the bound for the whole vector of differences.

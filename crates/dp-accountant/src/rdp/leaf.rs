@@ -2,8 +2,8 @@
 
 use super::prepared::Term;
 use super::{
-    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, mixture,
-    objective_perturbation, poisson_gaussian, pure, randomized_response, shuffled,
+    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, mixture, objective_perturbation,
+    poisson_gaussian, pure, randomized_response, shuffled,
 };
 use crate::error::Error;
 use crate::laplace_ball::Ball;

@@ -6,10 +6,7 @@ type Noise = (fn(f64) -> f64, fn(f64) -> f64);
 
 const GAUSSIAN: Noise = (upper_tail, crate::normal::density);
 
-const LAPLACE: Noise = (
-    |x| if x > 0.0 { 0.5 * (-x).exp() } else { 1.0 - 0.5 * x.exp() },
-    |x| 0.5 * (-x.abs()).exp(),
-);
+const LAPLACE: Noise = (|x| if x > 0.0 { 0.5 * (-x).exp() } else { 1.0 - 0.5 * x.exp() }, |x| 0.5 * (-x.abs()).exp());
 
 /// The law of the index of the first of `queries` above a threshold of 0, and of there being none.
 fn outcomes(noise: Noise, threshold_scale: f64, query_scale: f64, queries: &[f64], steps: i32) -> Vec<f64> {
@@ -91,7 +88,9 @@ fn rho_covers_every_order() {
     for (threshold, query, count) in [(0.5, 0.5, 1), (0.1, 2.0, 3), (1.0, 0.01, 1_000_000), (0.3, 0.3, 40)] {
         for step in 0..60 {
             let order = 1.0 + (-6.0 + 0.3 * f64::from(step)).exp();
-            assert!(rdp_gaussian(order, threshold, query, count) <= order * rho_gaussian(threshold, query, count) * 1.0001);
+            assert!(
+                rdp_gaussian(order, threshold, query, count) <= order * rho_gaussian(threshold, query, count) * 1.0001
+            );
             assert!(rdp_laplace(order, threshold, query) <= order * rho_laplace(threshold, query) * 1.0001);
         }
     }

@@ -37,12 +37,8 @@ fn divergence_of_best(law: &[f64], p: &[f64], q: &[f64], order: f64) -> f64 {
         }
         found
     };
-    let moment: f64 = best(p)
-        .iter()
-        .zip(best(q))
-        .filter(|(p, _)| **p > 0.0)
-        .map(|(p, q)| p.powf(order) * q.powf(1.0 - order))
-        .sum();
+    let moment: f64 =
+        best(p).iter().zip(best(q)).filter(|(p, _)| **p > 0.0).map(|(p, q)| p.powf(order) * q.powf(1.0 - order)).sum();
     moment.ln() / (order - 1.0)
 }
 
@@ -56,8 +52,7 @@ fn divergence(p: &[f64], q: &[f64], order: f64) -> f64 {
 fn laws_add_up_and_have_the_stated_mean() {
     for (eta, gamma) in [(1.0, 0.1), (0.0, 0.2), (-0.5, 0.3), (2.5, 0.4)] {
         let law = truncated_negative_binomial_law(eta, gamma, 2000);
-        let (sum, mean) =
-            law.iter().enumerate().fold((0.0, 0.0), |(sum, mean), (k, p)| (sum + p, mean + k as f64 * p));
+        let (sum, mean) = law.iter().enumerate().fold((0.0, 0.0), |(sum, mean), (k, p)| (sum + p, mean + k as f64 * p));
         assert!((sum - 1.0).abs() < 1e-12, "{eta} {gamma}: {sum}");
         assert!((mean_repetitions(eta, gamma).unwrap() / mean - 1.0).abs() < 1e-10, "{eta} {gamma}");
     }
