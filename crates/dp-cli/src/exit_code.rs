@@ -38,7 +38,9 @@ impl ExitStatus {
             Self::Success => "success; also when the reader of a pipe went away (`dp predict … | head -1`)",
             Self::Failed => "failed at run time: a file could not be read or written, a full disk, out of memory",
             Self::Usage => "wrong usage: an unknown flag, a missing flag, a value outside its range",
-            Self::Input => "input data, schema or model file refused",
+            Self::Input => {
+                "input data, schema, model file or tree of events refused; a question of a batch was answered with an error"
+            }
             Self::Privacy => {
                 "refused for privacy: no guarantee is possible, or the algorithm has no proof under the relation asked for"
             }

@@ -397,6 +397,47 @@ fn curves_that_cannot_be_are_refused_and_leave_nothing() {
 }
 
 #[test]
+fn the_trade_off_is_that_of_two_normal_laws() {
+    let place = Workplace::new();
+    let arguments = ["account", "gaussian", "--noise-multiplier", "1", "--curve", "trade-off", "--points", "21"];
+    let text = place.dp(&arguments).ok();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("type_one,type_two"));
+    let rows: Vec<(f64, f64)> = lines
+        .map(|line| line.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap())).unwrap())
+        .collect();
+    assert_eq!((rows.len(), rows[0].0, rows[20].0), (21, 0.0, 1.0));
+    assert!(rows.windows(2).all(|pair| pair[0].1 > pair[1].1), "{text}");
+    // N(0, 1) against N(1, 1): Phi(Phi^-1(1 - 0.05) - 1), Phi(Phi^-1(1 - 0.5) - 1).
+    for (row, truth) in [(rows[1], 0.740_488_97), (rows[10], 0.158_655_25)] {
+        assert!(row.1 <= truth && row.1 > truth - 1e-3, "{row:?}");
+    }
+}
+
+#[test]
+fn what_a_guarantee_means() {
+    let place = Workplace::new();
+    let pure = ["account", "pure", "--step-epsilon", "1", "--semantics"];
+    let value = answer(place.dp(&[&pure[..], &["--json"]].concat()));
+    let meaning = &value["semantics"];
+    // tanh(1/2), e, e/(1 + e).
+    assert!((number(meaning, "advantage") - 0.46211715726).abs() < 1e-9, "{value}");
+    assert!(
+        (number(meaning, "bayes_factor") - 1f64.exp()).abs() < 1e-9 && number(meaning, "failure") == 0.0,
+        "{value}"
+    );
+    assert!((number(&meaning["posteriors"][1], "at_most") - 0.73105857863).abs() < 1e-9, "{value}");
+    assert!((number(&meaning["true_positive_rates"][1], "at_most") - 0.01 * 1f64.exp()).abs() < 1e-9, "{value}");
+    let text = place.dp(&pure).ok();
+    assert!(text.contains("whether one record is there") && text.contains("at most 0.4622"), "{text}");
+    // By the curve, which says more than its one pair.
+    let gaussian = ["account", "gaussian", "--noise-multiplier", "2", "--delta", "1e-5", "--semantics", "--json"];
+    let meaning = answer(place.dp(&gaussian))["semantics"].clone();
+    assert!((number(&meaning, "advantage") - 0.197_412_65).abs() < 1e-6, "{meaning}"); // 2 Phi(1/4) - 1
+    assert_eq!(number(&meaning, "failure"), 1e-4);
+}
+
+#[test]
 fn the_certificate_of_a_model_can_be_asked() {
     let place = Workplace::new();
     place.write("people.csv", support::people(300, 1));

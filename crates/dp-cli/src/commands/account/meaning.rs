@@ -1,7 +1,7 @@
 //! `--semantics`: what the guarantee means for an attacker, by theorems on the whole privacy curve.
 
 use dp_accountant::semantics::{self, of_curve};
-use dp_accountant::{AdjacencyKind, Error};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, Error};
 use serde::Serialize;
 
 use super::answer::Solution;
@@ -74,8 +74,16 @@ impl Meaning {
         let failure = (FAILURE_OVER_DELTA * solution.delta).min(1.0);
         let log_factor =
             if failure == 0.0 { solution.epsilon.upper } else { of_curve::bayes_factor(failure, delta_at)? };
+        // The promise itself is a point of the curve, which the search along it may miss by a little.
+        let promise = Epsilon::new(solution.epsilon.upper).ok().zip(Delta::new(solution.delta).ok());
         let detection = |false_positive_rate| {
-            let at_most = of_curve::true_positive_rate(false_positive_rate, delta_at)?;
+            let by_curve = of_curve::true_positive_rate(false_positive_rate, delta_at)?;
+            let at_most = match promise {
+                None => by_curve,
+                Some((epsilon, delta)) => {
+                    by_curve.min(semantics::true_positive_rate(false_positive_rate, epsilon, delta)?)
+                }
+            };
             Ok(Detection { false_positive_rate, at_most })
         };
         let belief = |prior| Ok(Belief { prior, at_most: semantics::posterior(prior, log_factor)? });

@@ -93,7 +93,9 @@ where
         ))?
         .label("promised")
         .legend(|(x, y)| PathElement::new([(x, y), (x + 18, y)], PROMISED.stroke_width(2)));
-    chart.configure_series_labels().border_style(CERTIFIED).background_style(WHITE).draw()?;
+    let rises = drawn.first().map(|point| points.promise(point)) < drawn.last().map(|point| points.promise(point));
+    let free = if rises { SeriesLabelPosition::UpperLeft } else { SeriesLabelPosition::UpperRight };
+    chart.configure_series_labels().position(free).border_style(CERTIFIED).background_style(WHITE).draw()?;
     area.present()
 }
 
