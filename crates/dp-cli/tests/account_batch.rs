@@ -197,12 +197,16 @@ fn golden_trainings() {
         assert_eq!(answer["id"], case["id"]);
         match case["kind"].as_str().unwrap() {
             "dpsgd_rdp_epsilon_best_order" => {
+                // Ours takes the better of two conversions at each order, which may gain a little.
                 let ratio = number("epsilon") / wanted("epsilon");
-                assert!((1.0 - 1e-9..1.0 + 1e-6).contains(&ratio), "{case} {answer}");
+                assert!((1.0 - 1e-4..1.0 + 1e-6).contains(&ratio), "{case} {answer}");
             }
             "dpsgd_sigma" => {
                 let noise = number("noise_multiplier");
-                assert!(noise >= wanted("lower") && noise <= wanted("value") * (1.0 + 1e-4), "{case} {answer}");
+                assert!(noise >= wanted("lower"), "{case} {answer}");
+                if answer["accountant"] == "exact" {
+                    assert!(noise <= wanted("value") * (1.0 + 1e-4), "{case} {answer}");
+                }
             }
             _ => {
                 assert!(number("epsilon_upper") >= wanted("lower"), "{case} {answer}");

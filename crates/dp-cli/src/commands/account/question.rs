@@ -128,8 +128,19 @@ impl Question {
             Error::Unsupported { .. } => Failure::new(ExitStatus::Privacy, "account.unsupported", error.to_string())
                 .at_field("accountant")
                 .help("leave the accountant to be chosen (`auto`), or compare all (`--compare`)"),
-            Error::Unreachable { .. } => Failure::new(ExitStatus::Privacy, "account.unreachable", error.to_string())
-                .help("ask for a larger epsilon or delta, or release less"),
+            Error::Unreachable { .. } => {
+                let message = match (self.unknown, &self.job) {
+                    // Without steps nothing is released, so that it can only be that there is no most.
+                    (Unknown::Steps, _) => "any number of steps meets the target: there is no largest".to_owned(),
+                    (Unknown::SamplingRate, Job::Dpsgd) => {
+                        "no sampling rate, however small, meets the target".to_owned()
+                    }
+                    _ => error.to_string(),
+                };
+                Failure::new(ExitStatus::Privacy, "account.unreachable", message)
+                    .at_field(name(self.unknown))
+                    .help("ask for another epsilon or delta, or change what is released")
+            }
             _ if matches!(self.job, Job::Event(_)) => {
                 Failure::new(ExitStatus::Input, "account.event", error.to_string()).at_field("event")
             }
