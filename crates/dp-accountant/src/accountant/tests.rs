@@ -60,7 +60,7 @@ fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A
     assert_eq!(infinite.delta(100.0).unwrap(), 1.0);
     assert!(infinite.guarantee(Delta::new(0.1).unwrap()).is_err());
 
-    for event in supported.iter().cloned() {
+    for event in supported {
         let once = composed(&[(event.clone(), 1)]);
         let thrice = composed(&[(event.clone(), 3)]);
         agree(&thrice, &composed(&[(event.clone(), 1), (event.clone(), 2)]), "counts add");

@@ -150,3 +150,6 @@ impl RdpCurve {
         self.per_order == 0.0 && self.terms.is_empty() && !self.infinite
     }
 }
+
+#[cfg(test)]
+mod tests;
