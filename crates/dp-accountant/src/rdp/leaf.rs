@@ -7,8 +7,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::laplace_ball::Ball;
-use crate::leaves::{Leaf, Leaves};
-use crate::rounding::{add_up, count_up, mul_up};
+use crate::leaves::Leaf;
 
 /// An upper bound of the divergence of order `order >= 1` in both directions; infinite where there is none.
 pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
@@ -43,12 +42,6 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
             objective_perturbation::rdp(order, *std_dev, *regularization, *loss)
         }
     }
-}
-
-/// The same for all of several releases together, at one order; [`Base`](super::prepared::Base) is for many.
-#[allow(dead_code)]
-pub(crate) fn divergence_of_all(leaves: &Leaves, order: f64) -> f64 {
-    leaves.iter().fold(0.0, |total, (leaf, count)| add_up(total, mul_up(count_up(*count), divergence(leaf, order))))
 }
 
 /// Refuses what has no finite divergence although it has a guarantee, at any depth.
