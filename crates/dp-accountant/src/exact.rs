@@ -4,16 +4,30 @@
 //! bounded by one: a closed form, a contour integral or a composed loss distribution gives it as a [`Bracket`], both
 //! ends of which account for every error made on the way. What is promised is the upper end.
 
+mod accountant;
+mod closed_form;
+mod contour;
+mod ends;
 // Read by the curve once the composition answers.
 #[allow(dead_code)]
 pub(crate) mod loss_law;
 #[allow(dead_code)]
 mod pld;
+pub mod single_step;
+#[cfg(test)]
+mod tests;
 
+pub use accountant::ExactAccountant;
+
+use self::closed_form::ClosedForm;
+use self::contour::Contour;
+use self::ends::Ends;
 use crate::adjacency::AdjacencyKind;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
-use crate::leaves::{Leaves, leaves, leaves_under};
+use crate::gaussian::exp_up;
+use crate::leaves::failures::take_failures;
+use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::Delta;
 
 /// A number and how well it is known: the true value lies between `lower` and `upper`.
@@ -40,9 +54,46 @@ pub enum Engine {
 }
 
 /// The exact privacy curve of an event tree, prepared for several questions.
+///
+/// | tree | engine |
+/// |---|---|
+/// | Gaussians; one mixture beside them; one Laplace release; one sampled Gaussian; equal pure guarantees | closed forms |
+/// | any of these together, any number of times | contour integral |
+/// | approximate guarantees anywhere | their failures as a probability, their epsilons as pure guarantees |
+///
+/// A pure or approximate guarantee stands for the worst mechanism that has it (randomised response). Ratios of
+/// sensitivity to noise are rounded up when the tree is read, by less than one unit in the last place; the lower ends are
+/// those of the ratios so rounded.
+///
+/// # Privacy
+/// The upper end of an epsilon or a delta is a guarantee, under every relation that the tree holds under.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, DpEvent, exact::PrivacyCurve};
+///
+/// let gaussian = DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 };
+/// let step = DpEvent::PoissonSampled { sampling_rate: 0.01, event: Box::new(gaussian) };
+/// let curve = PrivacyCurve::new(&DpEvent::SelfComposed { event: Box::new(step), count: 10_000 })?;
+/// let epsilon = curve.epsilon(Delta::new(1e-5)?)?;
+/// assert!(epsilon.lower <= 6.18771238997 && epsilon.upper >= 6.18771238997);
+/// assert!(epsilon.upper - epsilon.lower < 1e-9);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct PrivacyCurve {
-    leaves: Leaves,
+    /// The probability that an approximate guarantee fails.
+    failure: Ends,
+    method: Method,
+    /// The first event's name, for errors.
+    event: &'static str,
+}
+
+/// What answers for a tree.
+#[derive(Debug, Clone)]
+enum Method {
+    Closed(ClosedForm),
+    Contour(Contour),
 }
 
 impl PrivacyCurve {
@@ -63,15 +114,55 @@ impl PrivacyCurve {
     }
 
     pub(crate) fn from_leaves(leaves: Leaves) -> Result<Self, Error> {
-        Ok(Self { leaves })
+        let log_survival: f64 = leaves
+            .iter()
+            .map(|(leaf, count)| match leaf {
+                Leaf::Approximate { delta, .. } => *count as f64 * (-delta).ln_1p(),
+                _ => 0.0,
+            })
+            .sum();
+        let slack = f64::EPSILON * (8.0 + 2.0 * leaves.len() as f64);
+        let (upper, mut leaves) = take_failures(leaves);
+        let failure = Ends { lower: (-log_survival.exp_m1() * (1.0 - slack)).min(upper), upper };
+        // What costs nothing is left out, so that it is no obstacle.
+        leaves.retain(|(leaf, _)| !matches!(leaf, Leaf::Pure { epsilon: 0.0 }));
+        let event = leaves.first().map_or("no-op", |(leaf, _)| leaf.name());
+        let method = match ClosedForm::new(&leaves) {
+            Some(closed) => Method::Closed(closed),
+            None => Method::Contour(
+                Contour::new(&leaves)
+                    .ok_or_else(|| Error::Unsupported { accountant: "exact", event: unsupported(&leaves) })?,
+            ),
+        };
+        Ok(Self { failure, method, event })
     }
 
-    /// Epsilon at `delta`.
+    /// Epsilon at `delta`: infinite where there is no guarantee, as at `delta` = 0 with Gaussian noise.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where no engine answers.
-    pub fn epsilon(&self, _delta: Delta) -> Result<Bracket, Error> {
-        Err(self.unsupported())
+    pub fn epsilon(&self, delta: Delta) -> Result<Bracket, Error> {
+        let (low, high) = self.targets(delta.get());
+        let (Some(high), low) = (high, low.unwrap_or(f64::NEG_INFINITY)) else {
+            return Ok(self.bracket(Ends::exactly(f64::INFINITY)));
+        };
+        let possible = self.failure.upper == 0.0 || delta.get() >= self.failure.upper;
+        let ends = match &self.method {
+            Method::Closed(closed) => closed.epsilon(low, high),
+            Method::Contour(contour) if high == f64::NEG_INFINITY => contour.supremum(),
+            Method::Contour(contour) => contour.epsilon(low, high).ok_or_else(|| self.unanswered())?,
+        };
+        Ok(self.bracket(if possible { ends } else { Ends { upper: f64::INFINITY, ..ends } }))
+    }
+
+    /// A close estimate of epsilon at `delta`, without any guarantee: for searches that check their answer.
+    #[allow(dead_code)]
+    pub(crate) fn estimate_epsilon(&self, delta: Delta) -> Option<f64> {
+        let low = self.targets(delta.get()).0?;
+        match &self.method {
+            Method::Contour(contour) if low > f64::NEG_INFINITY => contour.estimate_epsilon(low),
+            _ => self.epsilon(delta).ok().map(|bracket| bracket.upper),
+        }
     }
 
     /// Delta at `epsilon`.
@@ -80,7 +171,8 @@ impl PrivacyCurve {
     /// `epsilon` negative, NaN or infinite; [`Error::Unsupported`] where no engine answers.
     pub fn delta(&self, epsilon: f64) -> Result<Bracket, Error> {
         let bracket = self.log_delta(epsilon)?;
-        Ok(Bracket { lower: bracket.lower.exp(), upper: bracket.upper.exp(), ..bracket })
+        let lower = if bracket.lower == 0.0 { 1.0 } else { exp_down(bracket.lower) };
+        Ok(Bracket { lower, upper: exp_up(bracket.upper), ..bracket })
     }
 
     /// The natural logarithm of delta at `epsilon`.
@@ -88,14 +180,61 @@ impl PrivacyCurve {
     /// # Errors
     /// Those of [`delta`](Self::delta).
     pub fn log_delta(&self, epsilon: f64) -> Result<Bracket, Error> {
-        non_negative("epsilon", epsilon)?;
-        Err(self.unsupported())
+        let epsilon = non_negative("epsilon", epsilon)?;
+        let ends = match &self.method {
+            Method::Closed(closed) => closed.log_delta(epsilon),
+            Method::Contour(contour) => contour.log_delta(epsilon).ok_or_else(|| self.unanswered())?,
+        };
+        Ok(self.bracket(if self.failure.upper == 0.0 {
+            ends
+        } else {
+            // ln(d + (1 - d) delta), whose rounding is that of a few operations on numbers up to 1.
+            let with_failure = |failure: f64, log_delta: f64| (failure + (1.0 - failure) * log_delta.exp()).ln();
+            let margin = |log: f64| f64::EPSILON * (8.0 + 2.0 * log.abs());
+            let lower = with_failure(self.failure.lower, ends.lower);
+            let upper = with_failure(self.failure.upper, ends.upper);
+            Ends { lower: lower - margin(lower), upper: (upper + margin(upper)).min(0.0) }
+        }))
     }
 
-    fn unsupported(&self) -> Error {
-        let event = self.leaves.first().map_or("no-op", |(leaf, _)| leaf.name());
-        Error::Unsupported { accountant: "exact", event }
+    /// The logarithms of what is left of `delta` after the failures, rounded down and up, divided by the probability
+    /// that nothing fails; none where nothing is left.
+    fn targets(&self, delta: f64) -> (Option<f64>, Option<f64>) {
+        let left = |failure: f64, sign: f64| {
+            let left = delta - failure;
+            let (left, survival) = (left, 1.0 - failure);
+            // Exactly nothing left is a target of its own: delta = 0.
+            let log = if failure == 0.0 { left.ln() } else { (left / survival).ln() };
+            let margin = f64::EPSILON * (4.0 + log.abs() + if failure == 0.0 { 0.0 } else { delta / left });
+            if log == f64::NEG_INFINITY { log } else { log + sign * margin }
+        };
+        let target = |failure: f64, sign: f64| (delta >= failure).then(|| left(failure, sign));
+        (target(self.failure.upper, -1.0), target(self.failure.lower, 1.0))
     }
+
+    fn bracket(&self, ends: Ends) -> Bracket {
+        let engine = match self.method {
+            Method::Closed(_) => Engine::ClosedForm,
+            Method::Contour(_) => Engine::Contour,
+        };
+        Bracket { lower: ends.lower, upper: ends.upper, engine }
+    }
+
+    fn unanswered(&self) -> Error {
+        Error::Unsupported { accountant: "exact", event: self.event }
+    }
+}
+
+/// The first event that the contour has no moment function for.
+fn unsupported(leaves: &Leaves) -> &'static str {
+    let alone = |leaf: &Leaf| vec![(leaf.clone(), 1), (Leaf::Gaussian { mu: 1.0 }, 1)];
+    let refused = leaves.iter().find(|(leaf, _)| Contour::new(&alone(leaf)).is_none());
+    refused.or(leaves.first()).map_or("no-op", |(leaf, _)| leaf.name())
+}
+
+/// `e^log` rounded down; a positive number never becomes larger.
+fn exp_down(log: f64) -> f64 {
+    (log.exp() * (1.0 - 2.0 * f64::EPSILON)).next_down().max(0.0)
 }
 
 /// Epsilon of an event tree at `delta`; see [`PrivacyCurve`].

@@ -18,6 +18,8 @@ const SERIES_BELOW: f64 = 0.05;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CurvePoint {
     pub(crate) log_delta: f64,
+    /// The same rounded down.
+    pub(crate) log_delta_down: f64,
     pub(crate) by_epsilon: f64,
     by_mu: f64,
 }
@@ -97,19 +99,23 @@ pub fn epsilon(mu: f64, delta: Delta) -> Result<f64, Error> {
     if delta.get() == 0.0 {
         return Ok(f64::INFINITY);
     }
-    let target = safe_log(delta);
+    Ok(epsilon_at(mu, safe_log(delta)))
+}
+
+/// The least epsilon at which the logarithm of delta is at most `target`, for `mu > 0`; rounded up.
+pub(crate) fn epsilon_at(mu: f64, target: f64) -> f64 {
     if curve_point(mu, 0.0).log_delta <= target {
-        return Ok(0.0);
+        return 0.0;
     }
     // zCDP's simple conversion is an upper bound: Bun and Steinke 2016, Proposition 1.3.
     let safe = 0.5 * mu * mu + mu * (-2.0 * target).sqrt();
     if !safe.is_finite() {
-        return Ok(f64::INFINITY);
+        return f64::INFINITY;
     }
-    Ok(least_safe(0.0, safe, safe, |epsilon| {
+    least_safe(0.0, safe, safe, |epsilon| {
         let point = curve_point(mu, epsilon);
         Tangent { value: point.log_delta - target, slope: point.by_epsilon }
-    }))
+    })
 }
 
 /// The least noise multiplier (standard deviation / sensitivity) with which the Gaussian mechanism is
@@ -213,10 +219,12 @@ pub(crate) fn curve_point(mu: f64, epsilon: f64) -> CurvePoint {
         ((-shortfall).ln_1p(), delta / density(near), shortfall / delta)
     };
     let margin = f64::EPSILON * (8.0 + 4.0 * (near.abs() + 1.0) * far + 8.0 * loss + 2.0 * log_delta.abs());
+    let down = log_delta - margin;
+    let log_delta_down = if down.is_nan() { f64::NEG_INFINITY } else { down.min(0.0) };
     let log_delta = log_delta + margin;
     // Where x^2 leaves the range of floating point, delta is zero to any purpose; but it is not zero, nor NaN.
     let log_delta = if log_delta.is_nan() { f64::MIN } else { log_delta.clamp(f64::MIN, 0.0) };
-    CurvePoint { log_delta, by_epsilon: -far_ratio / difference, by_mu: difference.recip() }
+    CurvePoint { log_delta, log_delta_down, by_epsilon: -far_ratio / difference, by_mu: difference.recip() }
 }
 
 fn log_density(x: f64) -> f64 {

@@ -133,13 +133,29 @@ impl GaussianMixture {
         exp_up(self.log_curve(epsilon).value)
     }
 
+    /// Its logarithm.
+    pub(crate) fn log_delta(&self, epsilon: f64) -> f64 {
+        self.log_curve(epsilon).value
+    }
+
     /// The least epsilon at `delta`, rounded up.
     pub(crate) fn epsilon(&self, delta: Delta) -> Result<f64, Error> {
-        let largest = gaussian::epsilon(self.largest_mu(), delta)?;
-        if !(largest > 0.0) || largest.is_infinite() || self.components.len() == 1 {
-            return Ok(largest);
+        if delta.get() == 0.0 {
+            gaussian::epsilon(self.largest_mu(), delta)
+        } else {
+            Ok(self.epsilon_at(safe_log(delta)))
         }
-        let target = safe_log(delta);
+    }
+
+    /// The least epsilon at which the logarithm of delta is at most `target`, rounded up.
+    pub(crate) fn epsilon_at(&self, target: f64) -> f64 {
+        if self.largest_mu() == 0.0 {
+            return 0.0;
+        }
+        let largest = gaussian::epsilon_at(self.largest_mu(), target);
+        if !(largest > 0.0) || largest.is_infinite() || self.components.len() == 1 {
+            return largest;
+        }
         let excess = |mixture: &Self, epsilon: f64| {
             let point = mixture.log_curve(epsilon);
             Tangent { value: point.value - target, slope: point.slope }
@@ -149,10 +165,10 @@ impl GaussianMixture {
             Some(summary) if excess(&summary, 0.0).value > 0.0 => {
                 least_safe(0.0, largest, largest, |epsilon| excess(&summary, epsilon)).min(largest)
             }
-            _ if excess(self, 0.0).value <= 0.0 => return Ok(0.0),
+            _ if excess(self, 0.0).value <= 0.0 => return 0.0,
             _ => largest,
         };
-        Ok(least_safe(0.0, start, largest, |epsilon| excess(self, epsilon)))
+        least_safe(0.0, start, largest, |epsilon| excess(self, epsilon))
     }
 
     /// Runs of neighbours replaced by their means: close to the mixture, but no bound. Where a search of a large

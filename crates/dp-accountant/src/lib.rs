@@ -81,6 +81,7 @@ pub use certificate::Certificate;
 pub use error::Error;
 pub use event::{DpEvent, MarginLoss, Repetitions};
 pub use event_log::EventLog;
+pub use exact::{ExactAccountant, PrivacyCurve};
 pub use gdp::GdpAccountant;
 pub use guarantee::Guarantee;
 pub use params::{Delta, Epsilon, NoiseMultiplier, RdpOrder, Rho, SamplingRate};

@@ -5,6 +5,22 @@ use crate::logspace::{log_add, log_one_plus_exp, log_sub};
 /// Above this number of repetitions the sum is left to other accountants, which are nearly as tight there.
 pub(crate) const MAX_COUNT: u64 = 20_000;
 
+/// Which way a result is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rounding {
+    Up,
+    Down,
+}
+
+impl Rounding {
+    const fn sign(self) -> f64 {
+        match self {
+            Self::Up => 1.0,
+            Self::Down => -1.0,
+        }
+    }
+}
+
 /// The least epsilon of `count` adaptively chosen `epsilon`-DP mechanisms at `delta > 0`, rounded up.
 ///
 /// # Formula
@@ -19,11 +35,25 @@ pub(crate) const MAX_COUNT: u64 = 20_000;
 /// # References
 /// Kairouz, Oh and Viswanath 2015, "The composition theorem for differential privacy", Theorem 3.3, arXiv:1311.0776.
 pub(crate) fn optimal_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
+    epsilon_at(epsilon, count, delta.ln(), Rounding::Up)
+}
+
+/// The same at `e^log_delta`, rounded up.
+pub(crate) fn optimal_epsilon_up(epsilon: f64, count: u64, log_delta: f64) -> f64 {
+    epsilon_at(epsilon, count, log_delta, Rounding::Up)
+}
+
+/// The same at `e^log_delta`, rounded down.
+pub(crate) fn optimal_epsilon_down(epsilon: f64, count: u64, log_delta: f64) -> f64 {
+    epsilon_at(epsilon, count, log_delta, Rounding::Down)
+}
+
+fn epsilon_at(epsilon: f64, count: u64, log_delta: f64, rounding: Rounding) -> f64 {
     let k = count as f64;
     let log_factorial = libm::lgamma(k + 1.0);
     let log_scale = k * log_one_plus_exp(-epsilon);
-    let margin = 16.0 * f64::EPSILON * (1.0 + log_factorial + log_scale.abs() + k);
-    let log_delta = delta.ln() - margin;
+    let margin = rounding.sign() * 16.0 * f64::EPSILON * (1.0 + log_factorial + log_scale.abs() + k);
+    let log_delta = log_delta - margin;
     let (mut upper, mut lower) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for l in 0..count {
         let l = l as f64;
@@ -40,8 +70,8 @@ pub(crate) fn optimal_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
             let solution = rest - lower;
             let next_end = (k - 2.0 * (l + 1.0)) * epsilon;
             if solution >= next_end {
-                let rounding = margin * (1.0 + (upper - rest).exp());
-                return (solution + rounding).clamp(0.0, k * epsilon * (1.0 + f64::EPSILON));
+                let error = margin * (1.0 + (upper - rest).exp());
+                return (solution + error).clamp(0.0, k * epsilon * (1.0 + rounding.sign() * f64::EPSILON));
             }
         }
     }
@@ -50,12 +80,26 @@ pub(crate) fn optimal_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
 
 /// The least delta of `count` adaptively chosen `epsilon`-DP mechanisms at `total`, rounded up.
 pub(crate) fn optimal_delta(epsilon: f64, count: u64, total: f64) -> f64 {
+    log_delta_at(epsilon, count, total, Rounding::Up).exp().min(1.0)
+}
+
+/// Its logarithm, rounded up.
+pub(crate) fn optimal_log_delta_up(epsilon: f64, count: u64, total: f64) -> f64 {
+    log_delta_at(epsilon, count, total, Rounding::Up).min(0.0)
+}
+
+/// Its logarithm, rounded down.
+pub(crate) fn optimal_log_delta_down(epsilon: f64, count: u64, total: f64) -> f64 {
+    log_delta_at(epsilon, count, total, Rounding::Down).min(0.0)
+}
+
+fn log_delta_at(epsilon: f64, count: u64, total: f64, rounding: Rounding) -> f64 {
     let k = count as f64;
     let log_factorial = libm::lgamma(k + 1.0);
     let log_scale = k * log_one_plus_exp(-epsilon);
-    let margin = 16.0 * f64::EPSILON * (1.0 + log_factorial + log_scale.abs() + k);
-    // The excess is a difference: its rounding is covered by taking every term a little further up the curve.
-    let slack = 4.0 * f64::EPSILON * k * epsilon;
+    let margin = rounding.sign() * 16.0 * f64::EPSILON * (1.0 + log_factorial + log_scale.abs() + k);
+    // The excess is a difference: its rounding is covered by taking every term a little further along the curve.
+    let slack = rounding.sign() * 4.0 * f64::EPSILON * k * epsilon;
     let mut sum = f64::NEG_INFINITY;
     for l in 0..count {
         let l = l as f64;
@@ -66,7 +110,7 @@ pub(crate) fn optimal_delta(epsilon: f64, count: u64, total: f64) -> f64 {
         let log_binomial = log_factorial - libm::lgamma(l + 1.0) - libm::lgamma(k - l + 1.0);
         sum = log_add(sum, log_binomial - l * epsilon - log_scale + (-excess.exp_m1()).ln());
     }
-    (sum.exp() * (1.0 + margin)).min(1.0)
+    sum + margin
 }
 
 #[cfg(test)]
@@ -98,6 +142,24 @@ mod tests {
                     got >= expected * (1.0 - 1e-12) && got <= expected * (1.0 + 1e-10) + 1e-13,
                     "{epsilon} {count} {total}: {got} {expected}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn rounded_up_and_down_they_enclose_the_enumeration() {
+        for (epsilon, count) in [(0.1, 10), (1.0, 7), (2.5, 3), (0.4, 1)] {
+            for fraction in [0.0, 0.21, 0.5, 0.77, 0.999] {
+                let total = fraction * epsilon * f64::from(count);
+                let exact = brute_force(epsilon, count, total).ln();
+                let low = optimal_log_delta_down(epsilon, u64::from(count), total);
+                let high = optimal_log_delta_up(epsilon, u64::from(count), total);
+                assert!(low <= exact + 1e-13 && exact <= high + 1e-13 && high - low < 1e-9, "{low} {exact} {high}");
+                if total > 0.0 {
+                    let low = optimal_epsilon_down(epsilon, u64::from(count), exact);
+                    let high = optimal_epsilon_up(epsilon, u64::from(count), exact);
+                    assert!(low <= total + 1e-13 && total <= high + 1e-13 && high - low < 1e-8, "{low} {total} {high}");
+                }
             }
         }
     }

@@ -12,6 +12,8 @@ use serde_json::Value;
 
 #[path = "golden/calibration.rs"]
 mod calibration;
+#[path = "golden/exact.rs"]
+mod exact;
 #[path = "golden/sampling.rs"]
 mod sampling;
 

@@ -1,0 +1,190 @@
+//! The trees whose curve has a closed form.
+
+use super::ends::{Ends, largest_shown};
+use super::single_step::{self, gaussian_epsilon_down};
+use crate::gaussian::{curve_point, epsilon_at};
+use crate::gaussian_mixture::GaussianMixture;
+use crate::leaves::{Leaf, Leaves};
+use crate::logspace::log_add;
+use crate::pure;
+use crate::rounding::{add_up, count_up, mul_up};
+
+/// More equal pure guarantees than this take too long to sum.
+const MAX_COUNT: u64 = 200_000;
+
+/// The same of components of a mixture.
+const MAX_COMPONENTS: usize = 200_000;
+
+/// A closed form.
+#[derive(Debug, Clone)]
+pub(super) enum ClosedForm {
+    /// Nothing was released.
+    Nothing,
+    /// Something was released without a guarantee.
+    NoGuarantee,
+    /// Gaussians: their common `mu`, between two bounds.
+    Gaussian(Ends),
+    /// One mixture, with the square of the other Gaussians' `mu` already in its components.
+    Mixture(GaussianMixture),
+    /// One Laplace release.
+    Laplace { x: f64 },
+    /// One Gaussian release about a Poisson sample.
+    Sampled { rate: f64, mu: f64 },
+    /// Equal pure guarantees.
+    Pure { epsilon: f64, count: u64 },
+}
+
+impl ClosedForm {
+    /// That of `leaves`, none of which is an approximate guarantee, if it has one.
+    pub(super) fn new(leaves: &Leaves) -> Option<Self> {
+        if leaves.iter().any(|(leaf, _)| matches!(leaf, Leaf::NonPrivate)) {
+            return Some(Self::NoGuarantee);
+        }
+        match leaves.as_slice() {
+            [] => return Some(Self::Nothing),
+            [(Leaf::Gaussian { mu }, 1)] => return Some(Self::Gaussian(Ends::exactly(*mu))),
+            [(Leaf::Laplace { x } | Leaf::LaplaceBall { x, dim: 1 }, 1)] => return Some(Self::Laplace { x: *x }),
+            [(Leaf::PoissonGaussian { rate, mu }, 1)] => return Some(Self::Sampled { rate: *rate, mu: *mu }),
+            _ => {}
+        }
+        Self::equal_pure(leaves).or_else(|| Self::gaussians(leaves))
+    }
+
+    fn equal_pure(leaves: &Leaves) -> Option<Self> {
+        let mut all: Option<(f64, u64)> = None;
+        for (leaf, count) in leaves {
+            let Leaf::Pure { epsilon } = leaf else {
+                return None;
+            };
+            all = match all {
+                None => Some((*epsilon, *count)),
+                Some((first, total)) if first == *epsilon => Some((first, total.checked_add(*count)?)),
+                Some(_) => return None,
+            };
+        }
+        let (epsilon, count) = all?;
+        (count <= MAX_COUNT).then_some(Self::Pure { epsilon, count })
+    }
+
+    fn gaussians(leaves: &Leaves) -> Option<Self> {
+        let mut square = 0.0;
+        let mut mixture = None;
+        for (leaf, count) in leaves {
+            match leaf {
+                Leaf::Gaussian { mu } => square = add_up(square, mul_up(count_up(*count), mul_up(*mu, *mu))),
+                Leaf::Mixture(found) if *count == 1 && mixture.is_none() => mixture = Some(found),
+                _ => return None,
+            }
+        }
+        match mixture {
+            Some(mixture) if mixture.components().len() > MAX_COMPONENTS => None,
+            Some(mixture) if square == 0.0 => Some(Self::Mixture(mixture.clone())),
+            Some(mixture) => Some(Self::Mixture(mixture.with_gaussian(square))),
+            None => {
+                // The sum was rounded up at most four times per leaf.
+                let slack = f64::EPSILON * (4.0 + 4.0 * leaves.len() as f64);
+                let root = square.sqrt();
+                Some(Self::Gaussian(Ends { lower: root * (1.0 - slack), upper: root * (1.0 + 2.0 * f64::EPSILON) }))
+            }
+        }
+    }
+
+    /// The logarithm of delta at `epsilon >= 0`.
+    pub(super) fn log_delta(&self, epsilon: f64) -> Ends {
+        match self {
+            Self::Nothing => Ends::exactly(f64::NEG_INFINITY),
+            Self::NoGuarantee => Ends::exactly(0.0),
+            Self::Gaussian(mu) => Ends {
+                lower: curve_point(mu.lower, epsilon).log_delta_down,
+                upper: curve_point(mu.upper, epsilon).log_delta,
+            },
+            Self::Mixture(mixture) => {
+                Ends { lower: mixture_log_delta_down(mixture, epsilon).0, upper: mixture.log_delta(epsilon) }
+            }
+            Self::Laplace { x } if epsilon >= *x => Ends::exactly(f64::NEG_INFINITY),
+            Self::Laplace { x } => {
+                let log = (-(0.5 * (epsilon - x)).exp_m1()).ln();
+                let margin = f64::EPSILON * (8.0 + log.abs());
+                Ends { lower: log - margin, upper: (log + margin).min(0.0) }
+            }
+            Self::Sampled { rate, mu } => single_step::log_delta(*rate, *mu, epsilon),
+            Self::Pure { epsilon: each, count } => Ends {
+                lower: pure::optimal_log_delta_down(*each, *count, epsilon),
+                upper: pure::optimal_log_delta_up(*each, *count, epsilon),
+            },
+        }
+    }
+
+    /// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
+    pub(super) fn epsilon(&self, low: f64, high: f64) -> Ends {
+        match self {
+            Self::Nothing => Ends::exactly(0.0),
+            Self::NoGuarantee => Ends::exactly(f64::INFINITY),
+            _ if high == f64::NEG_INFINITY => {
+                Ends { lower: self.supremum() * (1.0 - 4.0 * f64::EPSILON), upper: self.supremum() }
+            }
+            _ if low == f64::NEG_INFINITY => Ends { upper: self.supremum(), ..self.epsilon(high, high) },
+            Self::Gaussian(mu) => {
+                Ends { lower: gaussian_epsilon_down(mu.lower, high), upper: epsilon_at(mu.upper, low) }
+            }
+            Self::Mixture(mixture) => {
+                let upper = mixture.epsilon_at(low);
+                let lower = largest_shown(upper, |epsilon| {
+                    let (value, slope) = mixture_log_delta_down(mixture, epsilon);
+                    (value - high, slope)
+                });
+                Ends { lower, upper }
+            }
+            Self::Laplace { x } => {
+                let at = |log_delta: f64, sign: f64| {
+                    let saved = -2.0 * log_one_minus_exp(log_delta) * (1.0 - sign * 8.0 * f64::EPSILON);
+                    (x - saved) + sign * 2.0 * f64::EPSILON * x
+                };
+                Ends { lower: at(high, -1.0).max(0.0), upper: at(low, 1.0).clamp(0.0, *x) }
+            }
+            Self::Sampled { rate, mu } => single_step::epsilon(*rate, *mu, low, high),
+            Self::Pure { epsilon, count } => Ends {
+                lower: pure::optimal_epsilon_down(*epsilon, *count, high),
+                upper: pure::optimal_epsilon_up(*epsilon, *count, low),
+            },
+        }
+    }
+
+    /// The largest loss, rounded up.
+    fn supremum(&self) -> f64 {
+        match self {
+            Self::Nothing => 0.0,
+            Self::Laplace { x } => *x,
+            Self::Pure { epsilon, count } => mul_up(count_up(*count), *epsilon),
+            Self::Mixture(mixture) if mixture.largest_mu() == 0.0 => 0.0,
+            _ => f64::INFINITY,
+        }
+    }
+}
+
+/// `ln(1 - e^x)` for `x <= 0`, and negative infinity at 0.
+fn log_one_minus_exp(x: f64) -> f64 {
+    crate::logspace::log_one_minus_exp(x.min(0.0))
+}
+
+/// The logarithm of a mixture's delta, rounded down, and its derivative. Components whose `mu` was formed from a sum of
+/// squares were rounded up at most four units.
+fn mixture_log_delta_down(mixture: &GaussianMixture, epsilon: f64) -> (f64, f64) {
+    let components = mixture.components();
+    let total: f64 = components.iter().map(|component| component.1).sum();
+    let (mut sum, mut slope) = (f64::NEG_INFINITY, 0.0);
+    let mut terms = Vec::with_capacity(components.len());
+    for &(mu, weight) in components.iter().filter(|component| component.0 > 0.0) {
+        let point = curve_point(mu * (1.0 - 16.0 * f64::EPSILON), epsilon);
+        let term = point.log_delta_down + weight.ln();
+        sum = log_add(sum, term);
+        terms.push((term, point.by_epsilon));
+    }
+    for (term, by_epsilon) in terms {
+        if by_epsilon.is_finite() {
+            slope += (term - sum).exp() * by_epsilon;
+        }
+    }
+    let margin = f64::EPSILON * (16.0 + 4.0 * components.len() as f64 + 4.0 * sum.abs());
+    (sum - total.max(1.0).ln() - margin, slope)
+}

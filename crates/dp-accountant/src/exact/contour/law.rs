@@ -1,0 +1,167 @@
+//! The laws of the loss that the contour covers.
+
+use super::closed_laws::{self, LaplaceDecay};
+use super::complex::Complex;
+use super::decay::{Layer, log_decay};
+use super::nodes::{LogMoment, Node, Nodes};
+use super::poisson_gaussian::PoissonGaussian;
+
+/// The law of one release's loss, in one direction.
+#[derive(Debug, Clone)]
+pub(super) enum Law {
+    /// `mu^2`.
+    Gaussian { square: f64 },
+    /// Pairs (`mu^2`, weight) with weights that sum to `e^log_sum` before they were divided by it.
+    Mixture { components: Vec<(f64, f64)>, log_sum: f64 },
+    /// Shift over scale.
+    Laplace { x: f64 },
+    /// Finitely many losses.
+    Atoms(Nodes),
+    /// A Gaussian on a Poisson sample.
+    PoissonGaussian(PoissonGaussian),
+}
+
+/// A decreasing bound of the modulus along a line.
+#[derive(Debug, Clone)]
+pub(super) enum Decay {
+    Gaussian { square: f64 },
+    Mixture(Vec<(f64, f64)>),
+    Laplace(LaplaceDecay),
+    Layers(Vec<Layer>),
+    None,
+}
+
+impl Law {
+    /// Binary or k-ary randomised response: the truth has probability `e^epsilon` times that of each other answer.
+    pub(super) fn atoms(outcomes: &[(f64, f64)]) -> Self {
+        let node = |&(log_weight, loss): &(f64, f64)| Node { log_weight, loss, argument: 0.0 };
+        Self::Atoms(Nodes { nodes: outcomes.iter().map(node).collect(), ..Nodes::default() })
+    }
+
+    /// The largest loss.
+    pub(super) fn supremum(&self) -> f64 {
+        match self {
+            Self::Gaussian { .. } | Self::Mixture { .. } => f64::INFINITY,
+            Self::Laplace { x } => *x,
+            Self::Atoms(nodes) => nodes.nodes.iter().map(|node| node.loss).fold(0.0, f64::max),
+            Self::PoissonGaussian(law) => law.supremum(),
+        }
+    }
+
+    /// `ln M` at a real `c` and its first two derivatives, uncertified; `grid` is kept between calls.
+    pub(super) fn cumulant(&self, c: f64, grid: &mut SearchGrid) -> Option<[f64; 3]> {
+        match self {
+            Self::Gaussian { square } => Some([0.5 * c * (c + 1.0) * square, (c + 0.5) * square, *square]),
+            Self::Mixture { components, .. } => Some(closed_laws::mixture_cumulant(components, c)),
+            Self::Laplace { x } => Some(closed_laws::laplace_cumulant(*x, c)),
+            Self::Atoms(nodes) => Some(nodes.cumulant(c)),
+            Self::PoissonGaussian(law) => {
+                if !(c <= grid.reach) {
+                    grid.reach = 2.0 * c;
+                    grid.nodes = law.search_nodes(grid.reach, SEARCH_EXPONENT)?;
+                }
+                Some(grid.nodes.cumulant(c))
+            }
+        }
+    }
+
+    /// How the modulus falls on the line at `c`, where `ln M(c)` is at most `log_moment`.
+    pub(super) fn decay(&self, c: f64, log_moment: f64) -> Decay {
+        match self {
+            Self::Gaussian { square } => Decay::Gaussian { square: *square },
+            Self::Mixture { components, .. } => {
+                let tilted = |&(square, weight): &(f64, f64)| {
+                    (square, weight * (0.5 * square * c * (c + 1.0) - log_moment).exp())
+                };
+                Decay::Mixture(components.iter().map(tilted).collect())
+            }
+            Self::Laplace { x } => Decay::Laplace(LaplaceDecay::new(*x, c)),
+            Self::Atoms(_) => Decay::None,
+            Self::PoissonGaussian(law) => Decay::Layers(law.layers(c, log_moment)),
+        }
+    }
+
+    /// Calls `each` with the moment at `c + i j step` for `j = 0 .. points`; false where that takes too much work.
+    ///
+    /// `log_moment` is `ln M(c)`, and `exponent` says how small each error shall be, as a power of `1/e`.
+    pub(super) fn along_line(
+        &self,
+        c: f64,
+        step: f64,
+        points: usize,
+        exponent: f64,
+        log_moment: f64,
+        mut each: impl FnMut(usize, LogMoment),
+    ) -> bool {
+        let made;
+        let nodes = match self {
+            Self::Atoms(nodes) => nodes,
+            Self::PoissonGaussian(law) => {
+                let Some(nodes) = law.nodes(c, step * (points - 1) as f64, exponent, log_moment) else {
+                    return false;
+                };
+                made = nodes;
+                &made
+            }
+            _ => {
+                for j in 0..points {
+                    each(j, self.closed_moment(Complex::new(c, j as f64 * step)));
+                }
+                return true;
+            }
+        };
+        if !((nodes.nodes.len() as f64) * (points as f64) <= MAX_WORK) {
+            return false;
+        }
+        let mut walk = nodes.walk(c, step, points);
+        for j in 0..points {
+            each(j, walk.next());
+        }
+        true
+    }
+
+    fn closed_moment(&self, z: Complex) -> LogMoment {
+        match self {
+            Self::Gaussian { square } => closed_laws::gaussian(*square, z),
+            Self::Mixture { components, log_sum } => {
+                let moment = closed_laws::mixture(components, z);
+                LogMoment { error: moment.error + log_sum.abs(), ..moment }
+            }
+            Self::Laplace { x } => closed_laws::laplace(*x, z),
+            // Walked along by their nodes.
+            Self::Atoms(_) | Self::PoissonGaussian(_) => {
+                LogMoment { log: Complex::new(0.0, 0.0), error: f64::INFINITY }
+            }
+        }
+    }
+}
+
+/// Node evaluations that one law may take on one line.
+const MAX_WORK: f64 = 3e7;
+
+/// What is dropped in a search, as a power of `1/e`.
+const SEARCH_EXPONENT: f64 = 45.0;
+
+/// The nodes of a search, good for real arguments up to `reach`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SearchGrid {
+    nodes: Nodes,
+    reach: f64,
+}
+
+impl Decay {
+    /// The logarithm of the bound of `|M(c + it')| / M(c)` for all `t' >= t`.
+    pub(super) fn log(&self, t: f64) -> f64 {
+        match self {
+            Self::Gaussian { square } => -0.5 * t * t * square * (1.0 - 1e-9),
+            Self::Mixture(components) => {
+                let lost: f64 =
+                    components.iter().map(|&(square, weight)| weight * -(-0.5 * t * t * square).exp_m1()).sum();
+                (1e-12 - lost * (1.0 - 1e-6)).clamp(-1.0, 0.0).ln_1p()
+            }
+            Self::Laplace(decay) => decay.log_decay(t),
+            Self::Layers(layers) => log_decay(layers, t),
+            Self::None => 0.0,
+        }
+    }
+}

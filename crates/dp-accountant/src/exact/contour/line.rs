@@ -1,0 +1,222 @@
+//! The sum along one line, with everything that it may be off by.
+
+use core::f64::consts::PI;
+
+use super::complex::Complex;
+use super::law::{Decay, Law};
+use super::search::{Saddle, Search, Window};
+
+/// Points of the sum beyond which another engine answers.
+const MAX_POINTS: f64 = 100_000.0;
+
+/// Errors are held below this power of `1/e` of delta.
+const MARGIN: f64 = 28.0;
+
+/// The line at `c`, good for all epsilon close to that it was made for.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    c: f64,
+    step: f64,
+    window: Window,
+    /// `K(c)` as it was computed; every amplitude is relative to `e^K(c)`.
+    cumulant: f64,
+    /// How far `K(c)` may be off.
+    cumulant_error: f64,
+    /// `e^(K - K(c)) / (z (z + 1))` at each point, the first halved.
+    amplitudes: Vec<Complex>,
+    /// The sums of their errors, of their moduli, and of their moduli times `|z|`.
+    errors: f64,
+    moduli: f64,
+    weighted_moduli: f64,
+    /// What the points left out amount to.
+    tail: f64,
+    /// An upper bound of `K` on the other line.
+    other_cumulant: f64,
+}
+
+/// Delta at one epsilon, as logarithms, and the derivative of the estimate's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LogDelta {
+    pub(super) lower: f64,
+    pub(super) estimate: f64,
+    pub(super) upper: f64,
+    pub(super) slope: f64,
+}
+
+impl Line {
+    /// The line of `saddle`, for `epsilon` where delta is about `e^log_delta`; `None` where it would take too much work or
+    /// the integrand cannot be shown to end.
+    pub(super) fn new(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64) -> Option<Self> {
+        let c = saddle.c;
+        let [cumulant, _, curvature] = saddle.cumulant;
+        let window = search.window(saddle, epsilon, log_delta, MARGIN)?;
+        let step = window.step();
+        let log_moments = search.log_moments(c)?;
+        let laws = search.laws;
+        let decays: Vec<(Decay, f64)> =
+            laws.iter().zip(&log_moments).map(|((law, count), log)| (law.decay(c, *log), *count)).collect();
+        let log_tail = |t: f64| {
+            let decay: f64 = decays.iter().map(|(decay, count)| count * decay.log(t)).sum();
+            decay + (1.0 / t).min(0.5 * PI / c).ln() - PI.ln()
+        };
+        // What is wanted of the tail, relative to e^(K(c) - c epsilon).
+        let height = cumulant - c * epsilon - log_delta;
+        let wanted = -MARGIN - height.max(0.0);
+        let farthest = step * MAX_POINTS;
+        let mut t_max = (2.0 * MARGIN / (curvature + 1.0 / (c * c))).sqrt().clamp(step, farthest);
+        while log_tail(t_max) > wanted && t_max < farthest {
+            t_max = (1.4 * t_max).min(farthest);
+        }
+        let points = (t_max / step).ceil() as usize + 1;
+        let last = step * (points - 1) as f64;
+
+        let total: f64 = laws.iter().map(|(_, count)| count).sum();
+        let exponent = MARGIN + height.max(0.0) + (1.0 + total).ln();
+        let mut sum = Sum::new(points);
+        for ((law, count), log_moment) in laws.iter().zip(&log_moments) {
+            if !sum.add(law, *count, c, step, exponent, *log_moment) {
+                return None;
+            }
+        }
+        let other_cumulant = match window.other {
+            Some(other) => upper_cumulant(search, other)?,
+            None => f64::NEG_INFINITY,
+        };
+        let mut line = Self {
+            c,
+            step,
+            window,
+            cumulant: sum.exponents[0].re,
+            cumulant_error: sum.errors[0],
+            amplitudes: Vec::with_capacity(points),
+            errors: 0.0,
+            moduli: 0.0,
+            weighted_moduli: 0.0,
+            tail: (log_tail(last) + sum.errors[0]).exp(),
+            other_cumulant,
+        };
+        for (j, (exponent, error)) in sum.exponents.iter().zip(&sum.errors).enumerate() {
+            let z = Complex::new(c, j as f64 * step);
+            let relative = Complex::new(exponent.re - line.cumulant, exponent.im);
+            let half = if j == 0 { 0.5 } else { 1.0 };
+            let amplitude = relative.exp().scale(half) / (z * Complex::new(c + 1.0, z.im));
+            let modulus = amplitude.norm();
+            // A point whose own error is beyond measure would make everything infinite; so it shall.
+            line.errors += modulus * (error + 4.0 * f64::EPSILON * (4.0 + exponent.norm())).exp_m1();
+            line.moduli += modulus;
+            line.weighted_moduli += modulus * z.norm();
+            line.amplitudes.push(amplitude);
+        }
+        // The moments that the decay rests on are those of the search: they must be those of the sum.
+        let tolerance = 1e-10 * (1.0 + cumulant.abs()) + 1e-13 * total + line.cumulant_error;
+        let agrees = (line.cumulant - cumulant).abs() <= tolerance;
+        (agrees && line.errors.is_finite() && line.tail.is_finite()).then_some(line)
+    }
+
+    /// Delta at `epsilon`.
+    pub(super) fn log_delta(&self, epsilon: f64) -> LogDelta {
+        let (mut sum, mut slope) = (0.0, 0.0);
+        for (j, amplitude) in self.amplitudes.iter().enumerate() {
+            let t = j as f64 * self.step;
+            let (sin, cos) = (t * epsilon).sin_cos();
+            let re = amplitude.re * cos + amplitude.im * sin;
+            let im = amplitude.im * cos - amplitude.re * sin;
+            sum += re;
+            slope -= self.c * re - t * im;
+        }
+        let factor = self.step / PI;
+        let (sum, slope) = (factor * sum, factor * slope);
+        let rounding = f64::EPSILON * (16.0 + self.amplitudes.len() as f64) * self.moduli
+            + 4.0 * f64::EPSILON * epsilon * self.weighted_moduli;
+        let error = factor * (self.errors + rounding) + self.tail;
+
+        let log_scale = self.cumulant - self.c * epsilon;
+        let width = self.window.width;
+        // The aliases to the left lie between these, relative to e^log_scale.
+        let most = (-log_scale).exp() / (self.c * width).exp_m1();
+        let shortfall = (epsilon - log_scale).exp() / ((self.c + 1.0) * width).exp_m1();
+        let left_upper = most * (1.0 + 1e-12);
+        let left_lower = (most * (1.0 - 1e-12) - shortfall * (1.0 + 1e-12)).max(0.0);
+        let right = match self.window.other {
+            Some(other) => {
+                let exponent = self.other_cumulant - other * epsilon - log_scale + log_factor(other);
+                exponent.exp() / ((other - self.c) * width).exp_m1() * (1.0 + 1e-9)
+            }
+            None => 0.0,
+        };
+        let margin = 4.0 * f64::EPSILON * (1.0 + self.cumulant.abs() + self.c * epsilon);
+        let estimate = sum - 0.5 * (left_lower + left_upper);
+        let upper = (sum + error - left_lower).ln() + log_scale + margin;
+        let lower = (sum - error - left_upper - right).ln() + log_scale - margin;
+        // NaN is the logarithm of what is not positive.
+        LogDelta {
+            lower: if lower.is_nan() { f64::NEG_INFINITY } else { lower.min(0.0) },
+            estimate: estimate.ln() + log_scale,
+            upper: if upper.is_nan() { f64::INFINITY } else { upper }.min(self.log_chernoff(epsilon)).min(0.0),
+            slope: slope / estimate,
+        }
+    }
+
+    /// Chernoff's bound on this line.
+    fn log_chernoff(&self, epsilon: f64) -> f64 {
+        chernoff(self.c, self.cumulant + self.cumulant_error, epsilon)
+    }
+
+    /// The epsilon at which Chernoff's bound reaches delta.
+    pub(super) fn chernoff_epsilon(&self, log_delta: f64) -> f64 {
+        chernoff_epsilon(self.c, self.cumulant + self.cumulant_error, log_delta)
+    }
+}
+
+/// `ln sup_x (1 - e^-x) e^(-c x)` over `x > 0`: `c ln c - (c + 1) ln(c + 1)`, rounded up.
+fn log_factor(c: f64) -> f64 {
+    -c * (1.0 / c).ln_1p() - c.ln_1p() + 1e-13
+}
+
+/// `delta <= e^(K(c) - c epsilon) sup_x (1 - e^-x) e^(-c x)`.
+pub(super) fn chernoff(c: f64, cumulant: f64, epsilon: f64) -> f64 {
+    let bound = cumulant - c * epsilon + log_factor(c);
+    bound + 8.0 * f64::EPSILON * (cumulant.abs() + c * epsilon)
+}
+
+/// The epsilon at which [`chernoff`] is `log_delta`.
+pub(super) fn chernoff_epsilon(c: f64, cumulant: f64, log_delta: f64) -> f64 {
+    let epsilon = (cumulant + log_factor(c) - log_delta) / c;
+    (epsilon + 8.0 * f64::EPSILON * ((cumulant.abs() + log_delta.abs()) / c + epsilon.abs())).max(0.0)
+}
+
+/// An upper bound of `K(c)`.
+pub(super) fn upper_cumulant(search: &mut Search<'_>, c: f64) -> Option<f64> {
+    let log_moments = search.log_moments(c)?;
+    let mut sum = Sum::new(1);
+    let total: f64 = search.laws.iter().map(|(_, count)| count).sum();
+    for ((law, count), log_moment) in search.laws.iter().zip(&log_moments) {
+        if !sum.add(law, *count, c, 0.0, MARGIN + (1.0 + total).ln(), *log_moment) {
+            return None;
+        }
+    }
+    let upper = sum.exponents[0].re + sum.errors[0];
+    upper.is_finite().then_some(upper)
+}
+
+/// `K` and its errors on the points of a line, law after law.
+struct Sum {
+    exponents: Vec<Complex>,
+    errors: Vec<f64>,
+}
+
+impl Sum {
+    fn new(points: usize) -> Self {
+        Self { exponents: vec![Complex::new(0.0, 0.0); points], errors: vec![0.0; points] }
+    }
+
+    fn add(&mut self, law: &Law, count: f64, c: f64, step: f64, exponent: f64, log_moment: f64) -> bool {
+        let points = self.exponents.len();
+        law.along_line(c, step, points, exponent, log_moment, |j, moment| {
+            let term = moment.log.scale(count);
+            let sum = self.exponents[j] + term;
+            self.errors[j] += count * moment.error + 2.0 * f64::EPSILON * (2.0 * term.norm() + sum.norm());
+            self.exponents[j] = sum;
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! Where to put the line: the saddle point of the integrand, by its cumulant function. Nothing here is certified, and
+//! nothing need be: any line gives sound bounds, a good one gives close bounds.
+
+use core::f64::consts::PI;
+
+use super::law::{Law, SearchGrid};
+use crate::normal::LN_SQRT_2_PI;
+
+/// A direction's laws, each with how often, and the grids of the search.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    pub(super) laws: &'a [(Law, f64)],
+    grids: Vec<SearchGrid>,
+}
+
+/// A line and what the saddle-point approximation says of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Saddle {
+    pub(super) c: f64,
+    /// `K`, `K'`, `K''` at `c`.
+    pub(super) cumulant: [f64; 3],
+    /// The epsilon whose saddle point this is.
+    pub(super) epsilon: f64,
+}
+
+impl Saddle {
+    /// The approximation of `ln delta` at the saddle's own epsilon.
+    fn log_delta(&self) -> f64 {
+        self.log_delta_at(self.epsilon)
+    }
+
+    /// The approximation at an epsilon close by.
+    pub(super) fn log_delta_at(&self, epsilon: f64) -> f64 {
+        let (value, c) = (self.cumulant[0], self.c);
+        value - c * epsilon - c.ln() - (c + 1.0).ln() - 0.5 * self.bend().ln() - LN_SQRT_2_PI
+    }
+
+    /// The second derivative of the integrand's logarithm.
+    pub(super) fn bend(&self) -> f64 {
+        self.cumulant[2] + 1.0 / (self.c * self.c) + 1.0 / ((self.c + 1.0) * (self.c + 1.0))
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(laws: &'a [(Law, f64)]) -> Self {
+        Self { laws, grids: vec![SearchGrid::default(); laws.len()] }
+    }
+
+    /// `K`, `K'` and `K''` at `c`; `None` where they cannot be had.
+    pub(super) fn cumulant(&mut self, c: f64) -> Option<[f64; 3]> {
+        let mut total = [0.0; 3];
+        for ((law, count), grid) in self.laws.iter().zip(&mut self.grids) {
+            for (sum, part) in total.iter_mut().zip(law.cumulant(c, grid)?) {
+                *sum += count * part;
+            }
+        }
+        total.iter().all(|value| value.is_finite()).then_some(total)
+    }
+
+    /// `ln M(c)` of each law.
+    pub(super) fn log_moments(&mut self, c: f64) -> Option<Vec<f64>> {
+        self.laws.iter().zip(&mut self.grids).map(|((law, _), grid)| Some(law.cumulant(c, grid)?[0])).collect()
+    }
+
+    fn saddle(&mut self, c: f64) -> Option<Saddle> {
+        let cumulant = self.cumulant(c)?;
+        Some(Saddle { c, cumulant, epsilon: cumulant[1] - 1.0 / c - 1.0 / (c + 1.0) })
+    }
+
+    /// The line for `delta`, or that for epsilon = 0 where `delta` is reached there.
+    pub(super) fn for_delta(&mut self, log_delta: f64) -> Option<Saddle> {
+        let found = self.solve(|saddle| log_delta - saddle.log_delta(), 0.2)?;
+        if found.epsilon >= 0.0 { self.not_too_far_left(found) } else { self.for_epsilon(0.0) }
+    }
+
+    /// The line for `epsilon`.
+    pub(super) fn for_epsilon(&mut self, epsilon: f64) -> Option<Saddle> {
+        // In units of the integrand's width.
+        let found = self.solve(|saddle| (saddle.epsilon - epsilon) / saddle.bend().sqrt(), 0.1)?;
+        self.not_too_far_left(found)
+    }
+
+    /// Close to the pole at 0 nothing is gained, and the window would have to be wide.
+    fn not_too_far_left(&mut self, found: Saddle) -> Option<Saddle> {
+        let least = 0.3 / found.cumulant[2].sqrt();
+        if found.c < least && least.is_finite() { self.saddle(least) } else { Some(found) }
+    }
+
+    /// Solves an increasing function of the line for its root, on a logarithmic scale: brackets it by steps that grow,
+    /// then false position (Illinois). Stops when the function is small, or the bracket beyond use.
+    fn solve(&mut self, f: impl Fn(&Saddle) -> f64, tolerance: f64) -> Option<Saddle> {
+        let mut s = 0.0f64;
+        let mut found = self.saddle(s.exp())?;
+        let mut value = f(&found);
+        let mut step = if value > 0.0 { -1.0 } else { 1.0 };
+        let (mut left, mut right);
+        loop {
+            let next = s + step;
+            if !(next.abs() < 60.0) {
+                return None;
+            }
+            let (Some(candidate), before) = (self.saddle(next.exp()), (s, value)) else {
+                return None;
+            };
+            s = next;
+            found = candidate;
+            value = f(&found);
+            if !value.is_finite() {
+                return None;
+            }
+            if (value > 0.0) == (step > 0.0) {
+                (left, right) = if step > 0.0 { (before, (s, value)) } else { ((s, value), before) };
+                break;
+            }
+            step *= 1.6;
+        }
+        for _ in 0..40 {
+            if value.abs() <= tolerance || right.0 - left.0 < 1e-9 {
+                return Some(found);
+            }
+            let middle = (left.0 * right.1 - right.0 * left.1) / (right.1 - left.1);
+            let (inner_left, inner_right) = (0.95 * left.0 + 0.05 * right.0, 0.05 * left.0 + 0.95 * right.0);
+            s = middle.clamp(inner_left, inner_right);
+            found = self.saddle(s.exp())?;
+            value = f(&found);
+            if value > 0.0 {
+                right = (s, value);
+                left.1 *= 0.5;
+            } else {
+                left = (s, value);
+                right.1 *= 0.5;
+            }
+        }
+        Some(found)
+    }
+
+    /// A distance `2 pi / h` of the aliases such that what they add is below `e^-margin` of delta, and the line that shows it of
+    /// those to the right.
+    ///
+    /// To the left `e^(epsilon - (c+1) W)` must be small, or `e^(-c W)` itself, and the latter must not be so large that
+    /// taking it off cancels. To the right, by Chernoff's bound on the line `c'`,
+    /// `K(c') - c' epsilon - (c' - c) W` must be below `ln delta`; a few `c'` are tried.
+    pub(super) fn window(&mut self, saddle: &Saddle, epsilon: f64, log_delta: f64, margin: f64) -> Option<Window> {
+        let c = saddle.c;
+        let small_difference = ((epsilon - log_delta + margin) / (c + 1.0)).max((-log_delta - 3.0) / c);
+        let left = small_difference.min((margin - log_delta) / c);
+        let supremum = self.laws.iter().map(|(law, count)| law.supremum() * count).sum::<f64>();
+        let cap = (supremum - epsilon) * (1.0 + 1e-9) + 1e-300;
+        let excess = |search: &mut Self, distance: f64| {
+            let other = c + distance;
+            let value = search.cumulant(other)?[0];
+            Some((value - other * epsilon - log_delta + margin) / distance)
+        };
+        // A Gaussian cumulant would want this distance.
+        let mut distance = (2.0 * margin / saddle.cumulant[2].max(1e-300)).sqrt();
+        let mut best = (f64::INFINITY, distance);
+        let mut worse = 0;
+        for _ in 0..14 {
+            let Some(width) = excess(self, distance) else {
+                distance *= 0.5;
+                continue;
+            };
+            if width < best.0 {
+                best = (width, distance);
+                worse = 0;
+            } else {
+                worse += 1;
+            }
+            if worse == 1 && best.0.is_finite() {
+                break;
+            }
+            distance *= 0.6;
+        }
+        let right = best.0.min(cap);
+        let width = left.max(right);
+        (width > 0.0 && width.is_finite()).then_some(Window { width, other: (!(width >= cap)).then_some(c + best.1) })
+    }
+}
+
+/// The distance of the aliases and the line that bounds those to the right; none where they are beyond the largest loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Window {
+    pub(super) width: f64,
+    pub(super) other: Option<f64>,
+}
+
+impl Window {
+    pub(super) fn step(&self) -> f64 {
+        2.0 * PI / self.width
+    }
+}
