@@ -14,6 +14,8 @@ use serde_json::Value;
 mod calibration;
 #[path = "golden/exact.rs"]
 mod exact;
+#[path = "golden/response.rs"]
+mod response;
 #[path = "golden/sampling.rs"]
 mod sampling;
 
@@ -60,6 +62,7 @@ fn accountant_value(kind: &str, input: &Value) -> Option<f64> {
     let laplace_event = |scale, sensitivity| DpEvent::Laplace { scale, sensitivity };
     let mu = || number(input, "sensitivity") / number(input, "sigma");
     Some(match kind {
+        "rdp_randomized_response" | "rdp_kary_randomized_response" => response::divergence(kind, input),
         "rdp_gaussian" => curve_at(&noise(gaussian_event, "sigma"), order()),
         "rdp_laplace" => curve_at(&noise(laplace_event, "scale"), order()),
         "puredp_to_rdp_tight" => curve_at(&DpEvent::PureDp { epsilon: number(input, "epsilon") }, order()),
@@ -160,6 +163,8 @@ fn accountant_cases() {
         "rdp_shuffled_output_mixture",
         "puredp_composition_epsilon",
         "laplace_single_delta",
+        "rdp_randomized_response",
+        "rdp_kary_randomized_response",
     ]
     .into_iter()
     .chain(sampling::KINDS)
@@ -205,6 +210,7 @@ fn mechanism_cases() {
                 let got = curve_at(&event, number(input, "alpha"));
                 check(id, "rdp", got, number(out, "rdp"), relative, absolute);
             }
+            "randomized_response" => response::check_case(id, input, out, relative, absolute),
             "laplace_delta" => {
                 let event = DpEvent::Laplace { scale: 1.0, sensitivity: number(input, "eps") };
                 let got = bound::delta(&event, number(input, "eps_at")).unwrap().value;
@@ -235,6 +241,7 @@ fn mechanism_cases() {
         "laplace_rdp",
         "laplace_delta",
         "pure_rdp_bound",
+        "randomized_response",
         "laplace_ball_rdp",
         "laplace_ball_delta",
     ] {
