@@ -85,8 +85,9 @@ pub struct Calibrated<T> {
 pub struct Beyond<T> {
     /// The answer made worse by 1e-4, relatively (counts: by at least one).
     pub value: T,
-    /// A certified lower bound of epsilon there. Above the target, it proves that no accountant whatsoever finds an
-    /// answer beyond this value.
+    /// A certified lower bound of epsilon there, of the dominating pairs of laws that the events stand for. Above the
+    /// target, it proves that no accountant that knows no more than the events finds an answer beyond this value
+    /// (epsilon growing that way).
     pub epsilon_lower: f64,
 }
 

@@ -8,7 +8,8 @@ const INTERPOLATED_TRIALS: u32 = 40;
 /// What the search ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Most {
-    /// This many meet the target, one more does not; both were evaluated.
+    /// This many meet the target, one more does not; both were evaluated. (Of an excess that falls somewhere, only the
+    /// first is certain.)
     At(u64),
     /// The limit still meets the target.
     Unlimited,
@@ -52,10 +53,8 @@ pub(super) fn most(limit: u64, start: u64, mut excess: impl FnMut(u64) -> Result
         count = match (fits, exceeds) {
             (Some(fits), _) if fits >= limit => return Ok(Most::Unlimited),
             (_, Some(0)) => return Ok(Most::NotEvenNone),
-            // An excess that falls somewhere may leave a fitting count above one that does not fit.
-            (Some(fits), Some(exceeds)) if exceeds <= fits.saturating_add(1) => {
-                return Ok(Most::At(fits.min(exceeds - 1)));
-            }
+            // An excess that falls somewhere may leave a count that fits above one that does not: it did fit.
+            (Some(fits), Some(exceeds)) if exceeds <= fits.saturating_add(1) => return Ok(Most::At(fits)),
             (Some(fits), Some(exceeds)) => {
                 let middle = fits + (exceeds - fits) / 2;
                 let next = match aim {
@@ -133,6 +132,17 @@ mod tests {
             let Most::At(found) = found else { panic!("{found:?}") };
             assert!(cost(found as f64) <= 0.0 && cost(found as f64 + 1.0) > 0.0);
             assert!((found as f64 - exact).abs() < 1.0 + 0.002 * exact && trials <= 11, "{root}: {trials}");
+        }
+    }
+
+    #[test]
+    fn where_the_excess_falls_the_answer_still_fits() {
+        for start in [1, 300, 1000, 5000] {
+            // Fits up to 500, and again from 900 to 2000.
+            let f = |count: f64| if count <= 500.0 || (900.0..=2000.0).contains(&count) { -0.1 } else { 0.1 };
+            let (found, trials) = run(start, f);
+            let Most::At(found) = found else { panic!("{found:?}") };
+            assert!(f(found as f64) <= 0.0 && trials < 110, "{start}: {found} {trials}");
         }
     }
 

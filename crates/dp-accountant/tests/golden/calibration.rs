@@ -82,13 +82,11 @@ fn round_trips_by_renyi_curves_are_safe() {
 }
 
 #[test]
-#[ignore = "needs the exact curve of sampled Gaussians"]
 fn noise_by_the_tightest_bound_is_enough_and_tight() {
     noise_cases(Evaluator::Tightest, true);
 }
 
 #[test]
-#[ignore = "needs the exact curve of sampled Gaussians"]
 fn round_trips_by_the_tightest_bound_are_safe_and_tight() {
     round_trips(Evaluator::Tightest, true);
 }
