@@ -28,13 +28,20 @@ fn noise_cases(evaluator: Evaluator, tight: bool) {
     for case in cases("dpsgd_sigma") {
         let (id, input, expected) = (&case["id"], &case["inputs"], &case["expected"]);
         let rate = SamplingRate::new(number(input, "sampling_rate")).unwrap();
-        let found = calibration(number(input, "epsilon"), input, evaluator)
+        let epsilon = number(input, "epsilon");
+        let found = calibration(epsilon, input, evaluator)
+            .certifying()
             .dp_sgd_noise_multiplier(rate, input["steps"].as_u64().unwrap())
             .unwrap();
         assert!(found.value >= number(expected, "lower"), "{id}: {found:?} is too little noise");
         assert!(found.evaluations <= 8, "{id}: {found:?}");
         if tight {
             assert!(found.value <= number(expected, "value") * (1.0 + TIGHT), "{id}: {found:?} is too much noise");
+            let beyond = found.beyond.unwrap();
+            assert!(
+                beyond.value < found.value && beyond.epsilon_lower > epsilon,
+                "{id}: {found:?} is not proved tight"
+            );
         }
     }
 }
