@@ -17,8 +17,8 @@ use crate::params::{Delta, RdpOrder};
 /// Relative margin for the rounding of a divergence (at most 4e-15, of a pure guarantee) and of the sums here.
 const ROUNDING: f64 = 20.0 * f64::EPSILON;
 
-/// Halvings of the bracket of the centred conversion's inner root.
-const BISECTIONS: u32 = 48;
+/// At most so many steps to the centred conversion's inner root, of which about eight are needed.
+const ROOT_STEPS: u32 = 48;
 
 /// The first published conversion; [`epsilon_improved`] is never larger.
 ///
@@ -194,8 +194,8 @@ fn centred_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
     if log.is_nan() { f64::INFINITY } else { (log + ROUNDING * size).max(0.0) }
 }
 
-/// Bisection for `ln x` in the bracket `[epsilon, epsilon + ln(a/(a-1))]` of the relation documented at
-/// [`epsilon_centred`]; the lower end is kept, at which the supremum is overestimated.
+/// The relation documented at [`epsilon_centred`], solved for `ln x` in the bracket `[epsilon, epsilon + ln(a/(a-1))]` by
+/// false position (Illinois); the lower end is kept, at which the supremum is overestimated.
 fn centred_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     let excess = order - 1.0;
     if excess == 0.0 || rdp == f64::INFINITY || !(epsilon > 0.0) {
@@ -205,14 +205,40 @@ fn centred_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
         return f64::NEG_INFINITY;
     }
     let log_supremum = |log_x: f64| -order.ln() - log_exp_m1(excess * log_x);
-    let epsilon_at = |log_x: f64| excess.ln() + log_add(log_x - order.ln(), log_supremum(log_x) + log_exp_m1(log_x));
+    let distance =
+        |log_x: f64| excess.ln() + log_add(log_x - order.ln(), log_supremum(log_x) + log_exp_m1(log_x)) - epsilon;
     let (mut low, mut high) = (epsilon, epsilon - (-order.recip()).ln_1p());
-    for _ in 0..BISECTIONS {
-        let middle = 0.5 * (low + high);
-        if epsilon_at(middle) < epsilon {
-            low = middle;
+    let (mut at_low, mut at_high) = (distance(low), distance(high));
+    let mut low_was_moved = false;
+    // A point this little below the root serves as well.
+    let short = 1e-14 * high;
+    let noise = 8.0 * f64::EPSILON * (1.0 + epsilon + order.ln());
+    for _ in 0..ROOT_STEPS {
+        if !(high - low > short) {
+            break;
+        }
+        let between = (low * at_high - high * at_low) / (at_high - at_low);
+        let next = if between > low && between < high { between } else { 0.5 * (low + high) };
+        let at_next = distance(next);
+        if at_next < 0.0 {
+            if low_was_moved {
+                at_high *= 0.5;
+            }
+            (low, at_low, low_was_moved) = (next, at_next, true);
+            if at_next > -noise {
+                break;
+            }
         } else {
-            high = middle;
+            if !low_was_moved {
+                at_low *= 0.5;
+            }
+            (high, at_high, low_was_moved) = (next, at_next, false);
+            // False position comes from above in small steps at the end: look a little below.
+            let below = high - 0.5 * short;
+            if below > low && distance(below) < 0.0 {
+                low = below;
+                break;
+            }
         }
     }
     let log = log_exp_m1(excess * rdp) + log_supremum(low);
