@@ -292,3 +292,42 @@ fn a_filtered_run_composes_further() {
     assert!(RdpFilter::<ReplaceOne>::within(&orders, &[0.4], delta).is_err());
     assert!(RdpFilter::<ReplaceOne>::within(&orders, &[0.4, -1.0], delta).is_err());
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    /// What was admitted costs no more than was promised, were it fixed in advance; what was refused is not spent; and
+    /// the budget only shrinks.
+    #[test]
+    fn admitted_releases_stay_within_the_promise(
+        log_epsilon in -3.0f64..3.0,
+        log_delta in -40.0f64..-2.0,
+        log_stds in proptest::collection::vec(-1.0f64..5.0, 1..30),
+    ) {
+        let (epsilon, delta) = target(log_epsilon.exp(), log_delta.exp());
+        let orders = [1.5, 3.0, 9.0, 33.0, 129.0].map(order);
+        let mut filters: [Box<dyn Filter<ReplaceOne>>; 4] = [
+            Box::new(ZcdpFilter::new(epsilon, delta).unwrap()),
+            Box::new(GdpFilter::new(epsilon, delta).unwrap()),
+            Box::new(RdpFilter::new(epsilon, delta, order(9.0)).unwrap()),
+            Box::new(RdpFilter::with_orders(epsilon, delta, &orders).unwrap()),
+        ];
+        for filter in &mut filters {
+            let mut log = crate::EventLog::<ReplaceOne>::new();
+            let mut left = filter.left();
+            for log_std in &log_stds {
+                let event = DpEvent::Gaussian { std_dev: log_std.exp() / epsilon.get(), sensitivity: 1.0 };
+                if filter.spend(&event, 1).is_ok() {
+                    log.record(event, 1);
+                    proptest::prop_assert!(filter.left() <= left && filter.left() >= 0.0);
+                } else {
+                    proptest::prop_assert_eq!(filter.left(), left);
+                }
+                left = filter.left();
+            }
+            let spent = crate::bound::epsilon(&log.to_event(), delta).unwrap().value;
+            proptest::prop_assert!(spent <= epsilon.get() * (1.0 + 1e-12), "{} of {}", spent, epsilon);
+            proptest::prop_assert_eq!(filter.guarantee().epsilon(), epsilon);
+        }
+    }
+}
