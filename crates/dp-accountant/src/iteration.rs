@@ -16,6 +16,9 @@
 
 use crate::error::{Error, non_negative, positive};
 
+/// Below this a sum of squares is not accurate to rounding.
+const LEAST_VARIANCE: f64 = 1e-290;
+
 /// The largest `rho_t` over all iterates, rounded up.
 pub(crate) fn rho(sensitivities: &[f64], std_devs: &[f64], contraction: f64) -> Result<f64, Error> {
     if sensitivities.len() != std_devs.len() || sensitivities.is_empty() {
@@ -30,17 +33,23 @@ pub(crate) fn rho(sensitivities: &[f64], std_devs: &[f64], contraction: f64) -> 
     if !(contraction <= 1.0) {
         return Err(Error::OutOfRange { name: "contraction", value: contraction, range: "[0, 1]" });
     }
+    for &std_dev in std_devs {
+        positive("std_dev", std_dev)?;
+    }
+    // In units of the largest noise, so that no square overflows.
+    let unit = std_devs.iter().copied().fold(0.0, f64::max);
     let mut largest: f64 = 0.0;
     // Noise and shift as they arrive at the last iterate: `shrink` is c^(T-t).
     let (mut variance, mut shrink) = (0.0, 1.0f64);
     for (&sensitivity, &std_dev) in sensitivities.iter().zip(std_devs).rev() {
-        let arriving = shrink * positive("std_dev", std_dev)?;
+        let arriving = shrink * (std_dev / unit);
         variance += arriving * arriving;
-        let shift = shrink * non_negative("sensitivity", sensitivity)?;
-        if shift > 0.0 {
-            // A variance that underflowed protects nothing.
+        let shift = shrink * (non_negative("sensitivity", sensitivity)? / unit);
+        if sensitivity > 0.0 {
             let ratio = shift / variance.sqrt();
-            largest = if ratio.is_finite() { largest.max(0.5 * ratio * ratio) } else { f64::INFINITY };
+            // A variance that lost digits to underflow protects nothing; a cost that did is not zero.
+            let rho = if variance > LEAST_VARIANCE { 0.5 * ratio * ratio } else { f64::INFINITY };
+            largest = largest.max(rho).max(f64::MIN_POSITIVE);
         }
         shrink *= contraction;
     }
@@ -77,6 +86,19 @@ mod tests {
         }
         let expected = shift * shift / (2.0 * variance);
         assert!((rho(&[s, 0.0, 0.0], &sigmas, contraction).unwrap() - expected).abs() < 1e-14);
+    }
+
+    #[test]
+    fn any_unit_of_length_gives_the_same() {
+        let expected = rho(&[1.0, 2.0, 0.5], &[2.0, 1.0, 3.0], 0.9).unwrap();
+        for unit in [1e-250, 1e-100, 1e100, 1e250] {
+            let scaled = |values: [f64; 3]| values.map(|value| value * unit);
+            let got = rho(&scaled([1.0, 2.0, 0.5]), &scaled([2.0, 1.0, 3.0]), 0.9).unwrap();
+            assert!((got / expected - 1.0).abs() < 1e-14, "{unit}: {got} {expected}");
+        }
+        // Noise that vanishes beside the other iterates' is not counted on.
+        assert_eq!(rho(&[0.0, 1e-200], &[1e200, 1e-200], 1.0).unwrap(), f64::INFINITY);
+        assert!(rho(&[1e-200], &[1e200], 1.0).unwrap() > 0.0);
     }
 
     #[test]

@@ -13,15 +13,16 @@
 //! (a-1) D_a(P_0 || P_k) <= sum_j t_j c(b_j).
 //! ```
 //!
-//! For `k = 2` this is the weak triangle inequality of Mironov 2017, Proposition 11, with `t_0 = 1/p`. The weights are taken
-//! from the family in which `A_j^(-s)` runs evenly from `a^(-s)` to `(a-1)^(-s)`: for `k = 2` that is all of them. At
-//! `s = 1` the orders are `b = k(a-1) + 1, ..., k a` and
+//! For `k = 2` this is the weak triangle inequality of Mironov 2017, Proposition 11, with `t_0 = 1/p`; what it bounds is
+//! convex in `t_0`, a sum of perspectives of the convex function `c`, and the best weight is found. For larger groups
+//! the weights come from the family in which `A_j^(-s)` runs evenly from `a^(-s)` to `(a-1)^(-s)`. At `s = 1` the orders
+//! are `b = k(a-1) + 1, ..., k a` and
 //!
 //! ```text
 //! D_a <= k a sum_b D_b / b,
 //! ```
 //!
-//! which is exact for Gaussians: `k^2 a mu^2/2`. At `s = -1`, where all `t_j = 1/k`, the orders are the same.
+//! which is exact for Gaussians: `k^2 a mu^2/2`. Groups of three and four try other exponents too.
 
 use super::prepared::Base;
 use super::pure;
