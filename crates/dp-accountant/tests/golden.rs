@@ -1,7 +1,7 @@
 //! High-precision values computed elsewhere (40-digit arithmetic): `accountant.json`, `mechanisms.json` and
 //! `optim-erm.json` in the directory `DP_GOLDEN_DIR`, or in the tree's own copy.
 //!
-//! Each kind of case has one evaluation below; a file without cases of an expected kind fails the test.
+//! Each kind of case has one evaluation below; the tree's own files fail the test where a kind of case is missing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +24,14 @@ fn load(name: &str) -> Value {
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
     let path = directory.join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let file: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(!file["cases"].as_array().unwrap().is_empty(), "{} has no case at all", path.display());
+    file
+}
+
+/// Whether the values are not the tree's own: such a file need not have every kind of case, but must have some.
+fn another_folder() -> bool {
+    std::env::var_os("DP_GOLDEN_DIR").is_some()
 }
 
 /// The number called `name`, or a failure that says which case lacks it.
@@ -169,7 +176,7 @@ fn accountant_cases() {
     .into_iter()
     .chain(sampling::KINDS)
     {
-        assert!(seen.contains_key(kind), "no case of kind {kind}");
+        assert!(seen.contains_key(kind) || another_folder(), "no case of {kind}");
     }
 }
 
@@ -245,7 +252,7 @@ fn mechanism_cases() {
         "laplace_ball_rdp",
         "laplace_ball_delta",
     ] {
-        assert!(seen.contains_key(function), "no case of {function}");
+        assert!(seen.contains_key(function) || another_folder(), "no case of {function}");
     }
 }
 
@@ -290,6 +297,6 @@ fn output_perturbation_cases() {
         }
     }
     for function in ["output_gaussian_sigma", "output_gaussian_zcdp", "fkt_rho_to_dp"] {
-        assert!(seen.contains_key(function), "no case of {function}");
+        assert!(seen.contains_key(function) || another_folder(), "no case of {function}");
     }
 }
