@@ -2,6 +2,16 @@
 //!
 //! One file per event holds that event's curve with its proof or source; [`RdpCurve`] adds them up;
 //! [`conversion`] turns a curve into a statement, at the best order over all of `(1, inf)`.
+//!
+//! Theorems of numbers alone are plain functions:
+//!
+//! | function | holds under |
+//! |---|---|
+//! | [`poisson_sampled_gaussian`], at any real order, to 1e-12 | add/remove |
+//! | [`poisson_sampled`], of any curve, with no factor 3 | add/remove |
+//! | [`without_replacement`], of any curve | replace-one |
+//! | [`group_of`], of any curve | the curve's own |
+//! | [`above_threshold_laplace`], [`above_threshold_gaussian`], [`bounded_range()`], [`random_stopping`] | any |
 
 pub(crate) mod above_threshold;
 mod accountant;
