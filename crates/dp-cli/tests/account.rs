@@ -370,6 +370,11 @@ fn curves_fall_with_delta_and_rise_with_steps() {
     assert_eq!((number(&points[0], "steps"), number(&points[6], "steps")), (1.0, 1000.0));
     assert!(points.windows(2).all(|pair| number(&pair[0], "epsilon") < number(&pair[1], "epsilon")), "{value}");
 
+    // The curve of the least noise for a target goes through the target.
+    let least = ["account", "gaussian", "--epsilon", "1", "--delta", "1e-12", "--curve", "epsilon-delta", "--json"];
+    let first = place.dp(&least).json()["points"][0].clone();
+    assert!(number(&first, "delta") == 1e-12 && (number(&first, "epsilon") - 1.0).abs() < 1e-6, "{first}");
+
     let picture = ["--curve", "epsilon-delta", "--out", "curve.svg"];
     let value = place.dp(&[&given[..], &picture, &["--json"]].concat()).json();
     assert_eq!((value["file"].as_str(), value["points"].as_u64()), (Some("curve.svg"), Some(45)));

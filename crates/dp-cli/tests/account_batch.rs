@@ -146,6 +146,24 @@ fn who_waits_for_an_answer_gets_it_before_asking_again() {
     assert!(child.wait().unwrap().success());
 }
 
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let place = Workplace::new();
+    let line = "{\"job\":\"gdp\",\"mu\":1,\"delta\":1e-6}\n";
+    place.write("questions.jsonl", line.repeat(20_000));
+    let mut child = place
+        .command(&["account", "batch", "questions.jsonl"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("dp runs");
+    let mut answer = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    assert!(answer.contains("epsilon"), "{answer}");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
 fn golden() -> Vec<Value> {
     let folder = std::env::var_os("DP_GOLDEN_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden"), PathBuf::from);

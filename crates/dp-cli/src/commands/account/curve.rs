@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use dp_accountant::Delta;
 use dp_accountant::trade_off::{Errors, TradeOff};
+use dp_accountant::{Delta, DpEvent};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::SCHEMA;
 use super::question::Question;
-use super::{evaluate, picture};
+use super::{evaluate, picture, solve};
 use crate::args::{Curve, QuestionArgs, Unknown};
 use crate::atomic;
 use crate::commands::dry_run::Foreseen;
@@ -129,11 +129,19 @@ fn points(question: &Question, curve: Curve, count: usize) -> Result<Points, Fai
     }
 }
 
+/// Everything that was released, with the number that was left out.
+fn solved(question: &Question) -> Result<DpEvent, Failure> {
+    match question.unknown {
+        Unknown::Epsilon | Unknown::Delta => Ok(question.event()),
+        _ => Ok(solve::event(question, &solve::solve(question)?)),
+    }
+}
+
 const EPSILON: Axis = Axis { name: "epsilon", title: "epsilon", logarithmic: false };
 
 fn against_delta(question: &Question, count: usize) -> Result<Points, Failure> {
     let least = if question.delta > 0.0 { DELTAS.0.min(question.delta) } else { DELTAS.0 };
-    let event = question.event();
+    let event = solved(question)?;
     let points = spread(least, DELTAS.1, count).map(|x| {
         let epsilon =
             Delta::new(x).and_then(|delta| evaluate::epsilon(question.accountant, &event, question.relation, delta));
@@ -165,7 +173,7 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
 
 /// The least type II error for each type I error; between the epsilons that were evaluated it is a lower bound still.
 fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
-    let event = question.event();
+    let event = solved(question)?;
     let delta_at = |epsilon: f64| {
         evaluate::delta(question.accountant, &event, question.relation, epsilon).map(|delta| delta.upper.min(1.0))
     };
