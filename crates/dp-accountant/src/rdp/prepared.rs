@@ -106,7 +106,7 @@ struct Grid {
 }
 
 /// Orders `1 + 2^-FINE`, ..., `1 + 1/2`, then integers up to `INTEGERS`, then each about `1/INTEGERS` larger.
-const FINE: i32 = 10;
+const FINE: i32 = 48;
 const INTEGERS: f64 = 32.0;
 /// Beyond this nothing is claimed.
 const LARGEST_ORDER: f64 = 1e7;

@@ -12,7 +12,7 @@ fn the_grid_is_increasing_and_finds_its_places() {
         assert!(Grid::place(order).abs_diff(place) <= 1, "{place}: {order}");
         before = order;
     }
-    assert_eq!((Grid::order(0), Grid::order(10), Grid::order(11), Grid::order(41)), (1.0, 1.5, 2.0, 32.0));
+    assert_eq!((Grid::order(0), Grid::order(48), Grid::order(49), Grid::order(79)), (1.0, 1.5, 2.0, 32.0));
 }
 
 #[test]
@@ -24,8 +24,7 @@ fn chords_bound_the_curve_and_are_exact_on_the_grid() {
         let (got, exact) = (grid.read(order, curve), curve(order));
         if order < 9e6 {
             assert!(got >= exact * (1.0 - 1e-13), "{order}: {got} {exact}");
-            let loose = if order > 1.001 { 1.2 } else { 50.0 };
-            assert!(got <= exact * loose, "{order}: {got} {exact}");
+            assert!(got <= exact * 1.2, "{order}: {got} {exact}");
         }
     }
     for order in [1.0, 1.5, 2.0, 7.0, 32.0] {
