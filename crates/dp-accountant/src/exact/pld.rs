@@ -16,7 +16,7 @@ mod tilt;
 
 use fft::Fft;
 use lattice::{Discretised, Grid, Masses};
-use range::{Outside, aligned_step, range};
+use range::{Outside, aligned_step, offset, range};
 use spectrum::{Aliases, PartSide, Side};
 use tilt::{Cumulants, Question, Saddle};
 
@@ -30,13 +30,13 @@ const WIDTH: f64 = 2e-4;
 const COARSE_CELLS: f64 = 1024.0;
 
 /// Cells of all parts' grids together, at most.
-const MAX_CELLS: f64 = 2e6;
+const MAX_CELLS: f64 = 1e6;
 
 /// Frequencies of all parts together, at most.
-const MAX_FREQUENCIES: f64 = 8.4e6;
+const MAX_FREQUENCIES: f64 = 4.2e6;
 
 /// The longest transform, as a power of two.
-const MAX_LOG_LENGTH: u32 = 21;
+const MAX_LOG_LENGTH: u32 = 20;
 
 /// Grids tried, at most.
 const MAX_GRIDS: u32 = 5;
@@ -152,6 +152,9 @@ struct Discretisation<'a> {
     /// Whether all losses lie on the grid, so that refining it gains nothing.
     is_exact: bool,
     laws: Vec<Discretised>,
+    /// The sum of all releases' offsets, and a bound of its rounding.
+    offset: f64,
+    offset_error: f64,
 }
 
 impl<'a> Discretisation<'a> {
@@ -176,7 +179,9 @@ impl<'a> Discretisation<'a> {
             .iter()
             .map(|(law, _)| {
                 let (least, largest) = range(law, outside);
-                Grid { step, least: (least / step).floor() as i64 - 1, largest: (largest / step).ceil() as i64 + 1 }
+                let offset = offset(law);
+                let index = |loss: f64| (loss - offset) / step;
+                Grid { offset, step, least: index(least).floor() as i64 - 1, largest: index(largest).ceil() as i64 + 1 }
             })
             .collect();
         let cells: f64 = grids.iter().map(|grid| (grid.largest - grid.least) as f64).sum();
@@ -184,7 +189,14 @@ impl<'a> Discretisation<'a> {
             return None;
         }
         let laws = parts.iter().zip(&grids).map(|((law, _), grid)| Discretised::new(law, grid)).collect();
-        Some(Self { parts, step, is_exact: aligned.is_exact, laws })
+        let offset = parts.iter().zip(&grids).map(|((_, count), grid)| *count as f64 * grid.offset).sum();
+        let offset_error = parts
+            .iter()
+            .zip(&grids)
+            .map(|((_, count), grid)| *count as f64 * grid.offset.abs() * f64::EPSILON)
+            .sum::<f64>();
+        let offset_error = offset_error * (2.0 + parts.len() as f64);
+        Some(Self { parts, step, is_exact: aligned.is_exact, laws, offset, offset_error })
     }
 
     /// The same parts on a grid of about this step, or as fine a one as the work's limits allow.
@@ -231,7 +243,7 @@ impl<'a> Discretisation<'a> {
     }
 
     fn cumulants(&self, tilt: f64) -> Option<Cumulants> {
-        Cumulants::of(self.uppers(), tilt)
+        Some(Cumulants::of(self.uppers(), tilt)?.moved(self.offset / self.step, tilt))
     }
 
     fn aliases(&self, saddle: &Saddle) -> Aliases {
@@ -252,17 +264,19 @@ impl<'a> Discretisation<'a> {
             .collect();
         let (upper, lower) = spectrum::compose(&fft, self.step, saddle.tilt, &sides)?;
         let shift: f64 = self.laws.iter().zip(self.parts).map(|(law, (_, count))| *count as f64 * law.shift).sum();
+        let shift = (shift + self.offset_error) * (1.0 + 1e-12);
         let largest: f64 =
             self.uppers().map(|(law, count)| count * (law.first + law.finite.len() as i64) as f64 * self.step).sum();
-        let above = |epsilon: f64| log_upper(&upper, &fft, epsilon - shift * (1.0 + 1e-12), largest);
+        let above = |epsilon: f64| log_upper(&upper, &fft, epsilon - self.offset - shift, largest);
         let below = |epsilon: f64| {
-            let epsilon = epsilon + shift * (1.0 + 1e-12);
-            lower.as_ref().map_or(f64::NEG_INFINITY, |side| side.log_lower(&fft, epsilon, aliases.log_bound(epsilon)))
+            let epsilon = epsilon + shift;
+            let log_alias = aliases.log_bound(epsilon);
+            lower.as_ref().map_or(f64::NEG_INFINITY, |side| side.log_lower(&fft, epsilon - self.offset, log_alias))
         };
         Some(match question {
             Question::DeltaAt(epsilon) => (below(epsilon), above(epsilon)),
             Question::EpsilonAt(log_delta) => {
-                let limit = largest.max(0.0) + shift + self.step;
+                let limit = (largest + self.offset).max(0.0) + shift + self.step;
                 let (_, high) = crossing(above, saddle, log_delta, limit);
                 let (low, _) = crossing(below, saddle, log_delta, limit);
                 (low, high)
@@ -282,26 +296,33 @@ const MAX_STEPS: u32 = 80;
 /// How close the ends of a crossing are to be, relatively.
 const CLOSE: f64 = 1e-11;
 
+/// A point at which a function was evaluated.
+#[derive(Debug, Clone, Copy)]
+struct Evaluated {
+    point: f64,
+    value: f64,
+}
+
 /// Two points with `f > target` at the first (or 0) and `f <= target` at the second (or infinity), close to each other,
 /// for a function that falls by about the tilt per unit.
 fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) -> (f64, f64) {
     let exceeds = |value: f64| value > target;
-    // Ends with their values, as far as they are known.
-    let (mut low, mut high): (Option<(f64, f64)>, Option<(f64, f64)>) = (None, None);
+    // The ends, as far as they are known.
+    let (mut low, mut high): (Option<Evaluated>, Option<Evaluated>) = (None, None);
     let mut point = saddle.epsilon.clamp(0.0, limit);
     let mut reach = 1.0 / saddle.tilt;
     for _ in 0..MAX_STEPS {
         let value = f(point);
         if exceeds(value) {
-            low = Some((point, value));
+            low = Some(Evaluated { point, value });
         } else {
             if point == 0.0 {
                 return (0.0, 0.0);
             }
-            high = Some((point, value));
+            high = Some(Evaluated { point, value });
         }
         point = match (low, high) {
-            (Some((low, at_low)), Some((high, at_high))) => {
+            (Some(Evaluated { point: low, value: at_low }), Some(Evaluated { point: high, value: at_high })) => {
                 if high - low <= CLOSE * high {
                     break;
                 }
@@ -315,7 +336,7 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
                 let middle = 0.5 * (low + high);
                 if inside(guess) && (value - target).abs() < 0.5 { guess } else { middle }
             }
-            (Some((low, at_low)), None) => {
+            (Some(Evaluated { point: low, value: at_low }), None) => {
                 if low >= limit {
                     break;
                 }
@@ -323,7 +344,7 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
                 reach *= 4.0;
                 (low + step * (1.0 + 1e-6)).min(limit)
             }
-            (None, Some((high, at_high))) => {
+            (None, Some(Evaluated { point: high, value: at_high })) => {
                 let step = ((target - at_high) / saddle.tilt).min(reach).max(1e-9 * reach);
                 reach *= 4.0;
                 (high - step * (1.0 + 1e-6)).max(0.0)
@@ -331,7 +352,7 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
             (None, None) => break,
         };
     }
-    (low.map_or(0.0, |end| end.0), high.map_or(f64::INFINITY, |end| end.0))
+    (low.map_or(0.0, |end| end.point), high.map_or(f64::INFINITY, |end| end.point))
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use crate::exact::loss_law::{Between, DominatingCurve, Law, LossLaw, Tails};
 
-/// `P`-masses of a law whose finite losses are multiples of the grid's step.
+/// `P`-masses of a law whose finite losses lie on a grid.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Masses {
-    /// The loss of the first mass, in steps.
+    /// The loss of the first mass, in steps from the grid's offset.
     pub(super) first: i64,
     /// Masses at consecutive losses.
     pub(super) finite: Vec<f64>,
@@ -13,9 +13,10 @@ pub(super) struct Masses {
     pub(super) infinite: f64,
 }
 
-/// A grid of losses: multiples of `step` from `least` to `largest` steps.
+/// A grid of losses: multiples of `step` from `least` to `largest` steps, all of them moved by `offset`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Grid {
+    pub(super) offset: f64,
     pub(super) step: f64,
     pub(super) least: i64,
     pub(super) largest: i64,
@@ -23,12 +24,12 @@ pub(super) struct Grid {
 
 impl Grid {
     fn loss(&self, index: i64) -> f64 {
-        index as f64 * self.step
+        (index as f64).mul_add(self.step, self.offset)
     }
 
     /// How far the losses of the cells may lie outside of them: the thresholds' rounding, and the law's own.
     fn threshold_error(&self, law: &dyn LossLaw) -> f64 {
-        let extent = self.loss(self.least).abs().max(self.loss(self.largest).abs());
+        let extent = self.loss(self.least).abs().max(self.loss(self.largest).abs()).max(self.offset.abs());
         let own = (self.least..=self.largest)
             .map(|index| law.threshold_error(self.loss(index)))
             .filter(|error| error.is_finite())
@@ -126,7 +127,7 @@ fn difference(low_above: f64, high_above: f64, low_below: f64, high_below: f64, 
 
 impl<'a> Tabulated<'a> {
     fn new(law: &'a dyn LossLaw, grid: &'a Grid) -> Self {
-        let at = |half: i64| Threshold::new(law, 0.5 * half as f64 * grid.step);
+        let at = |half: i64| Threshold::new(law, (0.5 * half as f64).mul_add(grid.step, grid.offset));
         let thresholds = (2 * grid.least..=2 * grid.largest).map(at).collect();
         Self { law, grid, thresholds, threshold_error: grid.threshold_error(law) }
     }
@@ -272,7 +273,7 @@ impl Bins<'_> {
 
     /// The largest point of the grid at which a bin of this loss may be counted.
     fn point_below(&self, loss: f64) -> i64 {
-        ((loss + 0.5 * self.shift) / self.grid.step).floor() as i64
+        ((loss + 0.5 * self.shift - self.grid.offset) / self.grid.step).floor() as i64
     }
 
     /// Counts what waits at the point below.

@@ -51,7 +51,7 @@ pub(super) struct Aligned {
 }
 
 /// How far from a point of the grid a loss may be to count as on it, relative to itself; the lattice charges more.
-const ON_GRID: f64 = 2e-15;
+const ON_GRID: f64 = 3e-15;
 
 /// Divisions of the least loss that are tried for an exact grid.
 const MAX_DIVISIONS: u32 = 64;
@@ -65,18 +65,29 @@ const FEW: usize = 8;
 /// Steps that are tried for a grid that is nearly exact.
 const CANDIDATES: u32 = 2048;
 
-/// A step for laws some of whose losses have positive probability: one on whose multiples all losses lie, if there is
-/// such; else one near the wanted `step`, but not above, on whose multiples those losses nearly lie.
+/// Where a law's grid begins: at its least loss of positive probability, if it has such.
+///
+/// Each law may have a grid of its own, moved against the others', as long as the steps agree: the total is then on a
+/// grid moved by the sum. A law of two losses is on a grid in any case.
+pub(super) fn offset(law: &Law) -> f64 {
+    let (atoms, _) = law.atoms();
+    atoms.into_iter().reduce(f64::min).unwrap_or(0.0)
+}
+
+/// A step for laws some of whose losses have positive probability: one on whose multiples all losses lie, from each law's
+/// [`offset`] on, if there is such; else one near the wanted `step`, but not above, on whose multiples those losses nearly
+/// lie.
 pub(super) fn aligned_step<'a>(laws: impl Iterator<Item = &'a Law>, step: f64) -> Aligned {
     let mut losses: Vec<f64> = Vec::new();
     let mut all_discrete = true;
     for law in laws {
         let (atoms, is_all) = law.atoms();
+        let offset = offset(law);
         all_discrete &= is_all;
-        losses.extend(atoms.iter().map(|loss| loss.abs()).filter(|loss| *loss > 0.0));
+        losses.extend(atoms.iter().map(|loss| loss - offset).filter(|loss| *loss > 0.0));
     }
     losses.sort_by(f64::total_cmp);
-    losses.dedup_by(|later, kept| (*later - *kept).abs() <= 1e-14 * *kept);
+    losses.dedup_by(|later, kept| (*later - *kept).abs() <= 4.0 * ON_GRID * *kept);
     let (Some(&least), Some(&largest)) = (losses.first(), losses.last()) else {
         // No loss at all: any grid is exact.
         return Aligned { step: if all_discrete { step.max(1e-9) } else { step }, is_exact: all_discrete };
@@ -87,7 +98,8 @@ pub(super) fn aligned_step<'a>(laws: impl Iterator<Item = &'a Law>, step: f64) -
     };
     if all_discrete {
         for divisions in 1..=MAX_DIVISIONS {
-            let candidate = least / f64::from(divisions);
+            // The largest loss tells the step more precisely than the least.
+            let candidate = largest / (largest * f64::from(divisions) / least).round();
             if candidate < step / FINER {
                 break;
             }

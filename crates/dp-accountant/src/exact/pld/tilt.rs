@@ -92,6 +92,13 @@ impl Cumulants {
     }
 }
 
+impl Cumulants {
+    /// Those of a loss that is larger by `offset` steps, at `tilt`.
+    pub(super) fn moved(self, offset: f64, tilt: f64) -> Self {
+        Self { log_moment: self.log_moment + tilt * offset, mean: self.mean + offset, ..self }
+    }
+}
+
 /// What is asked of a composition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Question {
