@@ -46,6 +46,19 @@ fn epsilon_of_dpsgd() {
 }
 
 #[test]
+fn epsilon_is_certified_from_both_sides() {
+    let place = Workplace::new();
+    let training = ["--noise-multiplier", "1", "--sampling-rate", "0.01", "--steps", "10000", "--delta", "1e-5"];
+    let value = answer(place.dp(&dpsgd(&[&training[..], &["--json"]].concat())));
+    let (lower, upper) = (number(&value, "epsilon_lower"), number(&value, "epsilon_upper"));
+    // By quadrature of the moment function at 28 digits: 6.18771238997.
+    assert!(lower <= 6.18771238998 && upper >= 6.18771238996 && upper - lower <= 1e-6 * upper, "{value}");
+    assert_eq!(value["accountant"], "exact");
+    let text = place.dp(&dpsgd(&training)).ok();
+    assert!(text.contains("6.18772") && text.contains("certified: between 6.1877123"), "{text}");
+}
+
+#[test]
 fn every_direction_leads_back_to_the_same_training() {
     let place = Workplace::new();
     let delta = ["--delta", "1e-5", "--epsilon", "3", "--json"];
