@@ -60,6 +60,7 @@ pub mod laplace_ball;
 mod leaves;
 mod logspace;
 mod normal;
+pub mod objective_perturbation;
 pub mod odometer;
 mod order_mixture;
 pub mod params;

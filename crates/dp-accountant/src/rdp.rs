@@ -27,7 +27,6 @@ mod integer_orders;
 pub(crate) mod laplace;
 pub(crate) mod leaf;
 mod mixture;
-mod objective_perturbation;
 mod order;
 mod parallel;
 mod points;

@@ -11,6 +11,7 @@
 //! | L2 ball, likewise | the divergence at order 1, about `x^2/(2 (dim + 1))` | [`crate::laplace_ball`] |
 //! | Gaussian of hidden random sensitivity | `max mu^2 / 2` | the curve's slope at large orders |
 //! | loss of range `r` | `r/2 coth(r/2) - 1 + ln(sinh(r/2)/(r/2))`, below `r^2 / 8` | [`crate::rdp::bounded_range`] |
+//! | objective perturbation | within 1e-3 of the supremum over orders | [`crate::objective_perturbation`] |
 //! | sparse vector technique | the bound's value at order 1 | [`crate::rdp::above_threshold_laplace`] |
 //!
 //! **Why the Kullback-Leibler divergence is the answer for pure and Laplace.** With `s = order - 1/2`, the exponents
@@ -34,6 +35,7 @@ use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::laplace_ball::Ball;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
+use crate::objective_perturbation::Pair;
 use crate::params::{Delta, NoiseMultiplier, Rho};
 use crate::rdp::{self, RdpCurve};
 use crate::rounding::{add_up, count_up, mul_up};
@@ -80,6 +82,9 @@ fn rho_of(leaf: &Leaf) -> Result<f64, Error> {
         Leaf::AboveThresholdLaplace { threshold, query } => rdp::above_threshold::rho_laplace(*threshold, *query),
         Leaf::AboveThresholdGaussian { threshold, query, max_queries } => {
             rdp::above_threshold::rho_gaussian(*threshold, *query, *max_queries)
+        }
+        Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
+            Pair::new(*std_dev, *regularization, *loss).rho()
         }
         other => return Err(Error::Unsupported { accountant: "zCDP", event: other.name() }),
     })

@@ -2,12 +2,13 @@
 
 use super::prepared::Term;
 use super::{
-    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, mixture, objective_perturbation,
-    poisson_gaussian, pure, randomized_response, shuffled,
+    above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, mixture, poisson_gaussian, pure,
+    randomized_response, shuffled,
 };
 use crate::error::Error;
 use crate::laplace_ball::Ball;
 use crate::leaves::Leaf;
+use crate::objective_perturbation::Pair;
 
 /// An upper bound of the divergence of order `order >= 1` in both directions; infinite where there is none.
 pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
@@ -39,7 +40,7 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         | Leaf::Group { .. }
         | Leaf::RandomStopping { .. } => Term::new(leaf).at(order),
         Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
-            objective_perturbation::rdp(order, *std_dev, *regularization, *loss)
+            Pair::new(*std_dev, *regularization, *loss).rdp(order)
         }
     }
 }

@@ -7,6 +7,7 @@ use super::random_stopping::Stopping;
 use super::{group, leaf, poisson, without_replacement};
 use crate::laplace_ball::Ball;
 use crate::leaves::{Leaf, Leaves};
+use crate::objective_perturbation::Pair;
 use crate::rounding::{add_up, count_up, mul_up};
 
 /// Binomial sums go up to this order, in a tree ...
@@ -25,6 +26,7 @@ pub(crate) enum Term<'a> {
     Group(group::Group<'a>),
     RandomStopping(Box<Stopping<'a>>),
     LaplaceBall(Ball),
+    ObjectivePerturbation(Pair),
 }
 
 impl<'a> Term<'a> {
@@ -47,6 +49,9 @@ impl<'a> Term<'a> {
                 Self::RandomStopping(Box::new(Stopping::new(*repetitions, base)))
             }
             Leaf::LaplaceBall { x, dim } => Self::LaplaceBall(Ball::new(*x, *dim)),
+            Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
+                Self::ObjectivePerturbation(Pair::new(*std_dev, *regularization, *loss))
+            }
             _ => Self::Plain(leaf),
         }
     }
@@ -66,6 +71,7 @@ impl<'a> Term<'a> {
             Self::Group(group) => group.rdp(order),
             Self::RandomStopping(stopping) => stopping.rdp(order),
             Self::LaplaceBall(ball) => ball.rdp(order),
+            Self::ObjectivePerturbation(pair) => pair.rdp(order),
         }
     }
 }

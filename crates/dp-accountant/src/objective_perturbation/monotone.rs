@@ -1,0 +1,283 @@
+//! A slope of one sign: the logistic loss and Huber's.
+//!
+//! With `a = (1 + w)/2`, `p = a(1 - a)`, `kappa = 1/lambda` and `q = 1 + kappa p`, the logistic maximiser `a` belongs to
+//!
+//! ```text
+//! y(w) = w (kappa/q - v/2),    M - y = ln q - p v/2 - (1 - w) y/2,
+//! ```
+//!
+//! for `w` from `w_0` (where `y = 0`) to 1 (where `y = kappa - v/2`, from which `M = y`); so integrals over `y` are smooth
+//! integrals over `w`, without solving for the maximum. `w_0 = 0` unless the largest `ln q - p v/2` is at `p = 2/v - lambda`
+//! below 1/4: then the maximiser jumps at `y = 0`, from `-w_0` to `w_0`. From `w_0` on the function of `a` is concave:
+//! its second derivative `v + (ln q)''` grows towards the middle, and is not positive at `w_0`.
+//!
+//! All quantities are sums of the Gaussian mechanism's and of what exceeds it, so that nothing cancels.
+
+use super::{log_tilted_tail, log_upper_tail};
+use crate::gaussian::{curve_point, exp_up};
+use crate::normal::density;
+use crate::quadrature::{Estimate, integrate};
+
+/// Standard deviations beyond which the normal density underflows.
+const REACH: f64 = 39.0;
+
+/// Relative error asked of the quadrature.
+const TOLERANCE: f64 = 1e-10;
+
+/// Panels are at most this many standard deviations wide, ...
+const PANEL: f64 = 4.0;
+/// ... and no more than this many.
+const MAX_PANELS: f64 = 3000.0;
+
+/// Covers the rounding of a few dozen operations.
+const ROUND_UP: f64 = 1.0 + 64.0 * f64::EPSILON;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Monotone {
+    mu: f64,
+    excess: Excess,
+    /// `y*`, rounded down.
+    start: f64,
+}
+
+/// By how much the loss exceeds the Gaussian mechanism's where that is positive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Excess {
+    /// None: the Gaussian mechanism.
+    Nothing,
+    /// The logistic loss, with `kappa` and `w_0`.
+    Logistic { kappa: f64, first: f64 },
+    /// The same everywhere.
+    Shift(f64),
+}
+
+impl Monotone {
+    pub(super) fn logistic(mu: f64, kappa: f64) -> Self {
+        let variance = mu * mu;
+        if !(kappa > 0.5 * variance) {
+            return Self { mu, excess: Excess::Nothing, start: 0.0 };
+        }
+        let jump = 2.0 / variance - kappa.recip();
+        let first = if jump < 0.25 { (1.0 - 4.0 * jump).sqrt() } else { 0.0 };
+        Self { mu, excess: Excess::Logistic { kappa, first }, start: 0.0 }.with_start()
+    }
+
+    pub(super) fn shifted(mu: f64, shift: f64) -> Self {
+        let excess = if shift > 0.0 { Excess::Shift(shift) } else { Excess::Nothing };
+        Self { mu, excess, start: 0.0 }.with_start()
+    }
+
+    /// Finds `y*`: what the losses above it gain, `E[e^-y - e^-M; y > y*]`, is what those below it, set to 0, lose,
+    /// `E[1 - e^-y; 0 < y <= y*]`.
+    ///
+    /// Any smaller `y*` leaves `Q` less than its mass, which only raises the curve.
+    fn with_start(self) -> Self {
+        let balance = |start: f64| {
+            let gained = self.above(start, 0.0, |y, excess| -(-excess).exp_m1() * (-y).exp()).lower();
+            let lost = self.below(start, |y| -(-y).exp_m1()).upper();
+            gained - lost
+        };
+        let (mut low, mut high) = (0.0, self.end().min(0.5 * self.mu * self.mu + REACH * self.mu));
+        // Relative bisection once it is off zero; 1e-10 of the root changes nothing of note.
+        for _ in 0..80 {
+            let middle = 0.5 * (low + high);
+            if balance(middle) >= 0.0 {
+                low = middle;
+            } else {
+                high = middle;
+            }
+            if high - low <= 1e-10 * high {
+                break;
+            }
+        }
+        Self { start: low, ..self }
+    }
+
+    pub(super) fn half_variance(&self) -> f64 {
+        0.5 * self.mu * self.mu
+    }
+
+    /// The largest `M - max(0, y)`, which is at `y = 0`.
+    pub(super) fn largest_excess(&self) -> f64 {
+        match self.excess {
+            Excess::Nothing => 0.0,
+            Excess::Shift(shift) => shift,
+            Excess::Logistic { kappa, first } => self.point(kappa, first).1 * ROUND_UP,
+        }
+    }
+
+    /// From which `y` on the loss is the Gaussian mechanism's.
+    fn end(&self) -> f64 {
+        match self.excess {
+            Excess::Nothing => 0.0,
+            Excess::Shift(_) => f64::INFINITY,
+            Excess::Logistic { kappa, .. } => kappa - 0.5 * self.mu * self.mu,
+        }
+    }
+
+    /// `y`, `M - y` and `dy/dw` at `w`.
+    fn point(&self, kappa: f64, w: f64) -> (f64, f64, f64) {
+        let half_variance = 0.5 * self.mu * self.mu;
+        let p = 0.25 * (1.0 - w) * (1.0 + w);
+        let q = 1.0 + kappa * p;
+        let factor = kappa / q - half_variance;
+        let y = w * factor;
+        let excess = (kappa * p).ln_1p() - p * half_variance - 0.5 * (1.0 - w) * y;
+        let slope = factor + 0.5 * (kappa * w / q).powi(2);
+        (y, excess.max(0.0), slope.max(0.0))
+    }
+
+    /// The `w` at which `increasing(y, M - y)` reaches `level`.
+    fn solve(&self, kappa: f64, first: f64, level: f64, increasing: impl Fn(f64, f64) -> f64) -> f64 {
+        let (mut low, mut high) = (first, 1.0);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            let (y, excess, _) = self.point(kappa, middle);
+            if increasing(y, excess) <= level {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        0.5 * (low + high)
+    }
+
+    /// The normal density of `y`, and of the law tilted by `e^(t y)` and normalised.
+    fn weight(&self, y: f64, tilt: f64) -> f64 {
+        density(y / self.mu - (0.5 + tilt) * self.mu) / self.mu
+    }
+
+    /// `int f(y, M - y)` over the density tilted by `tilt`, for `y` from `from` to where the excess ends.
+    fn above(&self, from: f64, tilt: f64, f: impl Fn(f64, f64) -> f64) -> Estimate {
+        self.between(from, f64::INFINITY, tilt, f)
+    }
+
+    fn between(&self, from: f64, to: f64, tilt: f64, f: impl Fn(f64, f64) -> f64) -> Estimate {
+        // The weight times what grows no faster than e^(tilt M), which grows no faster than e^(tilt y).
+        let reach = self.mu * ((0.5 + tilt.max(0.0)) * self.mu + REACH);
+        let least = self.mu * (0.5 * self.mu - REACH);
+        let (from, to) = (from.max(least), to.min(reach).min(self.end()));
+        if !(to > from) {
+            return Estimate::default();
+        }
+        let panels = ((to - from) / (PANEL * self.mu)).ceil() + 3.0;
+        if !(panels < MAX_PANELS) {
+            return Estimate { value: 0.0, error: f64::INFINITY };
+        }
+        match self.excess {
+            Excess::Nothing => Estimate::default(),
+            Excess::Shift(shift) => {
+                integrate(from, to, panels as u32, TOLERANCE, |y| self.weight(y, tilt) * f(y, shift))
+            }
+            Excess::Logistic { kappa, first } => {
+                let at = |level: f64| self.solve(kappa, first, level, |y, _| y);
+                let low = if from <= 0.0 { first } else { at(from) };
+                let high = if to >= self.end() { 1.0 } else { at(to) };
+                integrate(low, high, panels as u32, TOLERANCE, |w| {
+                    let (y, excess, slope) = self.point(kappa, w);
+                    self.weight(y, tilt) * slope * f(y, excess)
+                })
+            }
+        }
+    }
+
+    /// `int f(y)` over the density, for `y` from 0 to `to`.
+    fn below(&self, to: f64, f: impl Fn(f64) -> f64) -> Estimate {
+        let to = to.min(self.mu * (0.5 * self.mu + REACH));
+        let from = (self.mu * (0.5 * self.mu - REACH)).max(0.0);
+        let panels = ((to - from) / (PANEL * self.mu)).ceil() + 3.0;
+        integrate(from, to, panels as u32, TOLERANCE, |y| self.weight(y, 0.0) * f(y))
+    }
+
+    /// The loss `M` at `y*`, where the tangent touches.
+    fn touches(&self) -> f64 {
+        match self.excess {
+            Excess::Nothing => 0.0,
+            Excess::Shift(shift) => self.start + shift,
+            Excess::Logistic { kappa, first } => {
+                let (y, excess, _) = self.point(kappa, self.solve(kappa, first, self.start, |y, _| y));
+                y + excess
+            }
+        }
+    }
+
+    pub(super) fn delta(&self, epsilon: f64) -> f64 {
+        let gaussian = |epsilon: f64| exp_up(curve_point(self.mu, epsilon).log_delta);
+        if epsilon >= self.end() {
+            return gaussian(epsilon) * ROUND_UP;
+        }
+        if epsilon < self.touches() {
+            // The tangent: P(y > y*) - e^epsilon Q, where Q = P(y > y*) - delta(0) of the Gaussian mechanism.
+            let above = log_upper_tail(self.start / self.mu - 0.5 * self.mu).exp();
+            return (gaussian(0.0) * epsilon.exp() - above * epsilon.exp_m1()) * ROUND_UP + 8.0 * f64::EPSILON * above;
+        }
+        match self.excess {
+            Excess::Nothing => gaussian(epsilon) * ROUND_UP,
+            Excess::Shift(shift) => gaussian(epsilon - shift) * ROUND_UP,
+            Excess::Logistic { kappa, first } => {
+                let start = self.solve(kappa, first, epsilon, |y, excess| y + excess);
+                let start = self.point(kappa, start).0;
+                let newly = self.between(start, epsilon, 0.0, |y, excess| -(epsilon - y - excess).min(0.0).exp_m1());
+                let more = self.above(epsilon, 0.0, |y, excess| (epsilon - y).exp() * -(-excess).exp_m1());
+                // The start is off by rounding, where the integrand vanishes: an error of second order.
+                (gaussian(epsilon) + newly.upper() + more.upper()) * ROUND_UP
+            }
+        }
+    }
+
+    pub(super) fn rdp(&self, order: f64) -> f64 {
+        let excess_order = order - 1.0;
+        let gaussian = 0.5 * order * self.mu * self.mu;
+        if self.excess == Excess::Nothing {
+            return gaussian * ROUND_UP;
+        }
+        // M <= max(0, y) + excess.
+        let simple = gaussian + self.largest_excess() + core::f64::consts::LN_2 / excess_order;
+        let moment = self.log_moment(excess_order).max(self.log_moment(-order)) / excess_order;
+        // NaN and infinity lose.
+        if moment < simple { moment * ROUND_UP } else { simple * ROUND_UP }
+    }
+
+    /// `ln E_P e^(t L)`, rounded up: `E e^(t y) - E[e^(t y) - 1; 0 < y <= y*] + E[e^(t M) - e^(t y); y > y*]`.
+    fn log_moment(&self, t: f64) -> f64 {
+        let variance = self.mu * self.mu;
+        let log_gaussian = 0.5 * t * (t + 1.0) * variance;
+        // Relative to the Gaussian moment, which is at least 1.
+        let scale = (-log_gaussian).exp();
+        let set_to_zero = if t > 0.0 {
+            -self.tilted_below(t).lower()
+        } else {
+            self.below(self.start, |y| -(t * y).exp_m1()).upper() * scale
+        };
+        let raised = match self.excess {
+            Excess::Shift(shift) => {
+                let tail = log_tilted_tail(self.mu, t, self.start) - log_gaussian;
+                let factor = if t * shift > 1.0 {
+                    (t * shift + tail).exp() - tail.exp()
+                } else {
+                    tail.exp() * (t * shift).exp_m1()
+                };
+                if t > 0.0 { factor * ROUND_UP } else { factor / ROUND_UP }
+            }
+            _ if t > 0.0 => self.above(self.start, t, |_, excess| (t * excess).exp_m1()).upper(),
+            _ => -self.above(self.start, 0.0, |y, excess| -(t * y).exp() * (t * excess).exp_m1()).lower() * scale,
+        };
+        let relative = set_to_zero + raised;
+        if log_gaussian < 1.0 {
+            // 1 + (e^g - 1) + e^g relative, each small.
+            (log_gaussian.exp_m1() + log_gaussian.exp() * relative).ln_1p() + 4.0 * f64::EPSILON * log_gaussian
+        } else {
+            log_gaussian + relative.ln_1p() + 4.0 * f64::EPSILON * log_gaussian
+        }
+    }
+
+    /// `E[e^(t y) - 1; 0 < y <= y*]` over the Gaussian moment, for `t > 0`.
+    fn tilted_below(&self, t: f64) -> Estimate {
+        let to = self.start.min(self.mu * ((0.5 + t) * self.mu + REACH));
+        let panels = (to / (PANEL * self.mu)).ceil() + 3.0;
+        if !(panels < MAX_PANELS) {
+            return Estimate::default();
+        }
+        integrate(0.0, to, panels as u32, TOLERANCE, |y| self.weight(y, t) * -(-t * y).exp_m1())
+    }
+}

@@ -1,0 +1,230 @@
+use super::*;
+use crate::gaussian;
+
+const LOSSES: [MarginLoss; 3] = [
+    MarginLoss::Logistic,
+    MarginLoss::HuberSvm { width: 0.5 },
+    MarginLoss::BoundedSlope { slope: 1.0, curvature: 0.25 },
+];
+
+/// First and second derivative of a loss by the margin, or of one residual.
+fn derivatives(loss: MarginLoss, margin: f64) -> (f64, f64) {
+    match loss {
+        MarginLoss::Logistic => {
+            let slope = 1.0 / (1.0 + margin.exp());
+            (-slope, slope * (1.0 - slope))
+        }
+        MarginLoss::HuberSvm { width } => {
+            let position = (1.0 + width - margin) / (2.0 * width);
+            if (0.0..1.0).contains(&position) { (-position, 0.5 / width) } else { (-position.clamp(0.0, 1.0), 0.0) }
+        }
+        // ln cosh, scaled to the curvature.
+        MarginLoss::BoundedSlope { slope, curvature } => {
+            let t = (margin * curvature / slope).tanh();
+            (slope * t, curvature * (1.0 - t * t))
+        }
+    }
+}
+
+/// Density of the minimiser in one dimension at `w`; rows with label and multiplicity.
+fn density(loss: MarginLoss, rows: &[(f64, f64, f64)], lambda: f64, s: f64, w: f64) -> f64 {
+    let (mut gradient, mut hessian) = (lambda * w, lambda);
+    for &(x, y, count) in rows {
+        let (scale, margin) =
+            if matches!(loss, MarginLoss::BoundedSlope { .. }) { (x, x * w - y) } else { (x * y, x * y * w) };
+        let (first, second) = derivatives(loss, margin);
+        gradient += count * scale * first;
+        hessian += count * x * x * second;
+    }
+    crate::normal::density(gradient / s) / s * hessian
+}
+
+/// Delta of both directions in one dimension, by the exact densities.
+fn exact(loss: MarginLoss, rows: &[(f64, f64, f64)], lambda: f64, s: f64, epsilon: f64) -> (f64, f64) {
+    let reach = (rows.len() as f64 + 9.0 * s) / lambda;
+    let steps = 20_000;
+    let step = 2.0 * reach / f64::from(steps);
+    let (mut removal, mut addition) = (0.0, 0.0);
+    for i in 0..steps {
+        let w = -reach + (f64::from(i) + 0.5) * step;
+        let with = density(loss, rows, lambda, s, w);
+        let without = density(loss, &rows[1..], lambda, s, w);
+        removal += (with - epsilon.exp() * without).max(0.0) * step;
+        addition += (without - epsilon.exp() * with).max(0.0) * step;
+    }
+    (removal, addition)
+}
+
+struct Uniform(u64);
+
+impl Uniform {
+    fn next(&mut self, low: f64, high: f64) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        low + (high - low) * (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[test]
+fn no_data_set_in_one_dimension_exceeds_the_bound_and_one_attains_it() {
+    let mut random = Uniform(7);
+    for loss in LOSSES {
+        let mut largest: f64 = 0.0;
+        for case in 0..60 {
+            let (lambda, s) = (random.next(-2.0, 3.0).exp(), random.next(-0.7, 2.0).exp());
+            let epsilon = random.next(-3.0, 1.5).exp();
+            let others = if case < 20 { 0 } else { (random.next(0.0, 4.0)) as usize };
+            let rows: Vec<(f64, f64, f64)> = (0..=others)
+                .map(|i| {
+                    let x = if i == 0 && case % 2 == 0 { 1.0 } else { random.next(-1.0, 1.0) };
+                    (x, if random.next(0.0, 1.0) < 0.5 { -1.0 } else { 1.0 }, 1.0)
+                })
+                .collect();
+            let (removal, addition) = exact(loss, &rows, lambda, s, epsilon);
+            let bound = Pair::new(s, lambda, loss).delta(epsilon);
+            let truth = removal.max(addition);
+            assert!(truth <= bound * (1.0 + 1e-5) + 1e-9, "{loss:?} {lambda} {s} {epsilon}: {truth} above {bound}");
+            if bound > 1e-4 {
+                largest = largest.max(truth / bound);
+            }
+        }
+        // Records of the other class pull the minimiser to where the record's slope is 1.
+        let rows = [(1.0, 1.0, 1.0), (1.0, -1.0, 1e6)];
+        let (removal, addition) = exact(loss, &rows, 0.2, 0.33, 5.0);
+        largest = largest.max(removal.max(addition) / Pair::new(0.33, 0.2, loss).delta(5.0));
+        if loss == MarginLoss::Logistic {
+            assert!(largest > 1.0 - 1e-3, "{loss:?}: at most {largest} of the bound");
+        }
+    }
+}
+
+/// The loss and probability of a plain grid of `y` for the logistic loss, its maximum by search over the slope.
+fn logistic_grid(s: f64, lambda: f64, start: f64) -> Vec<(f64, f64)> {
+    let mu = 1.0 / s;
+    let steps = 8000;
+    (0..steps)
+        .map(|i| {
+            let z = -10.0 + 20.0 * (f64::from(i) + 0.5) / f64::from(steps);
+            let y = mu * (0.5 * mu + z);
+            let largest = (0..=400)
+                .map(|j| f64::from(j) / 400.0)
+                .map(|a| a * y + (a * (1.0 - a) / lambda).ln_1p() - 0.5 * a * (1.0 - a) * mu * mu)
+                .fold(f64::NEG_INFINITY, f64::max);
+            let loss = if y <= 0.0 {
+                y
+            } else if y <= start {
+                0.0
+            } else {
+                largest
+            };
+            (loss, crate::normal::density(z) * 20.0 / f64::from(steps))
+        })
+        .collect()
+}
+
+#[test]
+fn the_logistic_pair_by_a_plain_sum() {
+    for (s, lambda) in [(1.0, 0.5), (3.0, 1.0), (0.7, 0.9), (2.0, 0.1), (5.0, 0.02), (1.2, 2.0)] {
+        let Pair::Monotone(pair) = Pair::new(s, lambda, MarginLoss::Logistic) else { unreachable!() };
+        let start = pair_start(&pair);
+        let grid = logistic_grid(s, lambda, start);
+        let q: f64 = grid.iter().map(|(loss, p)| p * (-loss).exp()).sum();
+        assert!((q - 1.0).abs() < 1e-3, "{s} {lambda}: mass {q}");
+        for epsilon in [0.0, 0.05, 0.3, 1.0, 2.5] {
+            let expected: f64 = grid.iter().map(|(loss, p)| p * -(epsilon - loss).min(0.0).exp_m1()).sum();
+            let got = pair.delta(epsilon);
+            assert!((got - expected).abs() < 2e-3 * expected + 1e-6, "{s} {lambda} {epsilon}: {got} {expected}");
+        }
+        for order in [1.1f64, 2.0, 5.0] {
+            let moment = |t: f64| grid.iter().map(|(loss, p)| p * (t * loss).exp()).sum::<f64>().ln() / (order - 1.0);
+            let expected = moment(order - 1.0).max(moment(-order));
+            let got = pair.rdp(order);
+            assert!((got / expected - 1.0).abs() < 1e-2, "{s} {lambda} {order}: {got} {expected}");
+        }
+    }
+}
+
+fn pair_start(pair: &Monotone) -> f64 {
+    format!("{pair:?}").rsplit("start: ").next().unwrap().trim_end_matches(" }").parse().unwrap()
+}
+
+#[test]
+fn is_the_gaussian_mechanism_beyond_one_over_the_regularisation_and_never_below_it() {
+    for loss in LOSSES {
+        for (s, lambda) in [(0.5, 0.3), (2.0, 1.0), (10.0, 5.0), (100.0, 0.5), (1e4, 3.0)] {
+            let pair = Pair::new(s, lambda, loss);
+            for epsilon in [0.0, 0.1, 1.0 / lambda, 3.0 / lambda] {
+                let exact = gaussian::delta(1.0 / s, epsilon).unwrap();
+                let got = pair.delta(epsilon);
+                assert!(got >= exact, "{loss:?} {s} {lambda} {epsilon}: {got} {exact}");
+                if loss == MarginLoss::Logistic && epsilon * lambda >= 1.0 {
+                    assert!(got <= exact * (1.0 + 1e-10) + 1e-300);
+                }
+            }
+            let rho = pair.rho();
+            for order in [1.0, 1.5, 8.0, 100.0, 1e5] {
+                let got = pair.rdp(order);
+                assert!(got >= 0.5 * order / (s * s) * (1.0 - 1e-9), "{loss:?} {s} {lambda} {order}: {got}");
+                assert!(got.is_finite() && got <= rho * order, "{loss:?} {s} {lambda} {order}: {got}");
+            }
+        }
+    }
+}
+
+#[test]
+fn delta_is_convex_in_the_ratio_and_epsilon_inverts_it() {
+    for loss in LOSSES {
+        for (s, lambda) in [(1.0, 0.3), (4.0, 0.2), (30.0, 0.05)] {
+            let pair = Pair::new(s, lambda, loss);
+            let points: Vec<(f64, f64)> =
+                (0..60).map(|i| 1.0 + 0.05 * f64::from(i)).map(|x| (x, pair.delta(x.ln()))).collect();
+            for three in points.windows(3) {
+                let middle = 0.5 * (three[0].1 + three[2].1);
+                assert!(
+                    three[1].1 <= middle * (1.0 + 1e-9) + 1e-14 && three[1].1 <= three[0].1 + 1e-14,
+                    "{loss:?} {three:?}"
+                );
+            }
+            for delta in [1e-3, 1e-8, 1e-15] {
+                let epsilon = pair.epsilon(delta);
+                assert!(pair.delta(epsilon) <= delta && pair.delta(epsilon * (1.0 - 1e-6)) > delta, "{loss:?} {delta}");
+            }
+        }
+    }
+}
+
+#[test]
+fn composing_the_law_of_the_bound_would_cost_far_more() {
+    // The mean of M, which k releases would pay k times, against the divergence at order 1 of the envelope.
+    let (s, lambda) = (10.0, 1.0);
+    let pair = Pair::new(s, lambda, MarginLoss::Logistic);
+    let mean: f64 = logistic_grid(s, lambda, 0.0).iter().map(|(loss, p)| p * loss.max(0.0)).sum();
+    assert!(mean > 3.0 * pair.rdp(1.0), "{mean} {}", pair.rdp(1.0));
+}
+
+#[test]
+fn rho_approaches_the_gaussian_mechanism_as_the_regularisation_grows() {
+    for epsilon in [0.1, 1.0, 3.0] {
+        let target = crate::params::Epsilon::new(epsilon).unwrap();
+        let s = gaussian::noise_multiplier(target, Delta::new(1e-8).unwrap()).unwrap().get();
+        for (times, largest) in [(0.7, 1.95), (1.0, 1.48), (3.0, 1.037), (10.0, 1.003)] {
+            let ratio = rho(s, times / epsilon, MarginLoss::Logistic).unwrap() * 2.0 * s * s;
+            assert!((1.0..largest).contains(&ratio), "{epsilon} {times}: {ratio}");
+        }
+    }
+}
+
+#[test]
+fn absurd_arguments_are_finite_or_infinite_and_never_nan() {
+    for loss in LOSSES {
+        for (s, lambda) in [(1e-3, 1.0), (1e-3, 1e-6), (1e8, 1e-8), (1e8, 1e8), (1.0, 1e-12)] {
+            let pair = Pair::new(s, lambda, loss);
+            for epsilon in [0.0, 1.0, 100.0] {
+                let delta = pair.delta(epsilon);
+                assert!((0.0..=1.0).contains(&delta), "{loss:?} {s} {lambda} {epsilon}: {delta}");
+            }
+            for order in [1.0, 2.0, 1e6] {
+                assert!(pair.rdp(order) > 0.0, "{loss:?} {s} {lambda} {order}");
+            }
+        }
+    }
+}
