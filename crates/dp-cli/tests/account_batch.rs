@@ -54,7 +54,9 @@ fn one_bad_line_does_not_stop_the_rest() {
     let place = Workplace::new();
     let good = r#"{"job":"gdp","mu":1,"delta":1e-6}"#;
     let mut input = b"\xef\xbb\xbf".to_vec();
-    let lines: [(&[u8], Option<(&str, &str)>); 16] = [
+    // With the code and the field of the error, where there is to be one.
+    type Expected = Option<(&'static str, &'static str)>;
+    let lines: [(&[u8], Expected); 16] = [
         (good.as_bytes(), None),
         (b"{\"job\":\"gdp\",", Some(("account.line", ""))),
         (b"\xff\xfe", Some(("account.line", ""))),

@@ -1,8 +1,8 @@
 //! `dp account`: what a release costs, or what a budget buys: epsilon, delta, noise, sampling rate or steps, any one
 //! from the others.
 //!
-//! A command line and a line of a batch become the same [`Request`](request::Request), which becomes a checked
-//! [`Question`](question::Question), which [`solve`] answers with the library's accountants. Nothing here knows any
+//! A command line and a line of a batch become the same [`Request`], which becomes a checked
+//! [`Question`], which [`solve`] answers with the library's accountants. Nothing here knows any
 //! data.
 
 pub mod answer;
