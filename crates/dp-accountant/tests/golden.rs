@@ -14,6 +14,8 @@ use serde_json::Value;
 mod calibration;
 #[path = "golden/exact.rs"]
 mod exact;
+#[path = "golden/laws.rs"]
+mod laws;
 #[path = "golden/response.rs"]
 mod response;
 #[path = "golden/sampling.rs"]

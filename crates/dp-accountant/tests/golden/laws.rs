@@ -1,0 +1,152 @@
+//! The Laplace ball, bounded range, random stopping, the sparse vector technique and objective perturbation.
+
+use dp_accountant::objective_perturbation::published_rdp;
+use dp_accountant::rdp::{self, random_stopping};
+use dp_accountant::{RdpOrder, laplace_ball, zcdp};
+
+use super::{DpEvent, PathBuf, Value, another_folder, check, curve_at, load, number, numbers};
+
+fn order(input: &Value) -> RdpOrder {
+    RdpOrder::new(number(input, "alpha")).unwrap()
+}
+
+/// Runs `evaluate` on every case of one function, and fails if the tree's own file has none.
+fn each(file: &str, function: &str, evaluate: impl Fn(&Value, &Value, &Value)) {
+    let file = load(file);
+    let cases = file["cases"].as_array().unwrap();
+    let of_function: Vec<_> = cases.iter().filter(|case| case["fn"] == function || case["kind"] == function).collect();
+    assert!(!of_function.is_empty() || another_folder(), "no case of {function}");
+    for case in of_function {
+        let (input, out) = if case["fn"].is_string() { ("in", "out") } else { ("inputs", "expected") };
+        evaluate(case, &case[input], &case[out]);
+    }
+}
+
+/// The cases of one family of `optim-rdp.json`.
+fn family(name: &str) -> Vec<Value> {
+    let directory = std::env::var_os("DP_GOLDEN_DIR")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
+    let path = directory.join("optim-rdp.json");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let file: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let cases = file["families"][name].as_array().cloned().unwrap_or_default();
+    assert!(!cases.is_empty() || another_folder(), "no case of {name}");
+    cases
+}
+
+#[test]
+fn the_ball_is_exact() {
+    each("mechanisms.json", "laplace_ball_rdp", |case, input, out| {
+        let (x, dim) = (number(input, "eps"), input["d"].as_u64().unwrap());
+        let got = laplace_ball::rdp(order(input), x, dim).unwrap();
+        check(&case["id"], "rdp", got, number(out, "rdp"), number(case, "rtol"), number(case, "atol"));
+    });
+    each("mechanisms.json", "laplace_ball_delta", |case, input, out| {
+        let (x, dim) = (number(input, "eps"), input["d"].as_u64().unwrap());
+        let got = laplace_ball::delta(x, dim, number(input, "eps_at")).unwrap();
+        let (id, expected, relative) = (&case["id"], number(out, "delta"), number(case, "rtol"));
+        check(id, "upper", got.upper, expected, relative, number(case, "atol"));
+        check(id, "lower", got.lower, expected, relative, number(case, "atol"));
+    });
+}
+
+#[test]
+fn bounded_range_is_exact_and_below_the_quadratic() {
+    each("mechanisms.json", "bounded_range_rdp", |case, input, out| {
+        let range = number(input, "eps");
+        let got = rdp::bounded_range(order(input), range).unwrap();
+        check(&case["id"], "rdp", got, number(out, "rdp"), number(case, "rtol"), number(case, "atol"));
+        let rho = zcdp::rho(&DpEvent::BoundedRange { epsilon: range }).unwrap();
+        assert!(rho * number(input, "alpha") <= number(out, "zcdp_bound_times_alpha") && rho > 0.0);
+        assert!(got <= rho * number(input, "alpha") * (1.0 + 1e-12));
+    });
+}
+
+#[test]
+fn random_stopping_by_the_published_forms() {
+    each("optim-erm.json", "tnb", |case, input, out| {
+        let got = random_stopping::mean_repetitions(number(input, "eta"), number(input, "gamma")).unwrap();
+        check(&case["id"], "mean", got, number(out, "mean"), number(case, "rtol"), 1e-12);
+    });
+    each("optim-erm.json", "tuning_rdp_tnb", |case, input, out| {
+        let auxiliary = RdpOrder::new(number(input, "alpha_hat")).unwrap();
+        let (eta, gamma, rho) = (number(input, "eta"), number(input, "gamma"), number(input, "base_rho"));
+        let (at, at_auxiliary) = (rho * order(input).get(), rho * auxiliary.get());
+        let got = random_stopping::truncated_negative_binomial(eta, gamma, order(input), at, auxiliary, at_auxiliary)
+            .unwrap();
+        check(&case["id"], "rdp", got, number(out, "rdp"), number(case, "rtol"), 1e-12);
+        // The event takes the best auxiliary order.
+        let event = DpEvent::RandomStopping {
+            repetitions: dp_accountant::Repetitions::TruncatedNegativeBinomial { eta, gamma },
+            event: Box::new(DpEvent::Zcdp { rho }),
+        };
+        assert!(curve_at(&event, order(input).get()) <= got * (1.0 + 1e-9), "{}", case["id"]);
+    });
+    each("optim-erm.json", "tuning_pure_tnb", |case, input, out| {
+        let got =
+            random_stopping::pure_truncated_negative_binomial(number(input, "eta"), number(input, "eps")).unwrap();
+        check(&case["id"], "eps", got, number(out, "eps"), number(case, "rtol"), 1e-12);
+    });
+    each("optim-erm.json", "tuning_rdp_poisson", |case, input, out| {
+        let valid = number(input, "eps_hat") <= random_stopping::poisson_epsilon(order(input));
+        assert_eq!(valid, out["valid"].as_bool().unwrap(), "{}", case["id"]);
+        if valid {
+            let mean = number(input, "mu");
+            let (base, delta) = (number(input, "base_rdp"), number(input, "delta_hat"));
+            let got = random_stopping::poisson(mean, order(input), base, delta).unwrap();
+            // Ours counts the outcome of no repetition, which the published form leaves out.
+            let published = number(out, "rdp");
+            let of_none = (-mean).exp() / (mean * (order(input).get() - 1.0));
+            assert!(got >= published * (1.0 - 1e-12) && got <= published + of_none + 1e-12, "{}: {got}", case["id"]);
+        }
+    });
+}
+
+#[test]
+fn the_sparse_vector_technique_is_never_above_the_published_bounds() {
+    each("accountant.json", "rdp_above_threshold_laplace", |case, input, out| {
+        let got = rdp::above_threshold_laplace(
+            order(input),
+            number(input, "epsilon_threshold"),
+            number(input, "epsilon_query"),
+        );
+        let tolerance = &case["tol"];
+        let expected = out.as_f64().unwrap();
+        check(&case["id"], "rdp", got.unwrap(), expected, number(tolerance, "rel"), number(tolerance, "abs"));
+    });
+    // Here ours may be smaller: a larger order's bound, or that of the whole vector of noisy differences.
+    each("accountant.json", "rdp_above_threshold_gaussian", |case, input, out| {
+        let (threshold, query) = (number(input, "sigma_threshold").recip(), number(input, "sigma_query").recip());
+        let queries = input["max_queries"].as_u64().unwrap();
+        let got = rdp::above_threshold_gaussian(order(input), threshold, query, queries).unwrap();
+        let expected = out.as_f64().unwrap();
+        assert!(got <= expected * (1.0 + number(&case["tol"], "rel").max(1e-12)) && got > 0.0, "{}: {got}", case["id"]);
+    });
+}
+
+#[test]
+fn the_sparse_vector_technique_is_never_below_an_exact_divergence() {
+    for case in family("at_exact_divergence") {
+        let (threshold, query) = (number(&case, "threshold_scale").recip(), number(&case, "query_scale").recip());
+        let queries = numbers(&case, "queries").len() as u64;
+        let got = if case["noise"] == "gaussian" {
+            rdp::above_threshold_gaussian(order(&case), threshold, query, queries)
+        } else {
+            rdp::above_threshold_laplace(order(&case), threshold, query)
+        };
+        assert!(got.unwrap() >= number(&case, "divergence") * (1.0 - 1e-9), "{}", case["id"]);
+    }
+}
+
+#[test]
+fn objective_perturbation_as_published_is_never_below_ours() {
+    for case in family("objpert_rdp") {
+        let (sigma, lambda) = (number(&case, "sigma"), number(&case, "lam_abs"));
+        let (beta, slope) = (number(&case, "beta"), number(&case, "grad_bound"));
+        let got = published_rdp(order(&case), sigma, lambda, beta, slope).unwrap();
+        check(&case["id"], "rdp", got, number(&case, "rdp"), 1e-9, 1e-12);
+        let loss = dp_accountant::MarginLoss::BoundedSlope { slope, curvature: beta };
+        let event = DpEvent::ObjectivePerturbation { std_dev: sigma, regularization: lambda, loss };
+        assert!(curve_at(&event, order(&case).get()) <= got, "{}", case["id"]);
+    }
+}
