@@ -16,7 +16,7 @@ pub(super) fn k_ratio(dim: u64, z: f64) -> (f64, f64) {
         let twice_order = power - 2 * STEPS;
         let lead = twice_order as f64 / z;
         (twice_order, (lead.max(1.0), lead + 1.0))
-    } else if power % 2 == 0 {
+    } else if power.is_multiple_of(2) {
         let ratio = zero_order_k_ratio(z);
         (0, (ratio * (1.0 - 1e-14), ratio * (1.0 + 1e-14)))
     } else {

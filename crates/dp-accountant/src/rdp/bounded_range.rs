@@ -14,8 +14,8 @@
 //! ```
 //!
 //! **`D` over the order decreases**, so that `rho` of zero-concentrated differential privacy is the limit at order 1.
-//! By the product of `sinh`, `g(x)` is a sum of terms `ln(1 + c x²)`, so it suffices to take one of them. With `a = 1/2
-//! + s` the numerator is then `F(s) = (1/2 + s) h(1/2 + s) + (1/2 - s) h(1/2 - s)`, `h(x) = ln(1 + c x²)`, less its
+//! By the product of `sinh`, `g(x)` is a sum of terms `ln(1 + c x²)`, so it suffices to take one of them. With `s =
+//! a - 1/2` the numerator is then `F(s) = (1/2 + s) h(1/2 + s) + (1/2 - s) h(1/2 - s)`, `h(x) = ln(1 + c x²)`, less its
 //! value at `s = 1/2`, and `a (a-1) = s² - 1/4`; the claim follows if `F` is concave in `s²`, that is, if `F'(s)/s`
 //! decreases for `s >= 1/2`. It is twice the mean over `[s - 1/2, s + 1/2]` of `x p(x)` with `p` positive and
 //! decreasing, and its derivative has the sign of
