@@ -151,14 +151,15 @@ mod tests {
         for (epsilon, count) in [(0.1, 10), (1.0, 7), (2.5, 3), (0.4, 1)] {
             for fraction in [0.0, 0.21, 0.5, 0.77, 0.999] {
                 let total = fraction * epsilon * f64::from(count);
+                // The enumeration subtracts, and is good to 1e-11 at the largest total.
                 let exact = brute_force(epsilon, count, total).ln();
                 let low = optimal_log_delta_down(epsilon, u64::from(count), total);
                 let high = optimal_log_delta_up(epsilon, u64::from(count), total);
-                assert!(low <= exact + 1e-13 && exact <= high + 1e-13 && high - low < 1e-9, "{low} {exact} {high}");
+                assert!(low <= exact + 1e-11 && exact <= high + 1e-11 && high - low < 1e-9, "{low} {exact} {high}");
                 if total > 0.0 {
                     let low = optimal_epsilon_down(epsilon, u64::from(count), exact);
                     let high = optimal_epsilon_up(epsilon, u64::from(count), exact);
-                    assert!(low <= total + 1e-13 && total <= high + 1e-13 && high - low < 1e-8, "{low} {total} {high}");
+                    assert!(low <= total + 1e-11 && total <= high + 1e-11 && high - low < 1e-8, "{low} {total} {high}");
                 }
             }
         }

@@ -33,7 +33,7 @@ fn each_tree_gets_the_theorem_that_fits() {
         (composed(vec![gaussian_event(1.0), gaussian_event(0.5)]), 1e-6, Theorem::AnalyticGaussian),
         (mixture.clone(), 1e-6, Theorem::GaussianMixture),
         (composed(vec![mixture.clone(), gaussian_event(0.1)]), 1e-6, Theorem::GaussianMixture),
-        (repeated(mixture, 2), 1e-6, Theorem::Renyi),
+        (repeated(mixture, 2), 1e-6, Theorem::ContourIntegral),
         (laplace.clone(), 0.0, Theorem::PureComposition),
         (laplace.clone(), 0.1, Theorem::LaplaceCurve),
         (repeated(laplace.clone(), 2), 0.0, Theorem::PureComposition),
@@ -41,7 +41,7 @@ fn each_tree_gets_the_theorem_that_fits() {
         (composed(vec![pure_event(0.1), pure_event(0.2)]), 0.0, Theorem::PureComposition),
         (DpEvent::ApproximateDp { epsilon: 0.3, delta: 1e-6 }, 1e-6, Theorem::BasicComposition),
         (DpEvent::Zcdp { rho: 0.1 }, 1e-6, Theorem::Renyi),
-        (composed(vec![gaussian_event(5.0), pure_event(1e-3)]), 1e-6, Theorem::BasicComposition),
+        (composed(vec![gaussian_event(5.0), pure_event(1e-3)]), 1e-6, Theorem::ContourIntegral),
         (composed(vec![gaussian_event(0.5), repeated(laplace, 40)]), 1e-6, Theorem::Renyi),
     ] {
         assert_eq!(at(&event, delta).theorem, theorem, "{event:?} at {delta}");
