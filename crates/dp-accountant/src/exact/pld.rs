@@ -44,6 +44,9 @@ const MAX_GRIDS: u32 = 5;
 /// What is left outside of grids and windows, relative to delta, as a logarithm.
 const LOG_OUTSIDE: f64 = -20.0;
 
+/// Smaller deltas are answered, but not closely.
+const LEAST_LOG_DELTA: f64 = -690.0;
+
 /// How often a tilt is reduced for a shorter window, at most.
 const MAX_EASING: u32 = 8;
 
@@ -106,7 +109,8 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
         });
     }
     let mut log_delta = match question {
-        Question::DeltaAt(_) => -60.0,
+        // Nothing may be left out until it is known what is small.
+        Question::DeltaAt(_) => LEAST_LOG_DELTA,
         Question::EpsilonAt(log_delta) => log_delta,
     };
     let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases))?;
@@ -114,7 +118,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
     for _ in 0..MAX_GRIDS {
         let saddle = discretisation.saddle(question)?;
         if let Question::DeltaAt(_) = question {
-            log_delta = saddle.log_delta.clamp(-690.0, 0.0);
+            log_delta = saddle.log_delta.clamp(LEAST_LOG_DELTA, 0.0);
         }
         let outside = Outside::new(log_delta, releases);
         // The first grid serves for the saddle point only, unless it is exact.
@@ -220,7 +224,7 @@ impl<'a> Discretisation<'a> {
         let cumulants = |tilt| self.cumulants(tilt);
         let mut saddle = Saddle::find(cumulants, self.step, question)?;
         let window = |saddle: &Saddle| {
-            self.aliases(saddle).least_window(saddle.epsilon, saddle.log_delta.max(-690.0) + LOG_OUTSIDE)
+            self.aliases(saddle).least_window(saddle.epsilon, saddle.log_delta.max(LEAST_LOG_DELTA) + LOG_OUTSIDE)
         };
         let mut needed = window(&saddle);
         for _ in 0..MAX_EASING {

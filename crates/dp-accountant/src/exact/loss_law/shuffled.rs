@@ -5,13 +5,13 @@ use super::atoms::{Atom, Atoms};
 use crate::shuffled::{Bound, clones, outcomes};
 
 /// More outcomes than this are not enumerated.
-const MANY: f64 = 4e6;
+const MANY: f64 = 2e6;
 
 /// Standard deviations to either side that the binomial laws reach.
-const REACH: f64 = 20.0;
+const REACH: f64 = 17.0;
 
 /// Buckets change the loss by this share, at most, where there are enough of them.
-const RESOLUTION: f64 = 2e-5;
+const RESOLUTION: f64 = 1e-4;
 
 /// A law above and one below that of the shuffled answers, `None` where there are too many outcomes.
 ///

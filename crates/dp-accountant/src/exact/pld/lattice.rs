@@ -240,7 +240,8 @@ impl Bins<'_> {
         if self.p > 0.0 {
             let loss = log_ratio(self.p, self.q);
             let below = self.point_below(loss);
-            let target = self.grid.loss(below + 1);
+            let above = below.saturating_add(1);
+            let target = self.grid.loss(above);
             let next = log_ratio(p, q);
             if (loss - self.grid.loss(below)) <= 0.5 * (target - loss) * (next - loss).max(0.0) {
                 self.flush();
@@ -262,7 +263,7 @@ impl Bins<'_> {
                 }
                 // Rounded up, so that the ratio is reached.
                 let share = (lack.max(0.0) / gain * (1.0 + RATIO_MARGIN)).min(1.0);
-                self.put(below + 1, self.p + share * p);
+                self.put(above, self.p + share * p);
                 p *= (1.0 - share) * (1.0 - f64::EPSILON);
                 q *= (1.0 - share) * (1.0 + f64::EPSILON);
             }
@@ -286,7 +287,7 @@ impl Bins<'_> {
     }
 
     fn put(&mut self, index: i64, mass: f64) {
-        let index = index.min(self.grid.largest) - self.grid.least;
+        let index = index.min(self.grid.largest).saturating_sub(self.grid.least);
         if let Some(bin) = usize::try_from(index).ok().and_then(|index| self.masses.get_mut(index)) {
             *bin += mass * (1.0 - 2.0 * f64::EPSILON);
         }
@@ -299,7 +300,8 @@ impl Bins<'_> {
 }
 
 fn log_ratio(p: f64, q: f64) -> f64 {
-    ((p - q) / q).ln_1p()
+    let ratio = p / q;
+    if (0.5..2.0).contains(&ratio) { ((p - q) / q).ln_1p() } else { ratio.ln() }
 }
 
 /// The law above a curve of which only an upper bound is known: that which joins the bound's values at the grid's

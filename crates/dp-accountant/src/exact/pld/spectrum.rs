@@ -306,6 +306,7 @@ impl Side {
     pub(super) fn log_upper(&self, fft: &Fft, epsilon: f64) -> f64 {
         let Evaluation { log_scale, scale_error, sum, error } = self.evaluate(fft, epsilon);
         let finite = log_scale + scale_error + (sum.max(0.0) + error).ln();
+        // NaN becomes 0: a delta of 1.
         log_add(finite, self.infinite.ln()).min(0.0)
     }
 
@@ -314,6 +315,7 @@ impl Side {
         let Evaluation { log_scale, scale_error, sum, error } = self.evaluate(fft, epsilon);
         let sum = sum - error - (log_alias + scale_error - log_scale).exp() * (1.0 + 1e-12);
         let finite = if sum > 0.0 { log_scale - scale_error + sum.ln() } else { f64::NEG_INFINITY };
+        let finite = if finite.is_nan() { f64::NEG_INFINITY } else { finite };
         log_add(finite, self.infinite.ln()).min(0.0)
     }
 }
@@ -369,3 +371,6 @@ impl Aliases {
         log_add(above, geometric(-self.tilt * self.window))
     }
 }
+
+#[cfg(test)]
+mod tests;

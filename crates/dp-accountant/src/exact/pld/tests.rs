@@ -16,14 +16,14 @@ fn brackets((lower, upper): (f64, f64), truth: f64, width: f64) {
     assert!(upper - lower <= width * upper, "[{lower}, {upper}] is wide");
 }
 
-fn golden(kind: &str) -> Vec<serde_json::Value> {
+fn golden(file: &str, field: &str, kind: &str) -> Vec<serde_json::Value> {
     let directory = std::env::var_os("DP_GOLDEN_DIR").map_or_else(
         || std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")),
         std::path::PathBuf::from,
     );
-    let text = std::fs::read_to_string(directory.join("accountant.json")).unwrap();
+    let text = std::fs::read_to_string(directory.join(file)).unwrap();
     let file: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let cases: Vec<_> = file["cases"].as_array().unwrap().iter().filter(|case| case["kind"] == kind).cloned().collect();
+    let cases: Vec<_> = file["cases"].as_array().unwrap().iter().filter(|case| case[field] == kind).cloned().collect();
     assert!(!cases.is_empty(), "no case of {kind}");
     cases
 }
@@ -35,7 +35,7 @@ fn number(value: &serde_json::Value, name: &str) -> f64 {
 /// The peer's pessimistic figure lies below the truth in two of these, because it leaves the transform's rounding out.
 #[test]
 fn golden_laplace_compositions() {
-    for case in golden("laplace_composition_epsilon") {
+    for case in golden("accountant.json", "kind", "laplace_composition_epsilon") {
         let input = &case["inputs"];
         let leaf = Leaf::Laplace { x: number(input, "sensitivity") / number(input, "scale") };
         let found = epsilon(vec![(leaf, input["count"].as_u64().unwrap())], number(input, "delta"));
@@ -47,7 +47,7 @@ fn golden_laplace_compositions() {
 
 #[test]
 fn golden_sampled_gaussians() {
-    for case in golden("dpsgd_epsilon") {
+    for case in golden("accountant.json", "kind", "dpsgd_epsilon") {
         let input = &case["inputs"];
         let leaf =
             Leaf::PoissonGaussian { rate: number(input, "sampling_rate"), mu: 1.0 / number(input, "noise_multiplier") };
@@ -65,7 +65,7 @@ fn golden_sampled_gaussians() {
 
 #[test]
 fn golden_pure_compositions_are_exact() {
-    for case in golden("puredp_composition_epsilon") {
+    for case in golden("accountant.json", "kind", "puredp_composition_epsilon") {
         let input = &case["inputs"];
         let leaf = Leaf::Pure { epsilon: number(input, "epsilon") };
         let found = epsilon(vec![(leaf, input["count"].as_u64().unwrap())], number(input, "delta"));
@@ -74,8 +74,21 @@ fn golden_pure_compositions_are_exact() {
 }
 
 #[test]
+fn golden_discrete_gaussians() {
+    for case in golden("mechanisms.json", "fn", "discrete_gaussian_delta") {
+        let (input, tolerance) = (&case["in"], number(&case, "rtol"));
+        let (scale, sensitivity) = (number(input, "sigma2").sqrt(), number(input, "shift"));
+        let composed = Composed::new(&vec![(Leaf::DiscreteGaussian { scale, sensitivity, dim: 1 }, 1)]).unwrap();
+        let (lower, upper) = composed.log_delta(number(input, "eps"));
+        let truth = number(&case["out"], "delta");
+        assert!(lower.exp() <= truth * (1.0 + tolerance) && truth <= upper.exp() * (1.0 + tolerance), "{case} {upper}");
+        assert!(upper.exp() - lower.exp() <= 1e-3 * truth + 1e-200, "{case}: {lower} {upper}");
+    }
+}
+
+#[test]
 fn heterogeneous_phases() {
-    for case in golden("dpsgd_epsilon_heterogeneous") {
+    for case in golden("accountant.json", "kind", "dpsgd_epsilon_heterogeneous") {
         let input = &case["inputs"];
         let phases = input["phases"].as_array().unwrap();
         let leaves = phases.iter().map(|phase| {
