@@ -7,8 +7,8 @@ use crate::shuffled::{Bound, clones, outcomes};
 /// Buckets of the number of clones; each is charged as its least, which changes the loss by less than `n^-1/2`.
 const BUCKETS: usize = 24;
 
-/// Expected numbers of clones beyond this are not enumerated.
-const MANY_CLONES: f64 = 1e9;
+/// More records than give this many clones on average count as no more: fewer clones tell more.
+const MANY_CLONES: f64 = 1e6;
 
 /// An upper bound of the Renyi divergence of order `order >= 1`: that of the pair of [`crate::shuffled`], the number of
 /// clones given away; at most that of one record's answer.
@@ -18,9 +18,10 @@ const MANY_CLONES: f64 = 1e9;
 /// two counts do, so that one direction answers for both.
 pub(crate) fn rdp(order: f64, epsilon: f64, records: u64) -> f64 {
     let alone = pure::rdp(order, epsilon);
-    if order <= 1.0 || epsilon == 0.0 || !(records as f64 * (-epsilon).exp() < MANY_CLONES) {
+    if order <= 1.0 || epsilon == 0.0 {
         return alone;
     }
+    let records = records.min((MANY_CLONES * epsilon.exp()).ceil() as u64);
     let (buckets, mut lost) = clones(epsilon, records, BUCKETS, Bound::Upper);
     let mut excess = 0.0;
     for (clones, weight) in buckets {
@@ -86,5 +87,7 @@ mod tests {
             assert!(rdp(order, 2.0, 1000) <= super::pure::rdp(order, 2.0) * (1.0 + 1e-15));
         }
         assert_eq!(rdp(2.0, 0.0, 10), 0.0);
+        // So many records are counted as fewer.
+        assert!(rdp(2.0, 0.5, u64::MAX) <= rdp(2.0, 0.5, 1_000_000));
     }
 }

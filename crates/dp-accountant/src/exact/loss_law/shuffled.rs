@@ -1,7 +1,9 @@
 //! Shuffled answers of local randomisers.
 
-use super::Law;
+use std::sync::{Arc, OnceLock};
+
 use super::atoms::{Atom, Atoms};
+use super::{Between, Law, LossLaw, Tails};
 use crate::shuffled::{Bound, clones, outcomes};
 
 /// More outcomes than this are not enumerated.
@@ -23,26 +25,106 @@ pub(crate) fn law(epsilon: f64, records: u64) -> Option<Law> {
     }
     let mean = (records as f64 * (-epsilon).exp()).max(1.0);
     let given_clones = 2.0 * REACH * (0.25 * mean).sqrt() + 4.0 * REACH;
-    let buckets = (REACH / (RESOLUTION * mean.sqrt())).clamp(16.0, MANY / given_clones);
-    if !(buckets >= 8.0) {
+    let buckets = (REACH / (RESOLUTION * mean.sqrt())).clamp(16.0, (MANY / given_clones).max(16.0));
+    if !(buckets * given_clones <= 2.0 * MANY) {
         return None;
     }
-    let bounded = |bound| {
-        let (clones, mut lost) = clones(epsilon, records, buckets as usize, bound);
-        let (mut atoms, mut error) = (Vec::new(), 0.0f64);
-        for (clones, weight) in clones {
-            let (lost_given_clones, relative) = outcomes(epsilon, clones, |p, q| {
-                atoms.push(Atom::new(weight * p, weight * q));
-            });
-            lost += weight * lost_given_clones;
-            error = error.max(relative);
-        }
-        // The weights' own errors are those of a binomial law of as many steps at most.
-        let lost = if bound == Bound::Upper { lost } else { 0.0 };
-        Atoms::new(atoms, lost, lost, 4.0 * error).symmetric()
+    let side = |bound| -> Arc<dyn LossLaw> {
+        Arc::new(Side { epsilon, records, buckets: buckets as usize, bound, atoms: OnceLock::new() })
     };
-    Some(Law::Between {
-        above: std::sync::Arc::new(bounded(Bound::Upper)),
-        below: std::sync::Arc::new(bounded(Bound::Lower)),
-    })
+    Some(Law::Between { above: side(Bound::Upper), below: side(Bound::Lower) })
+}
+
+/// One of the two laws, enumerated when it is first asked.
+#[derive(Debug)]
+struct Side {
+    epsilon: f64,
+    records: u64,
+    buckets: usize,
+    bound: Bound,
+    atoms: OnceLock<Atoms>,
+}
+
+impl Side {
+    fn atoms(&self) -> &Atoms {
+        self.atoms.get_or_init(|| {
+            let (clones, mut lost) = clones(self.epsilon, self.records, self.buckets, self.bound);
+            // Each weight sums some of the probabilities of a binomial law of no more steps than there are clones.
+            let spread = clones.last().map_or(0, |last| last.0) - clones.first().map_or(0, |first| first.0);
+            let weight_error = 4.0 * f64::EPSILON * (spread as f64 + 4.0);
+            let (mut atoms, mut error) = (Vec::new(), 0.0f64);
+            for (clones, weight) in clones {
+                let (lost_given_clones, relative) = outcomes(self.epsilon, clones, |p, q| {
+                    atoms.push(Atom::new(weight * p, weight * q));
+                });
+                lost += weight * lost_given_clones;
+                error = error.max(relative);
+            }
+            let lost = if self.bound == Bound::Upper { lost } else { 0.0 };
+            Atoms::new(atoms, lost, lost, error + weight_error).symmetric()
+        })
+    }
+}
+
+impl LossLaw for Side {
+    fn tails(&self, loss: f64) -> Tails {
+        self.atoms().tails(loss)
+    }
+
+    fn between(&self, low: f64, high: f64) -> Option<Between> {
+        self.atoms().between(low, high)
+    }
+
+    fn support(&self) -> (f64, f64) {
+        self.atoms().support()
+    }
+
+    fn relative_error(&self) -> f64 {
+        self.atoms().relative_error()
+    }
+
+    fn relative_error_at(&self, loss: f64) -> f64 {
+        self.atoms().relative_error_at(loss)
+    }
+
+    fn threshold_error(&self, loss: f64) -> f64 {
+        self.atoms().threshold_error(loss)
+    }
+
+    fn p_infinite(&self) -> f64 {
+        self.atoms().p_infinite()
+    }
+
+    fn q_infinite(&self) -> f64 {
+        self.atoms().q_infinite()
+    }
+
+    fn is_symmetric(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_clones_tell_less() {
+        let Some(Law::Between { above, below }) = law(1.0, 100_000) else { panic!("not covered") };
+        let delta = |law: &Arc<dyn LossLaw>, epsilon: f64| {
+            let tails = law.tails(epsilon);
+            tails.p_above - epsilon.exp() * tails.q_above
+        };
+        for epsilon in [0.0, 0.005, 0.01, 0.02] {
+            let (upper, lower) = (delta(&above, epsilon), delta(&below, epsilon));
+            assert!(lower <= upper && upper < lower * 1.01, "{epsilon}: {lower} {upper}");
+        }
+        assert!(above.p_infinite() < 1e-50 && below.p_infinite() == 0.0);
+    }
+
+    #[test]
+    fn limits_of_enumeration() {
+        assert!(law(0.0, 10).is_some_and(|law| law.support() == (0.0, 0.0)));
+        assert!(law(0.5, u64::MAX).is_none());
+    }
 }
