@@ -22,11 +22,13 @@ pub use accountant::ExactAccountant;
 use self::closed_form::ClosedForm;
 use self::contour::Contour;
 use self::ends::Ends;
+use self::pld::Composed;
 use crate::adjacency::AdjacencyKind;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::gaussian::exp_up;
 use crate::leaves::failures::take_failures;
+use crate::leaves::pure::pure_epsilon_of_all;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::Delta;
 
@@ -58,7 +60,8 @@ pub enum Engine {
 /// | tree | engine |
 /// |---|---|
 /// | Gaussians; one mixture beside them; one Laplace release; one sampled Gaussian; equal pure guarantees | closed forms |
-/// | any of these together, any number of times | contour integral |
+/// | any of these together, many times | contour integral |
+/// | the same a few times; what has another dominating pair of laws; anything that is given as a pair | composed loss distributions |
 /// | approximate guarantees anywhere | their failures as a probability, their epsilons as pure guarantees |
 ///
 /// A pure or approximate guarantee stands for the worst mechanism that has it (randomised response). Ratios of
@@ -85,16 +88,21 @@ pub struct PrivacyCurve {
     /// The probability that an approximate guarantee fails.
     failure: Ends,
     method: Method,
-    /// The first event's name, for errors.
-    event: &'static str,
 }
 
 /// What answers for a tree.
 #[derive(Debug, Clone)]
 enum Method {
     Closed(ClosedForm),
-    Contour(Contour),
+    /// The contour where every part has a moment function, and the parts themselves for the loss distributions.
+    Numeric {
+        contour: Option<Contour>,
+        leaves: Leaves,
+    },
 }
+
+/// Ends farther apart than this, relatively, are worth another engine's answer.
+const WIDE: f64 = 1e-3;
 
 impl PrivacyCurve {
     /// Prepares the curve.
@@ -126,15 +134,17 @@ impl PrivacyCurve {
         let failure = Ends { lower: (-log_survival.exp_m1() * (1.0 - slack)).min(upper), upper };
         // What costs nothing is left out, so that it is no obstacle.
         leaves.retain(|(leaf, _)| !matches!(leaf, Leaf::Pure { epsilon: 0.0 }));
-        let event = leaves.first().map_or("no-op", |(leaf, _)| leaf.name());
         let method = match ClosedForm::new(&leaves) {
             Some(closed) => Method::Closed(closed),
-            None => Method::Contour(
-                Contour::new(&leaves)
-                    .ok_or_else(|| Error::Unsupported { accountant: "exact", event: unsupported(&leaves) })?,
-            ),
+            None => {
+                let contour = Contour::new(&leaves);
+                if contour.is_none() && Composed::new(&leaves).is_none() {
+                    return Err(Error::Unsupported { accountant: "exact", event: unsupported(&leaves) });
+                }
+                Method::Numeric { contour, leaves }
+            }
         };
-        Ok(Self { failure, method, event })
+        Ok(Self { failure, method })
     }
 
     /// Epsilon at `delta`: infinite where there is no guarantee, as at `delta` = 0 with Gaussian noise.
@@ -144,15 +154,14 @@ impl PrivacyCurve {
     pub fn epsilon(&self, delta: Delta) -> Result<Bracket, Error> {
         let (low, high) = self.targets(delta.get());
         let (Some(high), low) = (high, low.unwrap_or(f64::NEG_INFINITY)) else {
-            return Ok(self.bracket(Ends::exactly(f64::INFINITY)));
+            return Ok(bracket(Ends::exactly(f64::INFINITY), Engine::ClosedForm));
         };
         let possible = self.failure.upper == 0.0 || delta.get() >= self.failure.upper;
-        let ends = match &self.method {
-            Method::Closed(closed) => closed.epsilon(low, high),
-            Method::Contour(contour) if high == f64::NEG_INFINITY => contour.supremum(),
-            Method::Contour(contour) => contour.epsilon(low, high).ok_or_else(|| self.unanswered())?,
+        let (ends, engine) = match &self.method {
+            Method::Closed(closed) => (closed.epsilon(low, high), Engine::ClosedForm),
+            Method::Numeric { contour, leaves } => epsilon_between(contour.as_ref(), leaves, low, high),
         };
-        Ok(self.bracket(if possible { ends } else { Ends { upper: f64::INFINITY, ..ends } }))
+        Ok(bracket(if possible { ends } else { Ends { upper: f64::INFINITY, ..ends } }, engine))
     }
 
     /// A close estimate of epsilon at `delta`, without any guarantee: for searches that check their answer.
@@ -160,7 +169,7 @@ impl PrivacyCurve {
     pub(crate) fn estimate_epsilon(&self, delta: Delta) -> Option<f64> {
         let low = self.targets(delta.get()).0?;
         match &self.method {
-            Method::Contour(contour) if low > f64::NEG_INFINITY => contour.estimate_epsilon(low),
+            Method::Numeric { contour: Some(contour), .. } if low > f64::NEG_INFINITY => contour.estimate_epsilon(low),
             _ => self.epsilon(delta).ok().map(|bracket| bracket.upper),
         }
     }
@@ -181,11 +190,11 @@ impl PrivacyCurve {
     /// Those of [`delta`](Self::delta).
     pub fn log_delta(&self, epsilon: f64) -> Result<Bracket, Error> {
         let epsilon = non_negative("epsilon", epsilon)?;
-        let ends = match &self.method {
-            Method::Closed(closed) => closed.log_delta(epsilon),
-            Method::Contour(contour) => contour.log_delta(epsilon).ok_or_else(|| self.unanswered())?,
+        let (ends, engine) = match &self.method {
+            Method::Closed(closed) => (closed.log_delta(epsilon), Engine::ClosedForm),
+            Method::Numeric { contour, leaves } => log_delta_at(contour.as_ref(), leaves, epsilon),
         };
-        Ok(self.bracket(if self.failure.upper == 0.0 {
+        let ends = if self.failure.upper == 0.0 {
             ends
         } else {
             // ln(d + (1 - d) delta), whose rounding is that of a few operations on numbers up to 1.
@@ -194,7 +203,8 @@ impl PrivacyCurve {
             let lower = with_failure(self.failure.lower, ends.lower);
             let upper = with_failure(self.failure.upper, ends.upper);
             Ends { lower: lower - margin(lower), upper: (upper + margin(upper)).min(0.0) }
-        }))
+        };
+        Ok(bracket(ends, engine))
     }
 
     /// The logarithms of what is left of `delta` after the failures, rounded down and up, divided by the probability
@@ -211,24 +221,52 @@ impl PrivacyCurve {
         let target = |failure: f64, sign: f64| (delta >= failure).then(|| left(failure, sign));
         (target(self.failure.upper, -1.0), target(self.failure.lower, 1.0))
     }
-
-    fn bracket(&self, ends: Ends) -> Bracket {
-        let engine = match self.method {
-            Method::Closed(_) => Engine::ClosedForm,
-            Method::Contour(_) => Engine::Contour,
-        };
-        Bracket { lower: ends.lower, upper: ends.upper, engine }
-    }
-
-    fn unanswered(&self) -> Error {
-        Error::Unsupported { accountant: "exact", event: self.event }
-    }
 }
 
-/// The first event that the contour has no moment function for.
+const fn bracket(ends: Ends, engine: Engine) -> Bracket {
+    Bracket { lower: ends.lower, upper: ends.upper, engine }
+}
+
+/// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
+fn epsilon_between(contour: Option<&Contour>, leaves: &Leaves, low: f64, high: f64) -> (Ends, Engine) {
+    // What is pure is so at every delta.
+    let unknown = Ends { lower: 0.0, upper: pure_epsilon_of_all(leaves) };
+    if high == f64::NEG_INFINITY {
+        return (contour.map_or(unknown, |contour| contour.supremum().both(unknown)), Engine::ClosedForm);
+    }
+    let found = contour.and_then(|contour| contour.epsilon(low, high)).map_or(unknown, |ends| ends.both(unknown));
+    if found.upper.is_finite() && found.upper - found.lower <= WIDE * found.upper {
+        return (found, Engine::Contour);
+    }
+    let Some(composed) = Composed::new(leaves) else {
+        return (found, Engine::Contour);
+    };
+    let (lower, upper) = composed.epsilon(low);
+    let lower = if low == high { lower } else { composed.epsilon(high).0 };
+    (found.both(Ends { lower, upper }), Engine::LossDistribution)
+}
+
+/// The logarithm of delta at `epsilon`.
+fn log_delta_at(contour: Option<&Contour>, leaves: &Leaves, epsilon: f64) -> (Ends, Engine) {
+    let unknown = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
+    if epsilon >= pure_epsilon_of_all(leaves) {
+        return (Ends::exactly(f64::NEG_INFINITY), Engine::ClosedForm);
+    }
+    let found = contour.and_then(|contour| contour.log_delta(epsilon)).unwrap_or(unknown);
+    if found.upper - found.lower <= WIDE * found.upper.abs().max(1.0) || found.upper == f64::NEG_INFINITY {
+        return (found, Engine::Contour);
+    }
+    let Some(composed) = Composed::new(leaves) else {
+        return (found, Engine::Contour);
+    };
+    let (lower, upper) = composed.log_delta(epsilon);
+    (found.both(Ends { lower, upper }), Engine::LossDistribution)
+}
+
+/// The first event that no engine has a dominating pair for.
 fn unsupported(leaves: &Leaves) -> &'static str {
-    let alone = |leaf: &Leaf| vec![(leaf.clone(), 1), (Leaf::Gaussian { mu: 1.0 }, 1)];
-    let refused = leaves.iter().find(|(leaf, _)| Contour::new(&alone(leaf)).is_none());
+    let alone = |leaf: &Leaf| Composed::new(&vec![(leaf.clone(), 1)]);
+    let refused = leaves.iter().find(|(leaf, _)| alone(leaf).is_none());
     refused.or(leaves.first()).map_or("no-op", |(leaf, _)| leaf.name())
 }
 

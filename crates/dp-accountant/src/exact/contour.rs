@@ -65,6 +65,9 @@ const MAX_COMPONENTS: usize = 4096;
 /// Lines tried for one question.
 const MAX_LINES: usize = 3;
 
+/// Steps of Newton's method.
+const MAX_STEPS: usize = 60;
+
 /// Ends as close as this, relatively, need no better line.
 const CLOSE: f64 = 1e-9;
 
@@ -157,7 +160,7 @@ impl Contour {
             let saddle = search.for_delta(log_delta)?;
             let start = saddle.epsilon.max(0.0);
             let line = Line::new(&mut search, &saddle, start, log_delta)?;
-            largest = largest.max(root(&line, start, log_delta)?);
+            largest = largest.max(root(&line, &saddle, log_delta)?);
         }
         Some(largest)
     }
@@ -228,7 +231,7 @@ fn epsilon_of(laws: &[(Law, f64)], low: f64, high: f64) -> Option<Ends> {
             return chernoff_only(&mut search, &saddle, low).map(|ends| found.both(ends)).or(Some(found));
         };
         found = found.both(Ends { lower: 0.0, upper: line.chernoff_epsilon(low) });
-        let Some(center) = root(&line, start, low) else {
+        let Some(center) = root(&line, &saddle, low) else {
             break;
         };
         let ends = Ends { lower: lower_end(&line, center, high), upper: upper_end(&line, center, low) };
@@ -251,16 +254,22 @@ fn chernoff_only(search: &mut Search<'_>, saddle: &Saddle, low: f64) -> Option<E
     Some(Ends { lower: 0.0, upper })
 }
 
-/// Where the estimate of delta is `e^log_delta`, by Newton's method; 0 where it is smaller at 0 already.
-fn root(line: &Line, start: f64, log_delta: f64) -> Option<f64> {
-    let mut epsilon = start;
-    for _ in 0..40 {
+/// Where the estimate of delta is `e^log_delta`, by Newton's method from the saddle's epsilon; 0 where it is smaller at 0
+/// already. Where delta is so small that the sum loses it, the search steps back, ever farther.
+fn root(line: &Line, saddle: &Saddle, log_delta: f64) -> Option<f64> {
+    let mut epsilon = saddle.epsilon.max(0.0);
+    let mut back = 0.5 * saddle.bend().sqrt();
+    for _ in 0..MAX_STEPS {
         let LogDelta { estimate, slope, .. } = line.log_delta(epsilon);
         let step = (estimate - log_delta) / slope;
-        if !(step.is_finite() && slope < 0.0) {
+        let next = if step.is_finite() && slope < 0.0 {
+            (epsilon - step).max(0.0)
+        } else if epsilon > 0.0 {
+            back *= 1.5;
+            (epsilon - back).max(0.0)
+        } else {
             return None;
-        }
-        let next = (epsilon - step).max(0.0);
+        };
         if (next - epsilon).abs() <= 1e-14 * next {
             return Some(next);
         }

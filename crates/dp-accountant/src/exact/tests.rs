@@ -1,13 +1,126 @@
 //! The curve as a whole.
 
 use super::*;
+use crate::rdp::RdpCurve;
+
+fn repeated(event: DpEvent, count: u64) -> DpEvent {
+    DpEvent::SelfComposed { event: Box::new(event), count }
+}
+
+fn sampled(sampling_rate: f64, std_dev: f64, count: u64) -> DpEvent {
+    let event = Box::new(DpEvent::Gaussian { std_dev, sensitivity: 1.0 });
+    repeated(DpEvent::PoissonSampled { sampling_rate, event }, count)
+}
+
+fn epsilon_of(event: &DpEvent, delta: f64) -> Bracket {
+    epsilon(event, Delta::new(delta).unwrap()).unwrap()
+}
 
 #[test]
-fn dp_sgd() {
-    let gaussian = DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 };
-    let step = DpEvent::PoissonSampled { sampling_rate: 0.01, event: Box::new(gaussian) };
-    let curve = PrivacyCurve::new(&DpEvent::SelfComposed { event: Box::new(step), count: 10_000 }).unwrap();
-    let bracket = curve.epsilon(Delta::new(1e-5).unwrap()).unwrap();
-    assert!((bracket.upper - 6.187_712_389_97).abs() < 1e-10 && bracket.upper - bracket.lower < 1e-10, "{bracket:?}");
-    assert_eq!(bracket.engine, Engine::Contour);
+fn each_tree_has_its_engine() {
+    let gaussian = DpEvent::Gaussian { std_dev: 3.0, sensitivity: 1.0 };
+    let laplace = DpEvent::Laplace { scale: 10.0, sensitivity: 1.0 };
+    let pure = DpEvent::PureDp { epsilon: 0.1 };
+    let mixed = DpEvent::Composed { events: vec![repeated(gaussian.clone(), 5), repeated(laplace.clone(), 3)] };
+    let unlike = DpEvent::Composed { events: vec![repeated(pure.clone(), 9), DpEvent::PureDp { epsilon: 0.234 }] };
+    for (event, engine) in [
+        (repeated(gaussian, 7), Engine::ClosedForm),
+        (laplace, Engine::ClosedForm),
+        (repeated(pure, 100), Engine::ClosedForm),
+        (sampled(0.1, 2.0, 1), Engine::ClosedForm),
+        (sampled(0.01, 1.0, 10_000), Engine::Contour),
+        (mixed, Engine::Contour),
+        (unlike, Engine::LossDistribution),
+    ] {
+        let bracket = epsilon_of(&event, 1e-6);
+        assert_eq!(bracket.engine, engine, "{event:?}");
+        assert!(bracket.lower <= bracket.upper && bracket.upper - bracket.lower < 1e-3 * bracket.upper, "{bracket:?}");
+        let renyi = RdpCurve::new(&event).unwrap().epsilon(Delta::new(1e-6).unwrap());
+        assert!(bracket.lower <= renyi, "{event:?}: {bracket:?} {renyi}");
+        let delta = delta(&event, bracket.upper).unwrap();
+        assert!(delta.lower <= 1e-6 * (1.0 + 1e-9) && delta.upper >= 1e-6 * (1.0 - 1e-2), "{event:?}: {delta:?}");
+    }
+}
+
+#[test]
+fn failures_are_added_to_the_rest() {
+    let approximate = DpEvent::ApproximateDp { epsilon: 0.5, delta: 1e-6 };
+    // Its own curve: e^0.5 - e^0.2 over 1 + e^0.5, and the failure.
+    let d = 1e-6;
+    let expected = d + (1.0 - d) * (0.5f64.exp() - 0.2f64.exp()) / (1.0 + 0.5f64.exp());
+    let got = delta(&approximate, 0.2).unwrap();
+    assert!(got.lower <= expected && expected <= got.upper && got.upper - got.lower < 1e-12, "{got:?} {expected}");
+    // Nothing below its delta, its epsilon at it, less above it.
+    assert_eq!(epsilon_of(&approximate, 0.9e-6).lower, f64::INFINITY);
+    let at = epsilon_of(&approximate, 1e-6);
+    assert!(at.upper <= 0.5 * (1.0 + 1e-12) && at.upper >= 0.5, "{at:?}");
+    assert!(epsilon_of(&approximate, 1e-2).upper < 0.5);
+    // With many sampled Gaussians beside it.
+    let both = DpEvent::Composed { events: vec![sampled(0.01, 2.0, 1000), approximate] };
+    let (alone, together) = (epsilon_of(&sampled(0.01, 2.0, 1000), 1e-5), epsilon_of(&both, 1e-5));
+    assert!(together.lower > alone.upper && together.upper < alone.upper + 0.6, "{alone:?} {together:?}");
+    assert!(together.upper - together.lower < 1e-8, "{together:?}");
+}
+
+#[test]
+fn the_edges() {
+    let zero = Delta::ZERO;
+    for event in [DpEvent::NoOp, repeated(DpEvent::PureDp { epsilon: 0.0 }, 9)] {
+        let curve = PrivacyCurve::new(&event).unwrap();
+        assert_eq!(curve.epsilon(zero).unwrap().upper, 0.0);
+        assert_eq!(curve.delta(0.0).unwrap().upper, 0.0);
+    }
+    let curve = PrivacyCurve::new(&DpEvent::NonPrivate).unwrap();
+    assert_eq!(curve.epsilon(Delta::new(0.5).unwrap()).unwrap().lower, f64::INFINITY);
+    assert_eq!(curve.delta(5.0).unwrap().lower, 1.0);
+    for epsilon in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(curve.delta(epsilon).is_err());
+    }
+    assert_eq!(epsilon_of(&sampled(0.1, 1.0, 100), 0.0).upper, f64::INFINITY);
+    let laplace = repeated(DpEvent::Laplace { scale: 8.0, sensitivity: 1.0 }, 40);
+    let at_zero = epsilon_of(&laplace, 0.0);
+    assert!((at_zero.upper - 5.0).abs() < 1e-9 && at_zero.lower <= 5.0, "{at_zero:?}");
+    assert_eq!(delta(&laplace, 5.1).unwrap().upper, 0.0);
+    assert!(matches!(PrivacyCurve::new(&DpEvent::Zcdp { rho: 0.1 }), Err(Error::Unsupported { event: "zcdp", .. })));
+    // At epsilon = 0, delta is the total variation distance.
+    let none = delta(&sampled(0.5, 2.0, 60), 0.0).unwrap();
+    assert!(none.upper - none.lower < 1e-9 && none.upper < 1.0 && none.lower > 0.1, "{none:?}");
+}
+
+#[test]
+fn many_unlike_steps_and_their_order() {
+    let steps: Vec<DpEvent> =
+        (0..200u32).map(|i| sampled(0.01 + 1e-5 * f64::from(i), 1.0 + 0.01 * f64::from(i), 20)).collect();
+    let backwards = steps.iter().rev().cloned().collect();
+    let (one, two) = (DpEvent::Composed { events: steps }, DpEvent::Composed { events: backwards });
+    let (one, two) = (epsilon_of(&one, 1e-6), epsilon_of(&two, 1e-6));
+    assert_eq!((one.lower, one.upper), (two.lower, two.upper));
+    assert!(one.upper - one.lower < 1e-9 * one.upper, "{one:?}");
+}
+
+#[test]
+fn a_schedule_of_one_kind_is_that_kind() {
+    let parts = DpEvent::Composed { events: vec![sampled(0.02, 1.3, 400), sampled(0.02, 1.3, 600)] };
+    let (split, whole) = (epsilon_of(&parts, 1e-6), epsilon_of(&sampled(0.02, 1.3, 1000), 1e-6));
+    assert!((split.upper - whole.upper).abs() < 1e-11, "{split:?} {whole:?}");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+    #[test]
+    fn never_above_the_renyi_bound(
+        log_rate in -7.0f64..-0.1, log_sigma in -0.7f64..3.0, count in 100u64..100_000, log_delta in -60.0f64..-1.0,
+    ) {
+        let event = sampled(log_rate.exp(), log_sigma.exp(), count);
+        let delta = Delta::new(log_delta.exp()).unwrap();
+        let renyi = RdpCurve::new(&event).unwrap().epsilon(delta);
+        let contour = Contour::new(&leaves(&event, 1).unwrap()).unwrap();
+        let log_delta = delta.get().ln();
+        if let Some(ends) = contour.epsilon(log_delta, log_delta) {
+            proptest::prop_assert!(ends.lower <= renyi * (1.0 + 1e-9) + 1e-12, "{:?} {}", ends, renyi);
+            // The line's own Chernoff bound caps the upper end; the Renyi bound searches for a better line.
+            let capped = ends.upper <= renyi * 1.2 + 1e-2;
+            proptest::prop_assert!(capped, "{:?} {}", ends, renyi);
+        }
+    }
 }

@@ -57,8 +57,8 @@ impl Law {
             Self::Atoms(nodes) => Some(nodes.cumulant(c)),
             Self::PoissonGaussian(law) => {
                 if !(c <= grid.reach) {
+                    grid.nodes = law.search_nodes(2.0 * c, SEARCH_EXPONENT)?;
                     grid.reach = 2.0 * c;
-                    grid.nodes = law.search_nodes(grid.reach, SEARCH_EXPONENT)?;
                 }
                 Some(grid.nodes.cumulant(c))
             }

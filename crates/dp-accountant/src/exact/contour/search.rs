@@ -6,6 +6,9 @@ use core::f64::consts::PI;
 use super::law::{Law, SearchGrid};
 use crate::normal::LN_SQRT_2_PI;
 
+/// Steps of the search once the root is between two lines.
+const MAX_STEPS: usize = 60;
+
 /// A direction's laws, each with how often, and the grids of the search.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
@@ -87,42 +90,47 @@ impl<'a> Search<'a> {
     }
 
     /// Solves an increasing function of the line for its root, on a logarithmic scale: brackets it by steps that grow,
-    /// then false position (Illinois). Stops when the function is small, or the bracket beyond use.
+    /// then false position (Illinois). Stops when the function is small, or the bracket beyond use. Where a line cannot be
+    /// had because it is too far to the right, the function counts as infinite.
     fn solve(&mut self, f: impl Fn(&Saddle) -> f64, tolerance: f64) -> Option<Saddle> {
+        let mut at = |s: f64| {
+            let saddle = self.saddle(s.exp());
+            let value = saddle.as_ref().map_or(f64::INFINITY, &f);
+            (saddle, if value.is_nan() { f64::INFINITY } else { value })
+        };
         let mut s = 0.0f64;
-        let mut found = self.saddle(s.exp())?;
-        let mut value = f(&found);
-        let mut step = if value > 0.0 { -1.0 } else { 1.0 };
+        let (mut found, mut value) = at(s);
+        let direction = if value > 0.0 { -1.0 } else { 1.0 };
+        let mut step = 1.0;
         let (mut left, mut right);
         loop {
-            let next = s + step;
-            if !(next.abs() < 60.0) {
+            if value.abs() <= tolerance {
+                return found;
+            }
+            let before = (s, value);
+            s += direction * step;
+            if !(s.abs() < 60.0) {
                 return None;
             }
-            let (Some(candidate), before) = (self.saddle(next.exp()), (s, value)) else {
-                return None;
-            };
-            s = next;
-            found = candidate;
-            value = f(&found);
-            if !value.is_finite() {
-                return None;
-            }
-            if (value > 0.0) == (step > 0.0) {
-                (left, right) = if step > 0.0 { (before, (s, value)) } else { ((s, value), before) };
+            (found, value) = at(s);
+            if (value > 0.0) == (direction > 0.0) {
+                (left, right) = if direction > 0.0 { (before, (s, value)) } else { ((s, value), before) };
                 break;
             }
             step *= 1.6;
         }
-        for _ in 0..40 {
-            if value.abs() <= tolerance || right.0 - left.0 < 1e-9 {
-                return Some(found);
+        let mut best = None;
+        for _ in 0..MAX_STEPS {
+            if found.is_some() {
+                best = found;
             }
-            let middle = (left.0 * right.1 - right.0 * left.1) / (right.1 - left.1);
-            let (inner_left, inner_right) = (0.95 * left.0 + 0.05 * right.0, 0.05 * left.0 + 0.95 * right.0);
-            s = middle.clamp(inner_left, inner_right);
-            found = self.saddle(s.exp())?;
-            value = f(&found);
+            if value.abs() <= tolerance || right.0 - left.0 < 1e-9 {
+                break;
+            }
+            let secant = (left.0 * right.1 - right.0 * left.1) / (right.1 - left.1);
+            let inside = |part: f64| (1.0 - part) * left.0 + part * right.0;
+            s = if secant.is_finite() { secant.clamp(inside(0.05), inside(0.95)) } else { inside(0.5) };
+            (found, value) = at(s);
             if value > 0.0 {
                 right = (s, value);
                 left.1 *= 0.5;
@@ -131,7 +139,7 @@ impl<'a> Search<'a> {
                 right.1 *= 0.5;
             }
         }
-        Some(found)
+        best
     }
 
     /// A distance `2 pi / h` of the aliases such that what they add is below `e^-margin` of delta, and the line that shows it of

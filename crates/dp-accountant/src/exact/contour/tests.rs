@@ -1,17 +1,235 @@
 //! The engine against other ways to the same number.
 
+use super::complex::Complex;
 use super::*;
+use crate::gaussian;
+use crate::normal::upper_tail;
 
 fn curve(leaves: Leaves) -> Contour {
     Contour::new(&leaves).unwrap()
 }
 
+fn sampled(rate: f64, sigma: f64, count: u64) -> Leaves {
+    vec![(Leaf::PoissonGaussian { rate, mu: sigma.recip() }, count)]
+}
+
 #[test]
 fn dp_sgd() {
-    let contour = curve(vec![(Leaf::PoissonGaussian { rate: 0.01, mu: 1.0 }, 10_000)]);
     let target = 1e-5f64.ln();
-    let ends = contour.epsilon(target, target).unwrap();
+    let ends = curve(sampled(0.01, 1.0, 10_000)).epsilon(target, target).unwrap();
     let truth = 6.187_712_389_97;
     assert!(ends.lower <= truth + 1e-11 && ends.upper >= truth - 1e-11, "{ends:?}");
     assert!((ends.upper - ends.lower) / ends.upper < 1e-9, "{ends:?}");
+    let estimate = curve(sampled(0.01, 1.0, 10_000)).estimate_epsilon(target).unwrap();
+    assert!(estimate >= ends.lower && estimate <= ends.upper);
+}
+
+/// Delta of one step at any real epsilon, by normal tails.
+fn single(rate: f64, sigma: f64, direction: Direction, epsilon: f64) -> f64 {
+    let (ratio, tail) = (epsilon.exp(), |x: f64| upper_tail(x / sigma));
+    match direction {
+        Direction::Remove if ratio <= 1.0 - rate => 1.0 - ratio,
+        Direction::Remove => {
+            let x = 0.5 + sigma * sigma * ((ratio - 1.0 + rate) / rate).ln();
+            (1.0 - rate) * tail(x) + rate * tail(x - 1.0) - ratio * tail(x)
+        }
+        Direction::Add if ratio * (1.0 - rate) >= 1.0 => 0.0,
+        Direction::Add => {
+            let x = 0.5 + sigma * sigma * ((1.0 / ratio - 1.0 + rate) / rate).ln();
+            tail(-x) - ratio * ((1.0 - rate) * tail(-x) + rate * tail(1.0 - x))
+        }
+    }
+}
+
+/// Delta of `count` steps: the mean of that of one step, over the losses of the others, by the trapezoid rule in each output.
+fn convolved(rate: f64, sigma: f64, direction: Direction, epsilon: f64, count: u32) -> f64 {
+    if count == 1 {
+        return single(rate, sigma, direction, epsilon);
+    }
+    let step = 0.02 * sigma;
+    let (from, to) = ((-9.0 * sigma / step) as i32, ((1.0 + 9.0 * sigma) / step) as i32);
+    (from..=to)
+        .map(|k| {
+            let x = f64::from(k) * step;
+            let ratio = 1.0 - rate + rate * ((x - 0.5) / (sigma * sigma)).exp();
+            let density = gaussian_density(x, sigma);
+            let (weight, loss) = match direction {
+                Direction::Remove => (density * ratio, ratio.ln()),
+                Direction::Add => (density, -ratio.ln()),
+            };
+            step * weight * convolved(rate, sigma, direction, epsilon - loss, count - 1)
+        })
+        .sum()
+}
+
+fn gaussian_density(x: f64, sigma: f64) -> f64 {
+    crate::normal::density(x / sigma) / sigma
+}
+
+/// Few steps: the integrand falls slowly, and yet the sum must agree with direct convolution, each direction apart.
+#[test]
+fn two_and_three_steps_by_convolution() {
+    for (rate, sigma, epsilon, count) in
+        [(0.5, 1.0, 0.3, 2), (0.9, 2.0, 0.5, 2), (0.3, 0.7, 1.0, 2), (0.6, 1.5, 0.4, 3), (0.95, 0.8, 2.0, 3)]
+    {
+        let contour = curve(sampled(rate, sigma, count));
+        for (direction, laws) in [Direction::Remove, Direction::Add].into_iter().zip(&contour.directions) {
+            let exact = convolved(rate, sigma, direction, epsilon, count as u32);
+            let Some(ends) = log_delta_of(laws, epsilon) else {
+                continue;
+            };
+            let (low, high) = (ends.lower.exp(), ends.upper.exp());
+            let case = format!("{rate} {sigma} {epsilon} {count} {direction:?}: {low} {exact} {high}");
+            assert!(low <= exact * (1.0 + 1e-9) + 1e-13 && high >= exact * (1.0 - 1e-9) - 1e-13, "{case}");
+        }
+        let (lower, upper) = contour.log_delta(epsilon).map(|ends| (ends.lower.exp(), ends.upper.exp())).unwrap();
+        let worst = [Direction::Remove, Direction::Add].map(|way| convolved(rate, sigma, way, epsilon, count as u32));
+        let exact = worst[0].max(worst[1]);
+        assert!(lower <= exact + 1e-12 && exact <= upper + 1e-12, "{lower} {exact} {upper}");
+    }
+}
+
+/// Two Laplace releases: the loss of each has atoms and a density, integrated by hand.
+#[test]
+fn two_laplace_releases_by_convolution() {
+    let (x, epsilon) = (0.8f64, 0.5f64);
+    let one = |epsilon: f64| {
+        if epsilon >= x {
+            0.0
+        } else if epsilon <= -x {
+            1.0 - epsilon.exp()
+        } else {
+            1.0 - (0.5 * (epsilon - x)).exp()
+        }
+    };
+    let cells = 200_000;
+    let width = 2.0 * x / f64::from(cells);
+    let middle: f64 = (0..cells)
+        .map(|k| -x + (f64::from(k) + 0.5) * width)
+        .map(|loss| 0.25 * (0.5 * (loss - x)).exp() * one(epsilon - loss) * width)
+        .sum();
+    let exact = 0.5 * one(epsilon - x) + 0.5 * (-x).exp() * one(epsilon + x) + middle;
+    let ends = curve(vec![(Leaf::Laplace { x }, 2)]).log_delta(epsilon).unwrap();
+    assert!(ends.lower.exp() <= exact + 1e-9 && ends.upper.exp() >= exact - 1e-9, "{ends:?} {exact}");
+}
+
+/// The step for a real exponent, or that of `theta = pi` when adding, would be wrong here; the certified errors of two
+/// very different steps must cover their difference.
+#[test]
+fn moments_agree_between_steps_within_their_errors() {
+    for direction in [Direction::Remove, Direction::Add] {
+        for (rate, sigma, c, t) in [
+            (0.9, 2.0, 200.0, 1.0),
+            (0.9, 2.0, 50.0, 30.0),
+            (0.01, 1.0, 3.0, 100.0),
+            (1e-4, 0.5, 8.0, 40.0),
+            (0.3, 20.0, 1e3, 500.0),
+        ] {
+            let law = PoissonGaussian { rate, sigma, direction };
+            let log_moment = law.search_nodes(c, 50.0).unwrap().cumulant(c)[0];
+            let at = |exponent: f64| {
+                let mut walk = law.nodes(c, t, exponent, log_moment).unwrap().walk(c, t, 1);
+                walk.next();
+                walk.next()
+            };
+            let [rough, fine] = [8.0, 38.0].map(at);
+            let relative = Complex::new(rough.log.re - fine.log.re, rough.log.im - fine.log.im).exp();
+            let difference = (relative - Complex::new(1.0, 0.0)).norm();
+            assert!(difference <= rough.error.exp_m1() + fine.error.exp_m1(), "{law:?}: {rough:?} {fine:?}");
+            assert!(fine.error < 1e-6, "{law:?} {fine:?}");
+        }
+    }
+}
+
+/// The trapezoid sum of `M(c + it)` over all `t` is not needed to see the decay: no point on the line may be above it.
+#[test]
+fn the_modulus_is_below_the_certified_decay() {
+    for direction in [Direction::Remove, Direction::Add] {
+        for (rate, sigma, c) in [(0.01, 1.0, 3.0), (0.5, 0.6, 0.7), (0.2, 5.0, 60.0), (1e-3, 0.7, 5.0)] {
+            let law = PoissonGaussian { rate, sigma, direction };
+            let log_moment = law.search_nodes(c, 50.0).unwrap().cumulant(c)[0];
+            let layers = law.layers(c, log_moment);
+            let mass: f64 = layers.iter().map(|layer| layer.mass).sum();
+            assert!(mass > 0.7 && mass <= 1.0, "{law:?}: {mass}");
+            let mut walk = law.nodes(c, 200.0, 35.0, log_moment).unwrap().walk(c, 0.5, 400);
+            for j in 0..400 {
+                let moment = walk.next();
+                let decay = decay::log_decay(&layers, 0.5 * f64::from(j));
+                assert!(moment.log.re - log_moment <= decay + moment.error + 1e-12, "{law:?} {j}: {moment:?} {decay}");
+            }
+        }
+    }
+}
+
+/// A step chosen from the variance alone would overlook the rare large losses of a small sampling rate.
+#[test]
+fn rare_losses_are_not_overlooked() {
+    let target = 1e-12f64.ln();
+    let ends = curve(sampled(0.01, 2.0, 1000)).epsilon(target, target).unwrap();
+    assert!(ends.upper - ends.lower < 1e-10 && (ends.upper - 1.178_303_597_427_3).abs() < 2e-9, "{ends:?}");
+}
+
+/// Taking the worse direction of every step is no bound for the directions apart, nor is it needed: here each direction
+/// is composed with itself, and the larger is the answer.
+#[test]
+fn each_direction_is_composed_with_itself() {
+    let target = 1e-6f64.ln();
+    let contour = curve(sampled(0.3, 1.0, 200));
+    let [remove, add] = [0, 1].map(|way| epsilon_of(&contour.directions[way], target, target).unwrap());
+    assert!(remove.lower > add.upper);
+    assert_eq!(contour.epsilon(target, target).unwrap(), remove.larger(add));
+}
+
+#[test]
+fn what_has_no_density_or_no_moments_is_left_to_others() {
+    assert!(Contour::new(&vec![(Leaf::Pure { epsilon: 0.1 }, 5), (Leaf::Pure { epsilon: 0.2 }, 5)]).is_none());
+    assert!(Contour::new(&vec![(Leaf::Zcdp { rho: 0.1 }, 1)]).is_none());
+}
+
+/// The closed Gaussian curve, reached by a tree that is not recognised as Gaussian.
+fn almost_gaussian(mu: f64, count: u64) -> Contour {
+    curve(vec![(Leaf::Gaussian { mu }, count), (Leaf::Pure { epsilon: 1e-300 }, 1)])
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+    #[test]
+    fn gaussians_are_the_closed_curve(log_mu in -6.0f64..2.0, log_delta in -690.0f64..-0.2, count in 1u64..1_000_000) {
+        let (mu, total) = (log_mu.exp() / (count as f64).sqrt(), log_mu.exp());
+        let ends = almost_gaussian(mu, count).epsilon(log_delta, log_delta).unwrap();
+        let exact = gaussian::epsilon_at(total, log_delta);
+        proptest::prop_assert!(ends.lower <= exact * (1.0 + 1e-11) + 1e-14, "{:?} {}", ends, exact);
+        proptest::prop_assert!(ends.upper >= exact * (1.0 - 1e-11) - 1e-14, "{:?} {}", ends, exact);
+        proptest::prop_assert!(ends.upper - ends.lower <= 1e-9 * exact.max(1e-9), "{:?}", ends);
+        let back = almost_gaussian(mu, count).log_delta(exact).unwrap();
+        let truth = gaussian::curve_point(total, exact).log_delta;
+        proptest::prop_assert!(back.lower <= truth + 1e-9 * (1.0 + truth.abs()));
+        proptest::prop_assert!(back.upper >= truth - 1e-9 * (1.0 + truth.abs()));
+    }
+
+    #[test]
+    fn ends_are_ordered_and_monotone(
+        log_rate in -9.0f64..-0.01, log_sigma in -0.9f64..3.0, count in 50u64..1_000_000, log_delta in -200.0f64..-1.0,
+    ) {
+        let (rate, sigma) = (log_rate.exp(), log_sigma.exp());
+        let at = |rate: f64, sigma: f64, count: u64, log_delta: f64| {
+            let found = curve(sampled(rate, sigma, count)).epsilon(log_delta, log_delta);
+            found.unwrap_or(Ends { lower: 0.0, upper: f64::INFINITY })
+        };
+        let here = at(rate, sigma, count, log_delta);
+        proptest::prop_assert!(here.lower <= here.upper && here.lower >= 0.0, "{:?}", here);
+        for more in [
+            at(rate, sigma, 2 * count, log_delta),
+            at(rate, 0.9 * sigma, count, log_delta),
+            at(rate, sigma, count, 1.1 * log_delta),
+        ] {
+            proptest::prop_assert!(here.lower <= more.upper, "{:?} {:?}", here, more);
+        }
+        // There and back.
+        if here.upper > 0.0 && here.upper.is_finite() {
+            if let Some(delta) = curve(sampled(rate, sigma, count)).log_delta(here.upper) {
+                proptest::prop_assert!(delta.lower <= log_delta + 1e-9 * log_delta.abs(), "{:?} {:?}", here, delta);
+            }
+        }
+    }
 }
