@@ -145,7 +145,7 @@ impl ClosedForm {
             Self::Sampled { rate, mu } => single_step::epsilon(*rate, *mu, low, high),
             Self::Pure { epsilon, count } => Ends {
                 lower: pure::optimal_epsilon_down(*epsilon, *count, high),
-                upper: pure::optimal_epsilon_up(*epsilon, *count, low),
+                upper: pure::optimal_epsilon_up(*epsilon, *count, low).min(self.supremum()),
             },
         }
     }

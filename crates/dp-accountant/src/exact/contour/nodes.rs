@@ -56,10 +56,19 @@ pub(super) struct Node {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nodes {
     pub(super) nodes: Vec<Node>,
-    /// Weight of what was left out, times the larger of 1 and both exponentials, and the same times the loss.
-    pub(super) left_out: (f64, f64),
+    /// What was left out.
+    pub(super) left_out: LeftOut,
     /// The error of replacing an integral by the sum, relative to `e^(log_discretisation)`, at each `t`.
     pub(super) discretisation: Option<Discretisation>,
+}
+
+/// The weight of what was left out, times the largest of 1 and both exponentials, and the same times the loss; both over
+/// `e^log_scale`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LeftOut {
+    pub(super) log_scale: f64,
+    pub(super) weight: f64,
+    pub(super) weighted_loss: f64,
 }
 
 /// The trapezoid rule's error: `e^base (e^(log_moment + slope t) + 1 + 2|z|)`.
@@ -95,7 +104,7 @@ pub(super) struct Walk {
     drift: f64,
     bounds: [Bounds; CLASSES],
     bound_drift: f64,
-    left_out: (f64, f64),
+    left_out: LeftOut,
     discretisation: Option<Discretisation>,
 }
 
@@ -160,7 +169,7 @@ impl Nodes {
             drift: 0.0,
             bounds: [Bounds::default(); CLASSES],
             bound_drift: 0.0,
-            left_out: ((self.left_out.0.ln() - scale).exp(), (self.left_out.1.ln() - scale).exp()),
+            left_out: self.left_out,
             discretisation: self.discretisation,
         };
         for (index, node) in self.nodes.iter().enumerate() {
@@ -255,7 +264,8 @@ impl Walk {
         }
         let drift = norm * (UNITS_PER_TERM * self.bound_drift + self.blocks.len() as f64 * self.drift);
         let rounding = f64::EPSILON * (UNITS_PER_TERM * forming + steps * size + drift);
-        let left_out = 2.0 * (1.0 + norm) * self.left_out.0 + 2.0 * norm * self.left_out.1;
+        let LeftOut { log_scale, weight, weighted_loss } = self.left_out;
+        let left_out = 2.0 * ((1.0 + norm) * weight + norm * weighted_loss) * (log_scale - self.scale).exp();
         let discretisation = self.discretisation.map_or(0.0, |rule| {
             (rule.base + rule.log_growth + rule.slope * t - self.scale).exp()
                 + (rule.base - self.scale).exp() * (1.0 + 2.0 * norm)

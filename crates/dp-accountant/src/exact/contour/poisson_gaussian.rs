@@ -31,7 +31,7 @@
 use core::f64::consts::PI;
 
 use super::decay::{Layer, layers};
-use super::nodes::{Discretisation, Node, Nodes};
+use super::nodes::{Discretisation, LeftOut, Node, Nodes};
 use crate::normal::LN_SQRT_2_PI;
 
 /// More nodes than this are not worth it: another engine answers.
@@ -173,13 +173,14 @@ impl PoissonGaussian {
         let (step, theta) = self.step(c, t_max, exponent);
         let mut nodes = self.grid(c, step, exponent)?;
         let largest = nodes.iter().map(|node| size(node, c)).fold(0.0, f64::max);
-        let mut left_out = self.beyond_the_ends(c, step, exponent, nodes.first(), nodes.last());
+        let mut left_out = self.beyond_the_ends(c, step, exponent, largest, &nodes);
         let keep = largest - exponent - 12.0;
         nodes.retain(|node| {
             let size = size(node, c);
             if size < keep {
-                left_out.0 += size.exp();
-                left_out.1 += size.exp() * node.loss.abs();
+                let weight = (size - largest).exp();
+                left_out.weight += weight;
+                left_out.weighted_loss += weight * node.loss.abs();
             }
             size >= keep
         });
@@ -194,18 +195,11 @@ impl PoissonGaussian {
         Some(Nodes { nodes, left_out, discretisation })
     }
 
-    /// What the nodes beyond the ends amount to: a geometric bound on each side, without and with the loss as a factor.
-    fn beyond_the_ends(
-        &self,
-        c: f64,
-        step: f64,
-        exponent: f64,
-        first: Option<&Node>,
-        last: Option<&Node>,
-    ) -> (f64, f64) {
+    /// What the nodes beyond the ends amount to, over `e^largest`: a geometric bound on each side.
+    fn beyond_the_ends(&self, c: f64, step: f64, exponent: f64, largest: f64, nodes: &[Node]) -> LeftOut {
         let (low, high) = self.range(c, exponent);
-        let (Some(first), Some(last)) = (first, last) else {
-            return (f64::INFINITY, f64::INFINITY);
+        let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else {
+            return LeftOut { log_scale: largest, weight: f64::INFINITY, weighted_loss: f64::INFINITY };
         };
         let variance = self.sigma * self.sigma;
         let (left_slope, right_slope) = match self.direction {
@@ -214,9 +208,14 @@ impl PoissonGaussian {
         };
         let (left, right) = (variance / left_slope, variance / right_slope);
         // The weights contain the step.
-        let (left_size, right_size) = ((size(first, c)).exp() * left / step, (size(last, c)).exp() * right / step);
+        let left_weight = (size(first, c) - largest).exp() * left / step;
+        let right_weight = (size(last, c) - largest).exp() * right / step;
         let most_negative = -(-self.rate).ln_1p();
-        (left_size + right_size, left_size * most_negative + right_size * (last.loss.abs() + right / variance))
+        LeftOut {
+            log_scale: largest,
+            weight: left_weight + right_weight,
+            weighted_loss: left_weight * most_negative + right_weight * (last.loss.abs() + right / variance),
+        }
     }
 
     /// Uniform parts of the tilted law of the loss.

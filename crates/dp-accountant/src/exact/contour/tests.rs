@@ -120,10 +120,10 @@ fn moments_agree_between_steps_within_their_errors() {
     for direction in [Direction::Remove, Direction::Add] {
         for (rate, sigma, c, t) in [
             (0.9, 2.0, 200.0, 1.0),
-            (0.9, 2.0, 50.0, 30.0),
+            (0.9, 2.0, 50.0, 6.0),
             (0.01, 1.0, 3.0, 100.0),
-            (1e-4, 0.5, 8.0, 40.0),
-            (0.3, 20.0, 1e3, 500.0),
+            (1e-4, 0.5, 8.0, 1.0),
+            (0.3, 20.0, 1e3, 40.0),
         ] {
             let law = PoissonGaussian { rate, sigma, direction };
             let log_moment = law.search_nodes(c, 50.0).unwrap().cumulant(c)[0];
