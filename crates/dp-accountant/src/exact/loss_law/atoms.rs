@@ -56,7 +56,14 @@ impl Atoms {
         q_infinite: f64,
         relative_error: impl Fn(&Atom) -> f64,
     ) -> Self {
-        atoms.retain(|atom| atom.p > 0.0 && atom.q > 0.0 && atom.loss.is_finite());
+        // An outcome whose probability underflows under one law counts as an infinite loss.
+        let is_finite = |atom: &Atom| atom.p > 0.0 && atom.q > 0.0 && atom.loss.is_finite();
+        let (mut p_infinite, mut q_infinite) = (p_infinite, q_infinite);
+        for atom in atoms.iter().filter(|atom| !is_finite(atom)) {
+            p_infinite += atom.p * (1.0 + 2.0 * f64::EPSILON);
+            q_infinite += atom.q * (1.0 + 2.0 * f64::EPSILON);
+        }
+        atoms.retain(is_finite);
         atoms.sort_by(|left, right| left.loss.total_cmp(&right.loss));
         let erring = |atom: &Atom| (*atom, relative_error(atom));
         let (above, errors_above) = cumulative(atoms.iter().rev().map(erring), p_infinite, 0.0);
@@ -160,6 +167,14 @@ impl LossLaw for Atoms {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_underflows_is_not_lost() {
+        let law = Atoms::new(vec![Atom { loss: 800.0, p: 0.75, q: 0.0 }, Atom::new(0.25, 0.25)], 0.0, 0.75, 0.0);
+        assert!(law.p_infinite() >= 0.75 && law.tails(0.1).p_above >= 0.75);
+        let total = law.tails(0.1).p_above + law.tails(0.1).p_below;
+        assert!((total - 1.0).abs() < 1e-15);
+    }
 
     #[test]
     fn tails_add_up_from_either_end() {

@@ -297,6 +297,22 @@ fn extremes_are_answered() {
     assert!((responses.1 / truth - 1.0).abs() < 1e-3, "{responses:?} {truth}");
 }
 
+/// Losses beyond what a float's exponential holds are infinite, and never nothing.
+#[test]
+fn huge_losses_are_not_lost() {
+    for leaf in [
+        Leaf::Pure { epsilon: 800.0 },
+        Leaf::DiscreteLaplace { scale: 1e-3, sensitivity: 5 },
+        Leaf::DiscreteGaussian { scale: 1.0, sensitivity: 200.0, dim: 1 },
+        Leaf::Shuffled { epsilon: 900.0, records: 10 },
+        Leaf::Laplace { x: 900.0 },
+        Leaf::Gaussian { mu: 60.0 },
+    ] {
+        let (lower, upper) = Composed::new(&vec![(leaf.clone(), 2)]).unwrap().epsilon(1e-6f64.ln());
+        assert!(upper > 700.0 && lower <= upper, "{leaf:?}: {lower} {upper}");
+    }
+}
+
 #[test]
 fn what_has_no_pair_is_not_covered() {
     for leaf in [Leaf::Zcdp { rho: 1.0 }, Leaf::BoundedRange { epsilon: 1.0 }, Leaf::NonPrivate] {
