@@ -8,10 +8,7 @@ mod accountant;
 mod closed_form;
 mod contour;
 mod ends;
-// Read by the curve once the composition answers.
-#[allow(dead_code)]
 pub(crate) mod loss_law;
-#[allow(dead_code)]
 mod pld;
 pub mod single_step;
 #[cfg(test)]

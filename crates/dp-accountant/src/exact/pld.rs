@@ -69,12 +69,16 @@ impl Composed {
                 None => merged.push((leaf.clone(), *count)),
             }
         }
-        let remove: Vec<(Law, u64)> =
+        let laws: Vec<(Law, u64)> =
             merged.iter().map(|(leaf, count)| Some((Law::of(leaf)?, *count))).collect::<Option<_>>()?;
-        let directed = |(law, count): &(Law, u64)| (law.clone().directed(Direction::Add), *count);
-        let add = remove.iter().map(directed).collect();
-        let symmetric = remove.iter().all(|(law, _)| law.is_symmetric());
-        let directions = if symmetric { vec![remove] } else { vec![remove, add] };
+        let directed = |direction: Direction| -> Vec<(Law, u64)> {
+            laws.iter().map(|(law, count)| (law.clone().directed(direction), *count)).collect()
+        };
+        let directions = if laws.iter().all(|(law, _)| law.is_symmetric()) {
+            vec![directed(Direction::Remove)]
+        } else {
+            vec![directed(Direction::Remove), directed(Direction::Add)]
+        };
         Some(Self { directions })
     }
 
