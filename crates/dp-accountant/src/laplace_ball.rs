@@ -28,6 +28,7 @@
 //! stochastic gradient descent-based analytics". The curve is derived here.
 
 mod bessel;
+mod law;
 mod moments;
 
 use crate::error::{Error, non_negative, positive};
@@ -36,6 +37,8 @@ use crate::laplace;
 use crate::params::{Delta, RdpOrder};
 use crate::quadrature::{Estimate, integrate};
 use crate::root::{Tangent, least_safe};
+
+pub(crate) use law::BallLaw;
 
 /// Beyond this ratio of sensitivity to scale nobody is protected, and the one-dimensional curve serves.
 const LARGEST_RATIO: f64 = 1e6;

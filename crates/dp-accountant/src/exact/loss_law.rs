@@ -16,6 +16,7 @@
 use core::fmt::Debug;
 use std::sync::Arc;
 
+use crate::laplace_ball::BallLaw;
 use crate::leaves::Leaf;
 
 mod atoms;
@@ -170,6 +171,10 @@ impl Law {
                 Self::known(Mixture::new(components.map(|&(mu, weight)| (weight, mu))))
             }
             Leaf::Laplace { x } => Self::known(Laplace::new(*x)),
+            Leaf::LaplaceBall { x, dim } => match BallLaw::new(*x, *dim) {
+                Some(law) => Self::known(law),
+                None => Self::known(Laplace::new(*x)),
+            },
             Leaf::Pure { epsilon } => Self::known(response::pure(*epsilon)),
             Leaf::Approximate { epsilon, delta } => Self::known(response::approximate(*epsilon, *delta)),
             Leaf::RandomizedResponse { buckets, noise } => Self::known(response::randomized(*buckets, *noise)),

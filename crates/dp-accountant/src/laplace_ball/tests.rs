@@ -1,4 +1,5 @@
 use super::*;
+use crate::exact::loss_law::{LossLaw, Tails};
 
 /// The density over the angle, on a plain grid: its sum is exact to rounding, as the integrand is smooth and periodic.
 fn grid(x: f64, dim: u64, points: u32) -> Vec<(f64, f64)> {
@@ -123,5 +124,40 @@ fn absurd_arguments_have_the_bound_of_the_line() {
             let value = ball.rdp(order);
             assert!(value > 0.0 && value <= crate::rdp::laplace::rdp(order, x), "{x} {dim} {order}: {value}");
         }
+    }
+}
+
+#[test]
+fn tails_agree_with_a_plain_sum_and_with_delta() {
+    for (x, dim) in [(0.3, 2), (5.0, 2), (1.0, 3), (60.0, 3), (2.0, 40), (40.0, 50)] {
+        let law = BallLaw::new(x, dim).unwrap();
+        assert!(law.relative_error() < 1e-11, "{x} {dim} {}", law.relative_error());
+        let grid = grid(x, dim, 40_000);
+        let ball = Ball::new(x, dim);
+        for fraction in [-0.99, -0.5, -0.01, 0.0, 0.2, 0.8] {
+            let loss = fraction * x;
+            let Tails { p_above, p_below, q_above, q_below } = law.tails(loss);
+            let expected: f64 = grid.iter().filter(|(l, _)| *l > loss).map(|(_, w)| w).sum();
+            assert!((p_above - expected).abs() < 2e-4 && (q_below + q_above - 1.0).abs() < 1e-12, "{x} {dim} {loss}");
+            assert!((p_above + p_below - 1.0).abs() < 1e-12);
+            if loss >= 0.0 {
+                let delta = p_above - loss.exp() * q_above;
+                let bracket = ball.delta(loss);
+                assert!((delta - bracket.upper).abs() < 1e-11 * p_above, "{x} {dim} {loss}: {delta} {bracket:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn composed_it_costs_less_in_more_dimensions_and_no_more_than_by_its_renyi_curve() {
+    use crate::{DpEvent, bound};
+    for (dim, expected) in [(10, 8.3), (100, 2.3), (1000, 0.65)] {
+        let release = DpEvent::LaplaceBall { scale: 2.0, sensitivity: 1.0, dim };
+        let event = DpEvent::SelfComposed { event: Box::new(release), count: 100 };
+        let delta = Delta::new(1e-6).unwrap();
+        let got = bound::epsilon(&event, delta).unwrap().value;
+        assert!((got / expected - 1.0).abs() < 0.03, "{dim}: {got}");
+        assert!(got <= crate::rdp::RdpCurve::new(&event).unwrap().epsilon(delta), "{dim}: {got}");
     }
 }
