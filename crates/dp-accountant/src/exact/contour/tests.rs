@@ -226,10 +226,11 @@ proptest::proptest! {
             proptest::prop_assert!(here.lower <= more.upper, "{:?} {:?}", here, more);
         }
         // There and back.
-        if here.upper > 0.0 && here.upper.is_finite() {
-            if let Some(delta) = curve(sampled(rate, sigma, count)).log_delta(here.upper) {
-                proptest::prop_assert!(delta.lower <= log_delta + 1e-9 * log_delta.abs(), "{:?} {:?}", here, delta);
-            }
+        if here.upper > 0.0
+            && here.upper.is_finite()
+            && let Some(delta) = curve(sampled(rate, sigma, count)).log_delta(here.upper)
+        {
+            proptest::prop_assert!(delta.lower <= log_delta + 1e-9 * log_delta.abs(), "{:?} {:?}", here, delta);
         }
     }
 }
