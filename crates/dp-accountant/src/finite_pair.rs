@@ -15,16 +15,30 @@ pub(crate) struct FinitePair {
 impl FinitePair {
     /// Checks the masses.
     ///
-    /// Masses that sum to less than 1, within the tolerance, are not scaled up: what is missing from `p` is charged as
-    /// an outcome that `q` does not have, and the other way round.
+    /// A shortfall of a law's sum that is no more than the rounding of its masses is given to the outcome where it makes
+    /// the loss worse: that of the largest `p/q` for `p`, of the largest `q/p` for `q`. A larger one, within the
+    /// tolerance, is charged as an outcome that the other law does not have.
     pub(crate) fn new(p: &[f64], q: &[f64]) -> Result<Self, Error> {
         if p.len() != q.len() || p.is_empty() {
             return Err(Error::LengthMismatch { left: "p", left_length: p.len(), right: "q", right_length: q.len() });
         }
         let missing_p = missing("sum of p", p)?;
         let missing_q = missing("sum of q", q)?;
-        let outcomes = p.iter().copied().zip(q.iter().copied()).chain([(missing_p, 0.0), (0.0, missing_q)]);
-        Ok(Self { outcomes: outcomes.filter(|&(p, q)| p > 0.0 || q > 0.0).collect() })
+        let outcomes = p.iter().copied().zip(q.iter().copied());
+        let mut outcomes: Vec<(f64, f64)> = outcomes.filter(|&(p, q)| p > 0.0 || q > 0.0).collect();
+        let rounding = f64::EPSILON * p.len() as f64;
+        let ratio = |&(p, q): &(f64, f64)| p / q;
+        if missing_p > rounding {
+            outcomes.push((missing_p, 0.0));
+        } else if let Some(worst) = outcomes.iter_mut().max_by(|a, b| ratio(a).total_cmp(&ratio(b))) {
+            worst.0 += missing_p;
+        }
+        if missing_q > rounding {
+            outcomes.push((0.0, missing_q));
+        } else if let Some(worst) = outcomes.iter_mut().min_by(|a, b| ratio(a).total_cmp(&ratio(b))) {
+            worst.1 += missing_q;
+        }
+        Ok(Self { outcomes })
     }
 
     /// The largest absolute privacy loss of an outcome, rounded up; infinite where one law lacks it.
@@ -49,7 +63,7 @@ fn missing(name: &'static str, masses: &[f64]) -> Result<f64, Error> {
     if !((sum - 1.0).abs() <= SUM_TOLERANCE) {
         return Err(Error::OutOfRange { name, value: sum, range: "[1 - 1e-12, 1 + 1e-12]" });
     }
-    Ok(if sum == 1.0 { 0.0 } else { (1.0 - sum + f64::EPSILON).max(0.0) })
+    Ok((1.0 - sum).max(0.0))
 }
 
 #[cfg(test)]
@@ -61,7 +75,19 @@ mod tests {
         let pair = FinitePair::new(&[0.5, 0.5, 0.0], &[0.25, 0.75, 0.0]).unwrap();
         assert_eq!(pair.outcomes(), [(0.5, 0.25), (0.5, 0.75)]);
         let short = FinitePair::new(&[0.5, 0.5 - 1e-13], &[0.5, 0.5]).unwrap();
-        assert!(short.outcomes()[2].0 >= 1e-13 && short.outcomes()[2].1 == 0.0);
+        assert!(short.outcomes()[2].0 > 0.99e-13 && short.outcomes()[2].1 == 0.0);
+    }
+
+    #[test]
+    fn rounding_of_decimal_masses_costs_no_infinite_loss() {
+        let tenths = [0.1; 10];
+        let mut other = [0.1; 10];
+        (other[0], other[9]) = (0.05, 0.15);
+        let pair = FinitePair::new(&tenths, &other).unwrap();
+        assert_eq!(pair.outcomes().len(), 10);
+        assert!((pair.largest_loss() - 2f64.ln()).abs() < 1e-14);
+        let thirds = FinitePair::new(&[1.0 / 3.0, 2.0 / 3.0 - 1e-16], &[0.25, 0.75]).unwrap();
+        assert!(thirds.outcomes()[0].0 >= 1.0 / 3.0 && thirds.largest_loss() < 0.3);
     }
 
     #[test]
