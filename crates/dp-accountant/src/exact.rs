@@ -28,6 +28,7 @@ use crate::leaves::failures::take_failures;
 use crate::leaves::pure::pure_epsilon_of_all;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::Delta;
+use crate::rdp::RdpCurve;
 
 /// A number and how well it is known: the true value lies between `lower` and `upper`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -236,11 +237,31 @@ fn epsilon_between(contour: Option<&Contour>, leaves: &Leaves, low: f64, high: f
         return (found, Engine::Contour);
     }
     let Some(composed) = Composed::new(leaves) else {
-        return (found, Engine::Contour);
+        return (found.both(renyi_epsilon(leaves, low)), Engine::Contour);
     };
     let (lower, upper) = composed.epsilon(low);
     let lower = if low == high { lower } else { composed.epsilon(high).0 };
-    (found.both(Ends { lower, upper }), Engine::LossDistribution)
+    let found = found.both(Ends { lower, upper });
+    let close = found.upper - found.lower <= WIDE * found.upper;
+    (if close { found } else { found.both(renyi_epsilon(leaves, low)) }, Engine::LossDistribution)
+}
+
+/// What the Renyi curve says of epsilon: an upper bound that is never far off, where the engines leave the end open.
+fn renyi_epsilon(leaves: &Leaves, log_delta: f64) -> Ends {
+    let delta = Delta::new(exp_down(log_delta));
+    let upper = match (RdpCurve::from_leaves(leaves.clone()), delta) {
+        (Ok(curve), Ok(delta)) => curve.epsilon(delta),
+        _ => f64::INFINITY,
+    };
+    Ends { lower: 0.0, upper }
+}
+
+/// What the Renyi curve says of delta.
+fn renyi_log_delta(leaves: &Leaves, epsilon: f64) -> Ends {
+    let delta = RdpCurve::from_leaves(leaves.clone()).and_then(|curve| curve.delta(epsilon));
+    // A delta that underflowed says no more than that it is small.
+    let upper = delta.map_or(0.0, |delta| delta.max(f64::MIN_POSITIVE).ln() * (1.0 - 4.0 * f64::EPSILON));
+    Ends { lower: f64::NEG_INFINITY, upper }
 }
 
 /// The logarithm of delta at `epsilon`.
@@ -254,10 +275,12 @@ fn log_delta_at(contour: Option<&Contour>, leaves: &Leaves, epsilon: f64) -> (En
         return (found, Engine::Contour);
     }
     let Some(composed) = Composed::new(leaves) else {
-        return (found, Engine::Contour);
+        return (found.both(renyi_log_delta(leaves, epsilon)), Engine::Contour);
     };
     let (lower, upper) = composed.log_delta(epsilon);
-    (found.both(Ends { lower, upper }), Engine::LossDistribution)
+    let found = found.both(Ends { lower, upper });
+    let close = found.upper - found.lower <= WIDE * found.upper.abs().max(1.0);
+    (if close { found } else { found.both(renyi_log_delta(leaves, epsilon)) }, Engine::LossDistribution)
 }
 
 /// The first event that no engine has a dominating pair for.

@@ -124,3 +124,21 @@ proptest::proptest! {
         }
     }
 }
+
+/// Few steps at a small rate, rare losses, hardly any noise: what the engines leave open the Renyi curve closes.
+#[test]
+fn no_upper_end_is_above_the_renyi_bound() {
+    for (rate, std_dev, count, delta) in [
+        (1e-9, 0.3, 3, 1e-12),
+        (1e-3, 0.5, 2, 1e-7),
+        (0.5, 0.02, 2, 1e-5),
+        (0.3, 0.01, 50, 1e-9),
+        (1e-3, 100.0, 1000, 1e-12),
+    ] {
+        let event = sampled(rate, std_dev, count);
+        let bracket = epsilon_of(&event, delta);
+        let renyi = RdpCurve::new(&event).unwrap().epsilon(Delta::new(delta).unwrap());
+        assert!(bracket.upper <= renyi * (1.0 + 1e-12), "{rate} {std_dev} {count}: {bracket:?} {renyi}");
+        assert!(bracket.lower <= bracket.upper);
+    }
+}
