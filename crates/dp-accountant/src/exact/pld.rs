@@ -119,6 +119,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
     };
     let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases))?;
     let mut best: Option<(f64, f64)> = None;
+    let mut width_before = f64::INFINITY;
     for _ in 0..MAX_GRIDS {
         let saddle = discretisation.saddle(question)?;
         if let Question::DeltaAt(_) = question {
@@ -143,6 +144,11 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
         if !(width > WIDTH) || upper <= floor || discretisation.is_exact || discretisation.lacks_lower() {
             break;
         }
+        if !(width < 0.9 * width_before || width_before.is_infinite()) {
+            // Not the grid is what keeps the ends apart.
+            break;
+        }
+        width_before = width;
         let finer = discretisation.step * (0.7 * (WIDTH / width.min(1e3)).sqrt()).clamp(1.0 / 16.0, 0.6);
         let before = discretisation.step;
         discretisation = discretisation.refined(finer, &saddle, outside)?;
@@ -263,7 +269,15 @@ impl<'a> Discretisation<'a> {
         let window = aliases.least_window(saddle.epsilon, log_delta + LOG_OUTSIDE);
         let length = (window / self.step).clamp(16.0, (1u64 << MAX_LOG_LENGTH) as f64);
         let fft = Fft::new(length.log2().ceil() as u32);
-        let aliases = aliases.with_window(fft.length() as f64 * self.step);
+        // The lower laws' own: what lies above the grid is infinite in the upper laws, which is no part of their moments,
+        // and at the grid's end in the lower ones.
+        let lower_cumulants = |tilt| {
+            let lowers = self.laws.iter().zip(self.parts);
+            let lowers: Option<Vec<_>> = lowers.map(|(law, (_, n))| Some((law.lower.as_ref()?, *n as f64))).collect();
+            Some(Cumulants::of(lowers?.into_iter(), tilt)?.moved(self.offset / self.step, tilt))
+        };
+        let aliases =
+            Aliases::new(lower_cumulants, self.step, saddle.tilt).with_window(fft.length() as f64 * self.step);
         let sides: Vec<_> = self
             .laws
             .iter()

@@ -142,3 +142,31 @@ fn no_upper_end_is_above_the_renyi_bound() {
         assert!(bracket.lower <= bracket.upper);
     }
 }
+
+proptest::proptest! {
+    // A tenth of the usual number: the second engine takes up to a second each time.
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(
+        proptest::prelude::ProptestConfig::default().cases / 10 + 1
+    ))]
+
+    /// Two derivations without a line in common: their intervals meet, and the Renyi bound is above both lower ends.
+    #[test]
+    fn the_engines_agree(
+        log_rate in -16.0f64..-0.1,
+        log_std_dev in -1.2f64..3.0,
+        log_count in 0.7f64..9.0,
+        log_delta in -40.0f64..-3.0,
+    ) {
+        let event = sampled(log_rate.exp(), log_std_dev.exp(), log_count.exp() as u64);
+        let leaves = leaves(&event, 1).unwrap();
+        let renyi = renyi_epsilon(&leaves, log_delta).upper;
+        let contour = Contour::new(&leaves).unwrap().epsilon(log_delta, log_delta);
+        let contour = contour.unwrap_or(Ends { lower: 0.0, upper: f64::INFINITY });
+        let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta);
+        let slack = 1.0 + 1e-12;
+        proptest::prop_assert!(lower <= upper * slack, "{lower} {upper}");
+        proptest::prop_assert!(contour.lower <= upper * slack && lower <= contour.upper * slack,
+            "{contour:?} {lower} {upper}");
+        proptest::prop_assert!(lower <= renyi * slack && contour.lower <= renyi * slack, "{contour:?} {lower} {renyi}");
+    }
+}

@@ -285,10 +285,12 @@ impl Side {
         }
         let distance = -(-below).exp_m1();
         let point = point as i64;
-        let slot = point.rem_euclid(self.length as i64) as u128;
+        // The length is a power of two, and products of two numbers below it fit.
+        let slot = point.rem_euclid(self.length as i64) as u64;
+        let mask = self.length as u64 - 1;
         let (mut curve, mut above) = (CompensatedSum::default(), CompensatedSum::default());
         for term in &self.terms {
-            let phase = (term.frequency as u128 * slot % self.length as u128) as usize;
+            let phase = ((term.frequency as u64 * slot) & mask) as usize;
             let root = fft.roots().get(phase);
             curve.add(term.curve.re * root.re + term.curve.im * root.im);
             above.add(term.above.re * root.re + term.above.im * root.im);
