@@ -9,7 +9,7 @@
 //! | releases with a known dominating pair | the exact curve by [`exact`](crate::exact) |
 //! | pure guarantees | sum of epsilons; optimal composition where all are equal |
 //! | anything | Renyi curve, best order |
-//! | exact Gaussian part and pure part | one's epsilon added to the other's |
+//! | exact part and pure part | one's epsilon added to the other's |
 //! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
 //!
 //! The last line is sound because every `(epsilon, delta)`-DP mechanism is a post-processing of: fail with probability
@@ -21,7 +21,7 @@ use core::fmt;
 
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
-use crate::exact::{Engine, PrivacyCurve};
+use crate::exact::{Bracket, Engine, PrivacyCurve};
 use crate::gaussian_mixture::GaussianMixture;
 use crate::laplace_ball::Ball;
 use crate::leaves::failures::take_failures;
@@ -31,6 +31,9 @@ use crate::params::Delta;
 use crate::pure;
 use crate::rdp::RdpCurve;
 use crate::rounding::{add_up, count_up, mul_up};
+
+/// An exact bracket whose ends agree to this factor is not compared with other theorems.
+const SETTLED: f64 = 1.0 + 1e-6;
 
 /// A bound and where it comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,8 +140,11 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
         let value = if theorem == Theorem::NothingReleased { 0.0 } else { f64::INFINITY };
         return Ok(Bound { value, theorem });
     }
-    // What is left of delta when the failures are paid for, rounded down.
-    let left = (delta.get() - parts.failure) * (1.0 - f64::EPSILON);
+    // The delta' with d + (1 - d) delta' = delta for the failures' probability d, rounded down.
+    let left = match parts.failure {
+        0.0 => delta.get(),
+        failure => (delta.get() - failure) / (1.0 - failure) * (1.0 - 4.0 * f64::EPSILON),
+    };
     if !(left >= 0.0) {
         return Ok(Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee });
     }
@@ -165,8 +171,11 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
         if let Some(bracket) = exact {
             best.improve(bracket.upper, bracket.engine.into());
         }
-        if !exact.is_some_and(|bracket| parts.is_dominated && bracket.upper <= bracket.lower * 1.001) {
+        if !parts.is_settled(exact) {
             best.improve(parts.renyi.epsilon(delta), Theorem::Renyi);
+            if let Some(bracket) = parts.curve_without_pure().and_then(|curve| curve.epsilon(delta).ok()) {
+                best.improve(add_up(bracket.upper, parts.pure_sum()), Theorem::BasicComposition);
+            }
         }
     }
     Ok(best)
@@ -221,8 +230,13 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
         if let Some(bracket) = exact {
             best.improve(bracket.upper, bracket.engine.into());
         }
-        if !exact.is_some_and(|bracket| parts.is_dominated && bracket.upper <= bracket.lower * 1.001) {
+        if !parts.is_settled(exact) {
             best.improve(parts.renyi.delta(epsilon)?, Theorem::Renyi);
+            if let Some(curve) = parts.curve_without_pure().filter(|_| left >= 0.0)
+                && let Ok(bracket) = curve.delta(left)
+            {
+                best.improve(bracket.upper, Theorem::BasicComposition);
+            }
         }
     }
     if parts.failure > 0.0 {
@@ -313,6 +327,20 @@ impl Parts {
     /// The exact curve of everything but the failures, where there is one.
     fn exact_curve(&self) -> Option<PrivacyCurve> {
         PrivacyCurve::from_leaves(self.dominated.clone()).ok()
+    }
+
+    /// The exact curve of what has no pure guarantee, where something else has one.
+    fn curve_without_pure(&self) -> Option<PrivacyCurve> {
+        if self.pure.is_empty() || !self.others {
+            return None;
+        }
+        let rest = self.dominated.iter().filter(|(leaf, _)| pure_epsilon(leaf) == f64::INFINITY);
+        PrivacyCurve::from_leaves(rest.cloned().collect()).ok()
+    }
+
+    /// Whether no other theorem can improve on this exact bracket to speak of.
+    fn is_settled(&self, exact: Option<Bracket>) -> bool {
+        exact.is_some_and(|bracket| self.is_dominated && bracket.upper <= bracket.lower * SETTLED)
     }
 
     fn trivial(&self) -> Option<Theorem> {

@@ -35,6 +35,13 @@ pub(crate) fn log_one_plus_exp(x: f64) -> f64 {
     if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }
 }
 
+/// `ln(1 - rate + rate e^x)` for `x` so large that `e^x` may overflow: without cancellation also where the rate is so
+/// small that the sum is close to 1.
+pub(crate) fn log_mixed(rate: f64, x: f64) -> f64 {
+    let log = x + rate.ln();
+    if log < 0.0 { (log.exp() - rate).ln_1p() } else { log + ((1.0 - rate) * (-log).exp()).ln_1p() }
+}
+
 /// A running sum with Neumaier's correction: its error does not grow with the number of terms.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CompensatedSum {
@@ -67,6 +74,19 @@ mod tests {
         assert!((log_exp_m1(1e-20) + 20.0 * 10f64.ln()).abs() < 1e-13);
         assert_eq!(log_one_plus_exp(900.0), 900.0);
         assert!((log_one_plus_exp(0.0) - 2f64.ln()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn mixing_with_one_does_not_cancel() {
+        for (rate, x) in [(0.3f64, 20.0f64), (1e-9, 20.0), (1e-9, 21.0), (1e-12, 30.0), (1.0, 40.0)] {
+            let expected = (rate * x.exp_m1()).ln_1p();
+            assert!((log_mixed(rate, x) / expected - 1.0).abs() < 1e-14, "{rate} {x}");
+        }
+        // 1e-280 e^644: the sum exceeds 1 by e^(644 - 280 ln 10).
+        let small = (644.0f64 - 280.0 * 10f64.ln()).exp();
+        assert!((log_mixed(1e-280, 644.0) / small.ln_1p() - 1.0).abs() < 1e-12);
+        assert!((log_mixed(1e-280, 600.0) / (600.0f64 - 280.0 * 10f64.ln()).exp() - 1.0).abs() < 1e-12);
+        assert!((log_mixed(0.5, 2000.0) - (2000.0 - core::f64::consts::LN_2)).abs() < 1e-12);
     }
 
     #[test]

@@ -23,6 +23,7 @@
 
 use crate::error::{Error, non_negative, positive};
 use crate::gaussian::{curve_point, epsilon_at};
+use crate::logspace::log_mixed;
 
 use super::ends::{Ends, largest_shown};
 
@@ -97,16 +98,13 @@ fn unsampled(rate: f64, epsilon: f64) -> f64 {
 
 /// The inverse of [`unsampled`].
 fn sampled(rate: f64, shift: f64) -> f64 {
-    if shift < LARGE {
-        (rate * shift.exp_m1()).ln_1p()
-    } else {
-        shift + rate.ln() + ((1.0 - rate) / rate * (-shift).exp()).ln_1p()
-    }
+    if shift < LARGE { (rate * shift.exp_m1()).ln_1p() } else { log_mixed(rate, shift) }
 }
 
-/// What `e^(4u)`, as a relative error of an argument around `shift`, may change there.
-fn relative_rounding(shift: f64) -> f64 {
-    8.0 * f64::EPSILON * (1.0 + shift.abs())
+/// What `e^(4u)`, as a relative error of an argument around `shift`, may change there, and the rounding of the rate's
+/// logarithm.
+fn relative_rounding(rate: f64, shift: f64) -> f64 {
+    8.0 * f64::EPSILON * (1.0 + shift.abs() + rate.ln().abs())
 }
 
 /// The logarithm of delta at `epsilon`.
@@ -133,8 +131,8 @@ pub(super) fn epsilon(rate: f64, mu: f64, low: f64, high: f64) -> Ends {
     let upper = if low >= 0.0 { 0.0 } else { epsilon_at(mu, low) };
     let lower = gaussian_epsilon_down(mu, high);
     Ends {
-        lower: sampled(rate, lower) * (1.0 - relative_rounding(lower)).max(0.0),
-        upper: sampled(rate, upper) * (1.0 + relative_rounding(upper)),
+        lower: sampled(rate, lower) * (1.0 - relative_rounding(rate, lower)).max(0.0),
+        upper: sampled(rate, upper) * (1.0 + relative_rounding(rate, upper)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What sampling does to any divergence, by convexity alone.
 
+use crate::logspace::log_mixed;
+
 /// The Renyi divergence when with probability `1 - rate` nothing that differs is released, from the one otherwise.
 ///
 /// # Formula
@@ -18,8 +20,8 @@ pub(crate) fn mixed_with_nothing(order: f64, rate: f64, rdp: f64) -> f64 {
     } else if exponent < 700.0 {
         (rate * exponent.exp_m1()).ln_1p() / excess
     } else {
-        // ln(1 - q + q e^x) = x + ln q + ln(1 + (1-q) e^-x / q).
-        rdp + (rate.ln() + ((1.0 - rate) / rate * (-exponent).exp()).ln_1p()) / excess
+        // The logarithm of the rate is rounded by a unit of itself.
+        (log_mixed(rate, exponent) + 4.0 * f64::EPSILON * rate.ln().abs()) / excess
     };
     // NaN, from an infinite divergence, fails the comparison.
     let rounded = mixed * (1.0 + 8.0 * f64::EPSILON) + f64::MIN_POSITIVE;
@@ -44,6 +46,10 @@ mod tests {
             }
         }
         assert_eq!(mixed_with_nothing(2.0, 0.5, f64::INFINITY), f64::INFINITY);
+        // A rate that the exponential does not outweigh: ln(1 + e^(701 + ln 1e-305)) at order 2.
+        let exact = (701.0f64 - 305.0 * 10f64.ln()).exp().ln_1p();
+        let got = mixed_with_nothing(2.0, 1e-305, 701.0);
+        assert!(got >= exact * (1.0 - 1e-13) && got <= exact * (1.0 + 1e-10), "{got} {exact}");
         assert!((mixed_with_nothing(2.0, 0.5, 1.0) - (0.5 + 0.5 * 1f64.exp()).ln()).abs() < 1e-14);
     }
 }

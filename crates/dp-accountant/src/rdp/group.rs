@@ -102,6 +102,9 @@ fn of_two(order: f64, curve: impl Fn(f64) -> f64) -> f64 {
     let excess = order - 1.0;
     let at = |t: f64| {
         let rest = 1.0 - t;
+        if !(t > 0.0 && rest > 0.0) {
+            return f64::INFINITY;
+        }
         let (first, second) = (order / t * ROUND_UP, (order - t) / rest * ROUND_UP);
         let bound = ((order - t) * curve(first) + excess * curve(second)) / excess * ROUND_UP;
         if bound.is_nan() { f64::INFINITY } else { bound }

@@ -279,8 +279,8 @@ pub(super) fn log_moment(excess: Complex, scale: f64, error: f64) -> LogMoment {
     let one = (-scale).exp();
     let norm = (one + excess.re).hypot(excess.im);
     if !(norm > error) {
-        // The disc contains 0: take its edge for the value, and twice its radius for the error.
-        return LogMoment { log: Complex::new(error.ln() + scale, 0.0), error: 3f64.ln() };
+        // The disc contains 0: take for the value a number of modulus `error`, at most three times that from any of it.
+        return LogMoment { log: Complex::new(error.ln() + scale, 0.0), error: 4f64.ln() };
     }
     let log = if scale == 0.0 {
         excess.ln_one_plus()

@@ -32,6 +32,7 @@ use core::f64::consts::PI;
 
 use super::decay::{Layer, layers};
 use super::nodes::{Discretisation, LeftOut, Node, Nodes};
+use crate::logspace::log_mixed;
 use crate::normal::LN_SQRT_2_PI;
 
 /// More nodes than this are not worth it: another engine answers.
@@ -68,11 +69,7 @@ impl PoissonGaussian {
 
     /// `ln w` at the argument `y`.
     fn log_ratio(&self, y: f64) -> f64 {
-        if y < LARGE_ARGUMENT {
-            (self.rate * y.exp_m1()).ln_1p()
-        } else {
-            y + self.rate.ln() + ((1.0 - self.rate) / self.rate * (-y).exp()).ln_1p()
-        }
+        if y < LARGE_ARGUMENT { (self.rate * y.exp_m1()).ln_1p() } else { log_mixed(self.rate, y) }
     }
 
     /// `q e^y / w`: the posterior probability that the record was sampled.

@@ -1,0 +1,18 @@
+//! Theorems about sampling, groups, parts and repetition against small mechanisms of which every data set and every
+//! outcome is enumerated.
+//!
+//! Each check asserts two things: no enumerated divergence is above its bound, and the bounds are not far above all of
+//! them, so that a bound that says nothing does not pass.
+
+#[path = "brute_force/combined.rs"]
+mod combined;
+#[path = "brute_force/finite.rs"]
+mod finite;
+#[path = "brute_force/sampling.rs"]
+mod sampling;
+#[path = "brute_force/shuffled.rs"]
+mod shuffled;
+#[path = "brute_force/stopping.rs"]
+mod stopping;
+#[path = "brute_force/threshold.rs"]
+mod threshold;

@@ -1,0 +1,123 @@
+//! Groups, disjoint parts, and composition of approximate guarantees.
+
+use dp_accountant::{DpEvent, RdpOrder, rdp};
+
+use super::finite::{Checks, Mechanism, Pairs, Random, product};
+
+#[test]
+fn groups() {
+    let mut random = Random::new(4);
+    let mut checks = Checks::default();
+    for round in 0..60 {
+        let spread = random.between(0.05, 1.5);
+        let base = Mechanism::new(&mut random, spread, if round % 3 == 0 { 0.3 } else { 0.0 });
+        let neighbours = base.add_remove(1);
+        for size in [2, 3, 5] {
+            let pairs = base.add_remove(size);
+            for order in [1.2, 2.0, 4.5, 16.0] {
+                let bound =
+                    rdp::group_of(RdpOrder::new(order).unwrap(), size as u64, |order| neighbours.renyi(order));
+                checks.at_most("group, Renyi", pairs.renyi(order), bound);
+            }
+            for event in neighbours.events(&mut random) {
+                let event = DpEvent::Group { size: size as u64, event: Box::new(event) };
+                checks.curve("group", &pairs, &event);
+            }
+        }
+        for event in neighbours.events(&mut random) {
+            let mut pairs = Pairs::default();
+            for (a, b) in super::finite::data_sets(2) {
+                pairs.add(base.law(a + 1, b).to_vec(), base.law(a, b + 1).to_vec());
+            }
+            checks.curve("replacement", &pairs, &DpEvent::AddRemoveTwice { event: Box::new(event) });
+        }
+    }
+    checks.came_within(0.7);
+}
+
+/// Chains of laws whose every step has the same loss, which the group's bound must cover without slack to spare.
+#[test]
+fn groups_of_randomised_responses() {
+    let mut checks = Checks::default();
+    for epsilon in [0.1f64, 0.7, 2.0] {
+        for size in [2u64, 3, 6] {
+            // Geometric laws on a ring-free line: shifting by one changes each mass by at most e^epsilon.
+            let law = |shift: f64| {
+                let masses: Vec<f64> = (-400..400).map(|k| (-epsilon * (f64::from(k) - shift).abs()).exp()).collect();
+                let sum: f64 = masses.iter().sum();
+                masses.iter().map(|mass| mass / sum).collect::<Vec<_>>()
+            };
+            let (mut one, mut all) = (Pairs::default(), Pairs::default());
+            one.add(law(0.0), law(1.0));
+            all.add(law(0.0), law(size as f64));
+            for order in [1.5, 3.0, 9.0] {
+                let bound = rdp::group_of(RdpOrder::new(order).unwrap(), size, |order| one.renyi(order));
+                checks.at_most("steps", all.renyi(order), bound);
+            }
+            let event = DpEvent::Group { size, event: Box::new(DpEvent::PureDp { epsilon }) };
+            checks.curve("steps", &all, &event);
+            let event = DpEvent::Group {
+                size,
+                event: Box::new(DpEvent::DiscreteLaplace { scale: epsilon.recip(), sensitivity: 1 }),
+            };
+            checks.curve("steps", &all, &event);
+        }
+    }
+    checks.came_within(0.9);
+}
+
+/// Part 0 holds the records of value 0, part 1 those of value 1.
+#[test]
+fn disjoint_parts() {
+    let mut random = Random::new(5);
+    let mut checks = Checks::default();
+    for _ in 0..60 {
+        let spread = random.between(0.05, 1.5);
+        let parts = [0.0, 0.3].map(|zeros| Mechanism::new(&mut random, spread, zeros));
+        let (mut one, mut two) = (Pairs::default(), Pairs::default());
+        // Either part by itself.
+        let (mut first, mut second) = (Pairs::default(), Pairs::default());
+        for n in 0..3 {
+            first.add(parts[0].law(n, 0).to_vec(), parts[0].law(n + 1, 0).to_vec());
+            second.add(parts[1].law(0, n).to_vec(), parts[1].law(0, n + 1).to_vec());
+        }
+        let law = |a: usize, b: usize| product(parts[0].law(a, 0), parts[1].law(0, b));
+        for a in 0..3 {
+            for b in 0..3 {
+                one.add(law(a, b), law(a + 1, b));
+                one.add(law(a, b), law(a, b + 1));
+                two.add(law(a + 1, b), law(a, b + 1));
+            }
+        }
+        for first in first.events(&mut random) {
+            for second in second.events(&mut random) {
+                let events = vec![first.clone(), second];
+                checks.curve("one part", &one, &DpEvent::Parallel { events: events.clone() });
+                checks.curve("two parts", &two, &DpEvent::ParallelByValue { events });
+            }
+        }
+    }
+    checks.came_within(0.95);
+}
+
+#[test]
+fn approximate_guarantees_compose() {
+    let mut random = Random::new(6);
+    let mut checks = Checks::default();
+    for _ in 0..100 {
+        let spread = random.between(0.05, 1.5);
+        let mut law = || random.law(3, spread, 0.4);
+        let laws = [law(), law(), law(), law()];
+        let (mut first, mut second, mut both) = (Pairs::default(), Pairs::default(), Pairs::default());
+        let [a, b, c, d] = laws;
+        both.add(product(&a, &c), product(&b, &d));
+        first.add(a, b);
+        second.add(c, d);
+        for first in first.events(&mut random) {
+            for second in second.events(&mut random) {
+                checks.curve("composed", &both, &DpEvent::Composed { events: vec![first.clone(), second] });
+            }
+        }
+    }
+    checks.came_within(0.95);
+}
