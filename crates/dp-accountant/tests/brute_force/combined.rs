@@ -104,7 +104,7 @@ fn disjoint_parts() {
 fn approximate_guarantees_compose() {
     let mut random = Random::new(6);
     let mut checks = Checks::default();
-    for _ in 0..100 {
+    for _ in 0..8 {
         let spread = random.between(0.05, 1.5);
         let mut law = || random.law(3, spread, 0.4);
         let laws = [law(), law(), law(), law()];

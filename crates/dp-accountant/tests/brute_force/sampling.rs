@@ -30,7 +30,7 @@ fn poisson_pairs(rate: f64, law: &dyn Fn(usize, usize) -> Vec<f64>) -> Pairs {
 fn poisson_samples() {
     let mut random = Random::new(1);
     let mut checks = Checks::default();
-    for round in 0..60 {
+    for round in 0..24 {
         let spread = random.between(0.1, 2.0);
         let base = Mechanism::new(&mut random, spread, if round % 3 == 0 { 0.3 } else { 0.0 });
         let (rate, neighbours) = (random.uniform(), base.add_remove(1));
@@ -53,7 +53,7 @@ fn poisson_samples() {
 fn several_releases_about_one_poisson_sample() {
     let mut random = Random::new(2);
     let mut checks = Checks::default();
-    for round in 0..40 {
+    for round in 0..16 {
         let spread = random.between(0.1, 1.5);
         let first = Mechanism::new(&mut random, spread, 0.0);
         let second = Mechanism::new(&mut random, spread, 0.3);
@@ -79,7 +79,7 @@ fn several_releases_about_one_poisson_sample() {
 fn samples_of_fixed_size() {
     let mut random = Random::new(3);
     let mut checks = Checks::default();
-    for round in 0..80 {
+    for round in 0..30 {
         let spread = random.between(0.05, 2.0);
         let base = Mechanism::new(&mut random, spread, if round % 3 == 0 { 0.3 } else { 0.0 });
         for size in [1, 2] {

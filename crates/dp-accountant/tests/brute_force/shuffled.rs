@@ -27,8 +27,8 @@ fn law_of_counts(records: &[usize], buckets: usize, epsilon: f64) -> BTreeMap<Ve
 #[test]
 fn shuffled_answers() {
     let mut checks = Checks::default();
-    for (buckets, epsilon) in [(2usize, 0.5), (2, 2.0), (3, 1.0), (3, 3.0), (4, 0.2)] {
-        for records in [1usize, 2, 4, 7] {
+    for (buckets, epsilon) in [(2usize, 0.5), (3, 3.0)] {
+        for records in [1usize, 2, 6] {
             let mut pairs = Pairs::default();
             // The others' values: all equal to the one, to the other, to neither, or mixed.
             for pattern in 0..4 {
