@@ -15,8 +15,7 @@ fn groups() {
         for size in [2, 3, 5] {
             let pairs = base.add_remove(size);
             for order in [1.2, 2.0, 4.5, 16.0] {
-                let bound =
-                    rdp::group_of(RdpOrder::new(order).unwrap(), size as u64, |order| neighbours.renyi(order));
+                let bound = rdp::group_of(RdpOrder::new(order).unwrap(), size as u64, |order| neighbours.renyi(order));
                 checks.at_most("group, Renyi", pairs.renyi(order), bound);
             }
             for event in neighbours.events(&mut random) {

@@ -178,7 +178,10 @@ impl Checks {
             if truth > 1e-12 && truth < 1.0 {
                 let target = dp_accountant::Delta::new(truth * (1.0 - 1e-9)).unwrap();
                 let bound = bound::epsilon(event, target).unwrap().value;
-                assert!(bound >= epsilon * (1.0 - 1e-6), "{what}, epsilon at {truth} of {event:?}: {epsilon} > {bound}");
+                assert!(
+                    bound >= epsilon * (1.0 - 1e-6),
+                    "{what}, epsilon at {truth} of {event:?}: {epsilon} > {bound}"
+                );
             }
         }
     }

@@ -6,8 +6,11 @@ use super::finite::{Checks, Mechanism, Pairs, Random, choose, data_sets, mixture
 
 const ORDERS: [f64; 7] = [1.3, 2.0, 2.5, 3.0, 5.0, 8.3, 20.0];
 
+/// The output law by the numbers of zeros and of ones.
+type Law<'a> = dyn Fn(usize, usize) -> Vec<f64> + 'a;
+
 /// The output law about a Poisson sample of `a` zeros and `b` ones.
-fn poisson_law(rate: f64, a: usize, b: usize, law: &dyn Fn(usize, usize) -> Vec<f64>) -> Vec<f64> {
+fn poisson_law(rate: f64, a: usize, b: usize, law: &Law<'_>) -> Vec<f64> {
     let binomial = |n: usize, k: usize| choose(n, k) * rate.powi(k as i32) * (1.0 - rate).powi((n - k) as i32);
     let parts: Vec<_> = (0..=a)
         .flat_map(|i| (0..=b).map(move |j| (i, j)))
@@ -16,7 +19,7 @@ fn poisson_law(rate: f64, a: usize, b: usize, law: &dyn Fn(usize, usize) -> Vec<
     mixture(&parts)
 }
 
-fn poisson_pairs(rate: f64, law: &dyn Fn(usize, usize) -> Vec<f64>) -> Pairs {
+fn poisson_pairs(rate: f64, law: &Law<'_>) -> Pairs {
     let mut pairs = Pairs::default();
     for (a, b) in data_sets(2) {
         for (c, d) in [(a + 1, b), (a, b + 1)] {
@@ -62,7 +65,7 @@ fn several_releases_about_one_poisson_sample() {
         let mut events = vec![DpEvent::PureDp { epsilon: first.add_remove(1).pure() }];
         events.extend(second.add_remove(1).events(&mut random).pop());
         let inner = DpEvent::Composed { events };
-        let (law, event): (Box<dyn Fn(usize, usize) -> Vec<f64>>, _) = if round % 2 == 0 {
+        let (law, event): (Box<Law<'_>>, _) = if round % 2 == 0 {
             (Box::new(both), inner)
         } else {
             let outer = random.uniform();
