@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn the_truth_lies_within_the_stated_error() {
-        let cases: [(fn(f64) -> f64, f64, f64, f64); 3] = [
+        type Case = (fn(f64) -> f64, f64, f64, f64);
+        let cases: [Case; 3] = [
             (|x| (-x).exp(), 0.0, 50.0, 1.0 - (-50f64).exp()),
             (|x| 1.0 / (1.0 + x * x), 0.0, 100.0, 100f64.atan()),
             (|x| (x - 0.3).abs(), 0.0, 1.0, 0.5 * (0.09 + 0.49)),
