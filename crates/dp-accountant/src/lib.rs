@@ -2,7 +2,9 @@
 //!
 //! The principal type is [`DpEvent`], a small tree that says what was done to the data. Everything else reads it:
 //!
-//! - [`bound`]: the tightest epsilon or delta of a tree, with the theorem that gives it. Start here.
+//! - [`bound`]: the tightest epsilon or delta of a tree, with the theorem that gives it. Start here; [`which_bound`] says
+//!   when something else is called for.
+//! - [`exact`]: the privacy curve between two certified ends.
 //! - [`Accountant`]: privacy spent release by release; [`RdpAccountant`],
 //!   [`ZcdpAccountant`] and [`GdpAccountant`].
 //! - [`calibrate`]: noise, sampling rate, steps or releases left that meet a target.
@@ -89,6 +91,9 @@ pub use params::{Delta, Epsilon, NoiseMultiplier, RdpOrder, Rho, SamplingRate};
 pub use rdp::RdpAccountant;
 pub use relations::Relations;
 pub use zcdp::ZcdpAccountant;
+
+#[doc = include_str!("../docs/which-bound.md")]
+pub mod which_bound {}
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
