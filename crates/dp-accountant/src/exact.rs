@@ -6,6 +6,7 @@
 
 mod accountant;
 mod closed_form;
+mod complex;
 mod contour;
 mod ends;
 pub(crate) mod loss_law;

@@ -40,7 +40,6 @@
 //! Lebeda, Regehr, Kamath and Steinke 2024.)
 
 mod closed_laws;
-mod complex;
 mod decay;
 mod law;
 mod line;

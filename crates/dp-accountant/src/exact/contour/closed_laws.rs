@@ -1,7 +1,7 @@
 //! Moment functions in closed form: Gaussian, Gaussian of hidden sensitivity, Laplace.
 
-use super::complex::{Complex, excess_bound};
 use super::nodes::{LogMoment, log_moment};
+use crate::exact::complex::{Complex, excess_bound};
 
 /// Real exponents beyond this are taken out of the moment.
 const LARGE_EXPONENT: f64 = 40.0;

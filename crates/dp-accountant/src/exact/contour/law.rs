@@ -1,10 +1,10 @@
 //! The laws of the loss that the contour covers.
 
 use super::closed_laws::{self, LaplaceDecay};
-use super::complex::Complex;
 use super::decay::{Layer, log_decay};
 use super::nodes::{LogMoment, Node, Nodes};
 use super::poisson_gaussian::PoissonGaussian;
+use crate::exact::complex::Complex;
 
 /// The law of one release's loss, in one direction.
 #[derive(Debug, Clone)]

@@ -2,9 +2,9 @@
 
 use core::f64::consts::PI;
 
-use super::complex::Complex;
 use super::law::{Decay, Law};
 use super::search::{Saddle, Search, Window};
+use crate::exact::complex::Complex;
 
 /// Points of the sum beyond which another engine answers.
 const MAX_POINTS: f64 = 100_000.0;

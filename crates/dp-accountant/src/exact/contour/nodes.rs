@@ -30,7 +30,7 @@
 //! most `min(|z|^2 H_2, 2 H_0 + |z| H_1)`. These sums are formed once per line, apart for losses of different size: when
 //! many small losses and few large ones matter together, one minimum for all would be far from the sum of minima.
 
-use super::complex::{Complex, exp_excess};
+use crate::exact::complex::{Complex, exp_excess};
 
 /// Units per node: forming weight, loss and term.
 const UNITS_PER_TERM: f64 = 24.0;

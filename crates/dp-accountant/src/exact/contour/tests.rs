@@ -1,7 +1,7 @@
 //! The engine against other ways to the same number.
 
-use super::complex::Complex;
 use super::*;
+use crate::exact::complex::Complex;
 use crate::gaussian;
 use crate::normal::upper_tail;
 

@@ -1,58 +1,8 @@
 //! The discrete Fourier transform, with a proved bound of its rounding.
 
 use core::f64::consts::PI;
-use core::ops::{Add, Mul, Sub};
 
-/// A complex number.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Complex {
-    pub(super) re: f64,
-    pub(super) im: f64,
-}
-
-impl Complex {
-    pub(super) const fn new(re: f64, im: f64) -> Self {
-        Self { re, im }
-    }
-
-    pub(super) fn conjugate(self) -> Self {
-        Self::new(self.re, -self.im)
-    }
-
-    pub(super) fn modulus(self) -> f64 {
-        self.re.hypot(self.im)
-    }
-
-    pub(super) fn scaled(self, factor: f64) -> Self {
-        Self::new(self.re * factor, self.im * factor)
-    }
-
-    pub(super) fn inverse(self) -> Self {
-        let square = self.re * self.re + self.im * self.im;
-        Self::new(self.re / square, -self.im / square)
-    }
-}
-
-impl Add for Complex {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self::new(self.re + other.re, self.im + other.im)
-    }
-}
-
-impl Sub for Complex {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self::new(self.re - other.re, self.im - other.im)
-    }
-}
-
-impl Mul for Complex {
-    type Output = Self;
-    fn mul(self, other: Self) -> Self {
-        Self::new(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
-    }
-}
+use crate::exact::complex::Complex;
 
 /// Bound of the rounding of one level of the transform, relative to each of the products that it sums.
 ///
@@ -221,10 +171,10 @@ mod tests {
             let values: Vec<Complex> = (0..fft.length()).map(|_| Complex::new(next(), next())).collect();
             let mut transformed = values.clone();
             fft.transform(&mut transformed);
-            let norm: f64 = values.iter().map(|value| value.modulus()).sum();
+            let norm: f64 = values.iter().map(|value| value.norm()).sum();
             for frequency in 0..fft.length() {
                 let expected = exact_transform(&values, frequency);
-                let error = (transformed[fft.position(frequency)] - expected).modulus();
+                let error = (transformed[fft.position(frequency)] - expected).norm();
                 // The reference's own roots are within 2 * 2^-53.
                 let bound = (fft.error() + 3.0 * f64::EPSILON) * norm;
                 assert!(error <= bound, "2^{log_length}, {frequency}: {error} > {bound}");

@@ -17,9 +17,10 @@
 //! e^(-c epsilon)`, which for the right c is about delta and not 1): of the tilted masses, of the transform
 //! ([`Fft::transform`]), of the powers (a relative error e of a factor becomes one of `(1 + e)^n - 1`), and of the sums.
 
-use super::fft::{Complex, Fft};
+use super::fft::Fft;
 use super::lattice::Masses;
 use super::tilt::{Cumulants, Tilted};
+use crate::exact::complex::Complex;
 use crate::logspace::{CompensatedSum, log_add};
 
 /// Frequencies whose power is below the exponential of this are left out.
@@ -78,7 +79,7 @@ impl Powers {
     /// Multiplies the value at `frequency` by `transform^count`, where the transform is known to within `error`.
     fn multiply(&mut self, frequency: usize, transform: Complex, error: f64, count: u64) {
         let (value, bound) = (&mut self.values[frequency], &mut self.bounds[frequency]);
-        let modulus = transform.modulus();
+        let modulus = transform.norm();
         let times = count as f64;
         let log_bound = times * (modulus * (1.0 + 2.0 * f64::EPSILON) + error).ln();
         if log_bound + bound.ln() < NEGLIGIBLE {
@@ -112,7 +113,7 @@ fn power(value: Complex, modulus: f64, count: u64) -> (Complex, f64) {
     let scale = (times * log_modulus).exp();
     // Logarithm and angle are off by a few units of themselves, and the logarithm by one more of the modulus.
     let rounding = 2.0 * f64::EPSILON * (1.0 + log_modulus.abs() + angle.abs());
-    (Complex::new(cos, sin).scaled(scale), rounding + 8.0 * f64::EPSILON / times)
+    (Complex::new(cos, sin).scale(scale), rounding + 8.0 * f64::EPSILON / times)
 }
 
 /// Both sides' compositions by one transform for each part; no lower one where no part has one.
@@ -150,10 +151,10 @@ pub(super) fn compose(
         for frequency in 0..=length / 2 {
             let here = buffer[fft.position(frequency)];
             let mirrored = buffer[fft.position((length - frequency) % length)].conjugate();
-            let real = (here + mirrored).scaled(0.5);
+            let real = (here + mirrored).scale(0.5);
             upper.powers.multiply(frequency, real, above.error + rounding, *count);
             if let Some((_, below)) = &below {
-                let difference = (here - mirrored).scaled(0.5);
+                let difference = (here - mirrored).scale(0.5);
                 let imaginary = Complex::new(difference.im, -difference.re);
                 lower.powers.multiply(frequency, imaginary, below.error + rounding, *count);
             }
@@ -226,12 +227,12 @@ impl Assembly {
             };
             let (first, second) = (one_minus(largest_first, scale_first), one_minus(largest_second, scale_second));
             let above = second.inverse();
-            let curve = (root * above * first.inverse()).scaled(shrink * decay.exp());
-            let modulus = value.modulus();
+            let curve = (root * above * first.inverse()).scale(shrink * decay.exp());
+            let modulus = value.norm();
             let error = weight * ((bound - modulus).max(0.0) + 40.0 * f64::EPSILON * bound);
-            curve_error.add(error * curve.modulus());
-            above_error.add(error * above.modulus());
-            let value = value.scaled(weight);
+            curve_error.add(error * curve.norm());
+            above_error.add(error * above.norm());
+            let value = value.scale(weight);
             terms.push(Term { frequency, curve: value * curve, above: value * above });
         }
         curve_error.add(left_out * largest_curve * (1.0 + 1e-9));

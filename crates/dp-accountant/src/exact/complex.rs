@@ -1,4 +1,4 @@
-//! The little complex arithmetic that the contour needs.
+//! The little complex arithmetic that the engines need.
 
 use core::ops::{Add, Div, Mul, Sub};
 
@@ -6,26 +6,35 @@ use core::ops::{Add, Div, Mul, Sub};
 const SERIES_BELOW: f64 = 0.5;
 
 /// A complex number.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Complex {
-    pub(super) re: f64,
-    pub(super) im: f64,
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(in crate::exact) struct Complex {
+    pub(in crate::exact) re: f64,
+    pub(in crate::exact) im: f64,
 }
 
 impl Complex {
-    pub(super) const fn new(re: f64, im: f64) -> Self {
+    pub(in crate::exact) const fn new(re: f64, im: f64) -> Self {
         Self { re, im }
     }
 
-    pub(super) fn norm(self) -> f64 {
+    pub(in crate::exact) fn norm(self) -> f64 {
         self.re.hypot(self.im)
     }
 
-    pub(super) fn scale(self, factor: f64) -> Self {
+    pub(in crate::exact) fn scale(self, factor: f64) -> Self {
         Self::new(self.re * factor, self.im * factor)
     }
 
-    pub(super) fn exp(self) -> Self {
+    pub(in crate::exact) const fn conjugate(self) -> Self {
+        Self::new(self.re, -self.im)
+    }
+
+    pub(in crate::exact) fn inverse(self) -> Self {
+        let square = self.re * self.re + self.im * self.im;
+        Self::new(self.re / square, -self.im / square)
+    }
+
+    pub(in crate::exact) fn exp(self) -> Self {
         let (sin, cos) = self.im.sin_cos();
         let modulus = self.re.exp();
         Self::new(modulus * cos, modulus * sin)
@@ -34,7 +43,7 @@ impl Complex {
     /// `e^s - 1 - s`, to a few units in the last place of `min(|s|^2, 4) (1 + |s|) max(1, e^Re s)`.
     ///
     /// The series stops after `s^16 / 16!`: the rest is below 1e-19 of the sum.
-    pub(super) fn exp_excess(self) -> Self {
+    pub(in crate::exact) fn exp_excess(self) -> Self {
         if self.norm() < SERIES_BELOW {
             let mut sum = Self::new(1.0, 0.0);
             for n in (3..=16).rev() {
@@ -47,7 +56,7 @@ impl Complex {
     }
 
     /// The principal `ln(1 + e)`, to a few units in the last place of `min(2|e|, 1 + |ln(1 + e)|)`.
-    pub(super) fn ln_one_plus(self) -> Self {
+    pub(in crate::exact) fn ln_one_plus(self) -> Self {
         let modulus = if self.norm() < SERIES_BELOW {
             0.5 * (2.0 * self.re + (self.re * self.re + self.im * self.im)).ln_1p()
         } else {
@@ -90,7 +99,7 @@ impl Div for Complex {
 }
 
 /// `e^s - 1 - s` for a real `s`, to a few units in the last place.
-pub(super) fn exp_excess(s: f64) -> f64 {
+pub(in crate::exact) fn exp_excess(s: f64) -> f64 {
     if s.abs() < SERIES_BELOW {
         let mut sum = 1.0;
         for n in (3..=16).rev() {
@@ -103,7 +112,7 @@ pub(super) fn exp_excess(s: f64) -> f64 {
 }
 
 /// `min(|s|^2, 4) max(1, e^Re s)`; times `1 + |s|` it bounds `|e^s - 1 - s|`, and `|s (e^s - 1)|` too.
-pub(super) fn excess_bound(real: f64, norm: f64) -> f64 {
+pub(in crate::exact) fn excess_bound(real: f64, norm: f64) -> f64 {
     (norm * norm).min(4.0) * real.max(0.0).exp()
 }
 
