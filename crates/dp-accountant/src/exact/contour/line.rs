@@ -47,9 +47,20 @@ impl Line {
     /// The line of `saddle`, for `epsilon` where delta is about `e^log_delta`; `None` where it would take too much work or
     /// the integrand cannot be shown to end.
     pub(super) fn new(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64) -> Option<Self> {
+        Self::with_margin(search, saddle, epsilon, log_delta, MARGIN)
+    }
+
+    /// The same with errors below `e^-margin` of delta, as far as was planned: what they are is counted in any case.
+    pub(super) fn with_margin(
+        search: &mut Search<'_>,
+        saddle: &Saddle,
+        epsilon: f64,
+        log_delta: f64,
+        margin: f64,
+    ) -> Option<Self> {
         let c = saddle.c;
         let [cumulant, _, curvature] = saddle.cumulant;
-        let window = search.window(saddle, epsilon, log_delta, MARGIN)?;
+        let window = search.window(saddle, epsilon, log_delta, margin)?;
         let step = window.step();
         let log_moments = search.log_moments(c)?;
         let laws = search.laws;
@@ -61,9 +72,9 @@ impl Line {
         };
         // What is wanted of the tail, relative to e^(K(c) - c epsilon).
         let height = cumulant - c * epsilon - log_delta;
-        let wanted = -MARGIN - height.max(0.0);
+        let wanted = -margin - height.max(0.0);
         let farthest = step * MAX_POINTS;
-        let mut t_max = (2.0 * MARGIN / (curvature + 1.0 / (c * c))).sqrt().clamp(step, farthest);
+        let mut t_max = (2.0 * margin / (curvature + 1.0 / (c * c))).sqrt().clamp(step, farthest);
         while log_tail(t_max) > wanted && t_max < farthest {
             t_max = (1.4 * t_max).min(farthest);
         }
@@ -71,7 +82,7 @@ impl Line {
         let last = step * (points - 1) as f64;
 
         let total: f64 = laws.iter().map(|(_, count)| count).sum();
-        let exponent = MARGIN + height.max(0.0) + (1.0 + total).ln();
+        let exponent = margin + height.max(0.0) + (1.0 + total).ln();
         let mut sum = Sum::new(points);
         for ((law, count), log_moment) in laws.iter().zip(&log_moments) {
             if !sum.add(law, *count, c, step, exponent, *log_moment) {

@@ -4,6 +4,7 @@
 use core::f64::consts::PI;
 
 use super::law::{Law, SearchGrid};
+use super::supremum;
 use crate::normal::LN_SQRT_2_PI;
 
 /// Steps of the search once the root is between two lines.
@@ -152,8 +153,8 @@ impl<'a> Search<'a> {
         let c = saddle.c;
         let small_difference = ((epsilon - log_delta + margin) / (c + 1.0)).max((-log_delta - 3.0) / c);
         let left = small_difference.min((margin - log_delta) / c);
-        let supremum = self.laws.iter().map(|(law, count)| law.supremum() * count).sum::<f64>();
-        let cap = (supremum - epsilon) * (1.0 + 1e-9) + 1e-300;
+        // Beyond the largest loss, rounded up, delta is 0.
+        let cap = (supremum(self.laws) - epsilon) * (1.0 + 1e-9) + 1e-300;
         let excess = |search: &mut Self, distance: f64| {
             let other = c + distance;
             let value = search.cumulant(other)?[0];

@@ -161,6 +161,45 @@ fn the_modulus_is_below_the_certified_decay() {
     }
 }
 
+/// A sum that is too coarse, cut short, or of rough moments says less; what it says stays true.
+#[test]
+fn a_poor_sum_keeps_its_word() {
+    let gaussian = vec![(Leaf::Gaussian { mu: 0.7 }, 3), (Leaf::Pure { epsilon: 1e-300 }, 1)];
+    let laplace = vec![(Leaf::Laplace { x: 0.3 }, 200), (Leaf::Gaussian { mu: 0.2 }, 1)];
+    let mut poor = 0;
+    for leaves in [
+        gaussian,
+        laplace,
+        sampled(0.01, 1.0, 10_000),
+        sampled(1e-4, 0.8, 1_000_000),
+        sampled(0.3, 1.5, 300),
+        sampled(0.9, 4.0, 400),
+    ] {
+        for laws in &curve(leaves).directions {
+            let mut search = Search::new(laws);
+            for target in [-1.5, -8.0, -40.0] {
+                let saddle = search.for_delta(target).unwrap();
+                for factor in [0.0, 0.9, 1.0, 1.07] {
+                    let epsilon = factor * saddle.epsilon.max(0.0);
+                    let log_delta = saddle.log_delta_at(epsilon).min(0.0);
+                    let mut ends = |margin: f64| {
+                        let line = Line::with_margin(&mut search, &saddle, epsilon, log_delta, margin)?;
+                        Some(line.log_delta(epsilon))
+                    };
+                    let Some(good) = ends(28.0).filter(|good| good.upper - good.lower < 1e-9) else { continue };
+                    for margin in [0.3, 0.8, 1.5, 2.5, 4.0, 6.0, 9.0, 14.0] {
+                        let Some(ends) = ends(margin) else { continue };
+                        let case = format!("{laws:?} at {epsilon}, margin {margin}: {ends:?} {good:?}");
+                        assert!(ends.lower <= good.upper && good.lower <= ends.upper, "{case}");
+                        poor += u32::from(ends.upper - ends.lower > 1e-3);
+                    }
+                }
+            }
+        }
+    }
+    assert!(poor > 100, "{poor}");
+}
+
 /// A step chosen from the variance alone would overlook the rare large losses of a small sampling rate.
 #[test]
 fn rare_losses_are_not_overlooked() {
