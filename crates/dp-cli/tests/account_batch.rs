@@ -207,7 +207,7 @@ fn question(case: &Value) -> Option<Value> {
 fn golden_trainings() {
     let cases: Vec<(Value, Value)> =
         golden().into_iter().filter_map(|case| question(&case).map(|question| (case, question))).collect();
-    assert!(cases.len() >= 10, "{} cases", cases.len());
+    assert!(cases.len() >= 10 || std::env::var_os("DP_GOLDEN_DIR").is_some(), "{} cases", cases.len());
     let input: String = cases.iter().map(|(_, question)| format!("{question}\n")).collect();
     let run = batch(&Workplace::new(), input.as_bytes());
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{}", run.stdout);
