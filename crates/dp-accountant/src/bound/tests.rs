@@ -199,6 +199,10 @@ fn a_pure_guarantee_beside_others_costs_no_more_than_its_epsilon() {
         let back = delta(&both, at).unwrap().value;
         assert!(back <= 1e-6 * (1.0 + 1e-9), "{back}");
     }
+    // Where the pure part is known by its guarantee alone, that is one candidate among others.
+    let both = DpEvent::Composed { events: vec![sampled, DpEvent::BoundedRange { epsilon: 0.3 }] };
+    let together = epsilon(&both, target).unwrap().value;
+    assert!(together > 1.01 * alone && together <= (alone + 0.3) * (1.0 + 1e-12), "{together} {alone}");
 }
 
 #[test]

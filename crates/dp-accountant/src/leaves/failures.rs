@@ -48,7 +48,8 @@ mod tests {
         let approximate = |delta, count| (Leaf::Approximate { epsilon: 0.5, delta }, count);
         let (failure, rest) = take_failures(vec![approximate(1e-6, 1)]);
         assert_eq!((failure, rest), (1e-6, vec![(Leaf::Pure { epsilon: 0.5 }, 1)]));
-        let (failure, _) = take_failures(vec![approximate(0.1, 10)]);
+        let (failure, rest) = take_failures(vec![approximate(0.1, 10)]);
+        assert_eq!(rest, vec![(Leaf::Pure { epsilon: 0.5 }, 10)]);
         assert!((failure - (1.0 - 0.9f64.powi(10))).abs() < 1e-14 && failure >= 1.0 - 0.9f64.powi(10));
         let (failure, _) = take_failures(vec![approximate(0.9, u64::MAX)]);
         assert_eq!(fails_with(failure), Some((Leaf::NonPrivate, 1)));

@@ -192,3 +192,14 @@ fn typed_accountants_refuse_by_the_name_of_the_event() {
     RdpAccountant::<AddRemoveOne>::new().compose(&step, 1).unwrap();
     RdpAccountant::<ReplaceOne>::new().compose(&fixed, 1).unwrap();
 }
+
+#[test]
+fn a_group_fails_more_often_the_larger_epsilon_is() {
+    let claim = DpEvent::ApproximateDp { epsilon: 1.0, delta: 1e-3 };
+    let group = DpEvent::Group { size: 3, event: Box::new(claim) };
+    let found = leaves(&group, 1).unwrap();
+    let [(Leaf::Approximate { epsilon, delta }, 1)] = found.as_slice() else { panic!("{found:?}") };
+    // 1 + e + e^2
+    let times = 1.0 + 1f64.exp() + 2f64.exp();
+    assert!(*epsilon == 3.0 && *delta >= 1e-3 * times * (1.0 - 1e-15) && *delta < 1e-3 * times * (1.0 + 1e-12));
+}

@@ -231,3 +231,19 @@ impl Sum {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::contour::binary;
+
+    #[test]
+    fn errors_count_as_often_as_the_release() {
+        let [once, often] = [1.0, 1e6].map(|count| {
+            let mut sum = Sum::new(3);
+            assert!(sum.add(&binary(0.3), count, 2.0, 0.5, 30.0, 0.0));
+            sum.errors[2]
+        });
+        assert!(once > 0.0 && often >= 0.9e6 * once, "{once} {often}");
+    }
+}

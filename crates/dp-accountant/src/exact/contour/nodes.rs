@@ -346,6 +346,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_out_is_counted() {
+        let (p, q) = ([0.6, 0.399, 0.001], [0.5, 0.49, 0.01]);
+        let node = |(p, q): (f64, f64)| Node { log_weight: p.ln(), loss: (p / q).ln(), argument: 0.0 };
+        let nodes: Vec<Node> = p.into_iter().zip(q).map(node).collect();
+        let (c, step) = (2.0, 0.7);
+        let last = nodes[2];
+        let weight = (last.log_weight + (c * last.loss).max(-last.loss).max(0.0)).exp();
+        let left_out = LeftOut { log_scale: 0.0, weight, weighted_loss: weight * last.loss.abs() };
+        let cut = Nodes { nodes: nodes[..2].to_vec(), left_out, ..Nodes::default() };
+        let (mut all, mut cut) = (Nodes { nodes, ..Nodes::default() }.walk(c, step, 20), cut.walk(c, step, 20));
+        for j in 0..20 {
+            let (all, cut) = (all.next(), cut.next());
+            let difference = (all.log.exp() - cut.log.exp()).norm();
+            let allowed = cut.log.re.exp() * cut.error.exp_m1();
+            assert!(difference > 1e-4 && difference <= allowed + 1e-12, "{j}: {difference} {allowed}");
+        }
+    }
+
+    #[test]
     fn a_small_loss_keeps_the_relative_precision_of_the_cumulant() {
         // K = ln(cosh((c + 1/2) e) / cosh(e/2)) = c (c + 1) e^2 / 2 to leading order.
         let mut walk = pure(1e-7).walk(3.0, 1.0, 2);
