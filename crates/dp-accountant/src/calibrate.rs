@@ -139,7 +139,7 @@ impl Calibration {
     /// Those of [`least_scale`], and [`Error::NotUnderRelation`] after [`under`](Self::under).
     pub fn least_scale(&self, event_at: impl Fn(f64) -> DpEvent) -> Result<Calibrated<f64>, Error> {
         let start = Start { x: self.start_or(1.0)?.ln(), slope: -1.0 };
-        self.scale_from(start, event_at)
+        self.scale_from(FARTHEST_SCALE.recip(), start, event_at)
     }
 
     /// As the function [`largest_rate`].
@@ -192,8 +192,13 @@ impl Calibration {
         })
     }
 
-    fn scale_from(&self, start: Start, event_at: impl Fn(f64) -> DpEvent) -> Result<Calibrated<f64>, Error> {
-        let range = Range { low: -FARTHEST_SCALE.ln(), high: FARTHEST_SCALE.ln() };
+    fn scale_from(
+        &self,
+        least: f64,
+        start: Start,
+        event_at: impl Fn(f64) -> DpEvent,
+    ) -> Result<Calibrated<f64>, Error> {
+        let range = Range { low: least.ln(), high: FARTHEST_SCALE.ln() };
         let (found, epsilon, evaluations) = self.search(range, start, |x| event_at(x.exp()))?;
         let scale = match found {
             Found::At(x) => x.exp(),
@@ -297,7 +302,7 @@ fn unreachable(what: &'static str, why: &'static str) -> Error {
 ///
 /// # Errors
 /// [`Error::Unreachable`] where no scale up to 1e120 meets the target (noise cannot help: a part of the event does not
-/// depend on the scale) or every scale down to 1e-120 does; and what `event_at`'s events give [`bound::epsilon`](crate::bound::epsilon).
+/// depend on the scale) or every scale down to 1e-120 (1e-3 for a noise multiplier of DP-SGD) does; and what `event_at`'s events give [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```

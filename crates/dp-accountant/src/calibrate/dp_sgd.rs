@@ -37,6 +37,9 @@ pub struct DpSgd {
     pub steps: u64,
 }
 
+/// Noise multipliers below this are as good as none: a single batch costs an epsilon of 500,000.
+const LEAST_MULTIPLIER: f64 = 1e-3;
+
 impl DpSgd {
     /// What is released.
     pub fn event(&self) -> DpEvent {
@@ -69,7 +72,7 @@ impl Calibration {
             (None, Some((sigma, slope))) if sigma.is_normal() && slope.is_normal() => Start { x: sigma.ln(), slope },
             _ => Start { x: self.start_or(1.0)?.ln(), slope: -1.0 },
         };
-        self.scale_from(start, |sigma| event(sigma, rate, steps))
+        self.scale_from(LEAST_MULTIPLIER, start, |sigma| event(sigma, rate, steps))
     }
 
     /// The largest sampling rate for `steps` batches with noise of `noise_multiplier`.

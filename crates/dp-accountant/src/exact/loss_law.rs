@@ -34,7 +34,7 @@ use poisson::Sampled;
 use reversed::{Reversed, ReversedCurve};
 
 /// What the loss exceeds, and does not exceed, under both laws.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Tails {
     /// `P(L > loss)`, with what has an infinite loss.
     pub(crate) p_above: f64,
@@ -71,6 +71,11 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
     fn between(&self, low: f64, high: f64) -> Option<Between> {
         let _ = (low, high);
         None
+    }
+
+    /// Whether [`between`](Self::between) has an answer everywhere; if not, it may have none anywhere.
+    fn knows_cells(&self) -> bool {
+        false
     }
 
     /// The least and the largest finite loss; infinite where there is none.

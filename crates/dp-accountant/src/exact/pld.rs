@@ -29,14 +29,25 @@ const WIDTH: f64 = 2e-4;
 /// Cells of the first, coarse grid.
 const COARSE_CELLS: f64 = 1024.0;
 
-/// Cells of all parts' grids together, at most.
-const MAX_CELLS: f64 = 1e6;
+/// What a grid may cost.
+#[derive(Debug, Clone, Copy)]
+struct Effort {
+    /// Cells of all parts' grids together.
+    cells: f64,
+    /// Frequencies of all parts together.
+    frequencies: f64,
+    /// The longest transform.
+    length: f64,
+}
 
-/// Frequencies of all parts together, at most.
-const MAX_FREQUENCIES: f64 = 4.2e6;
+/// What is spent on any question.
+const MODEST: Effort = Effort { cells: 1.3e5, frequencies: 5.3e5, length: (1 << 17) as f64 };
 
-/// The longest transform, as a power of two.
-const MAX_LOG_LENGTH: u32 = 20;
+/// What is spent where it is expected to bring the ends within [`WORTH`] of each other.
+const FULL: Effort = Effort { cells: 1e6, frequencies: 4.2e6, length: (1 << 20) as f64 };
+
+/// How close the ends must come, relatively, for full effort.
+const WORTH: f64 = 3e-2;
 
 /// Grids tried, at most.
 const MAX_GRIDS: u32 = 5;
@@ -129,7 +140,8 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
         // The first grid serves for the saddle point only, unless it is exact.
         if best.is_none() && !discretisation.is_exact {
             let step = (4.0 * WIDTH * saddle.variance / releases).sqrt();
-            discretisation = discretisation.refined(step, &saddle, outside)?;
+            let finest = discretisation.finest(&saddle, outside, MODEST);
+            discretisation = Discretisation::new(parts, step.max(finest), outside)?;
         }
         let found = discretisation.solve(&saddle, question, log_delta)?;
         let (lower, upper) = match best {
@@ -151,10 +163,15 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
         width_before = width;
         let finer = discretisation.step * (0.7 * (WIDTH / width.min(1e3)).sqrt()).clamp(1.0 / 16.0, 0.6);
         let before = discretisation.step;
-        discretisation = discretisation.refined(finer, &saddle, outside)?;
-        if !(discretisation.step < 0.9 * before) {
+        let within = |effort| finer.max(discretisation.finest(&saddle, outside, effort));
+        let (modest, full) = (within(MODEST), within(FULL));
+        // Where what must be left out of any grid matters, no grid brings the ends together.
+        let reaches = outside.is_negligible() && width * (full / before).powi(2) <= WORTH;
+        let step = if reaches { full } else { modest };
+        if !(step < 0.9 * before) {
             break;
         }
+        discretisation = Discretisation::new(parts, step, outside)?;
     }
     best
 }
@@ -199,7 +216,7 @@ impl<'a> Discretisation<'a> {
             })
             .collect();
         let cells: f64 = grids.iter().map(|grid| (grid.largest - grid.least) as f64).sum();
-        if !(cells <= 1.1 * MAX_CELLS + 4.0 * parts.len() as f64) {
+        if !(cells <= 1.1 * FULL.cells + 4.0 * parts.len() as f64) {
             return None;
         }
         let laws = parts.iter().zip(&grids).map(|((law, _), grid)| Discretised::new(law, grid)).collect();
@@ -213,8 +230,8 @@ impl<'a> Discretisation<'a> {
         Some(Self { parts, step, is_exact: aligned.is_exact, laws, offset, offset_error })
     }
 
-    /// The same parts on a grid of about this step, or as fine a one as the work's limits allow.
-    fn refined(&self, step: f64, saddle: &Saddle, outside: Outside) -> Option<Self> {
+    /// The least step of a grid that costs no more than `effort`.
+    fn finest(&self, saddle: &Saddle, outside: Outside, effort: Effort) -> f64 {
         let extent: f64 = self
             .parts
             .iter()
@@ -224,9 +241,8 @@ impl<'a> Discretisation<'a> {
             })
             .sum();
         let window = self.aliases(saddle).least_window(saddle.epsilon, saddle.log_delta + LOG_OUTSIDE);
-        let frequencies = MAX_FREQUENCIES / self.parts.len() as f64;
-        let finest = (window / frequencies.min((1u64 << MAX_LOG_LENGTH) as f64)).max(extent / MAX_CELLS);
-        Self::new(self.parts, step.max(finest), outside)
+        let length = effort.length.min(effort.frequencies / self.parts.len() as f64);
+        (window / length).max(extent / effort.cells)
     }
 
     /// The tilt for a question: that of the saddle point, unless rare large losses make it one that needs a long window.
@@ -267,7 +283,7 @@ impl<'a> Discretisation<'a> {
     fn solve(&self, saddle: &Saddle, question: Question, log_delta: f64) -> Option<(f64, f64)> {
         let aliases = self.aliases(saddle);
         let window = aliases.least_window(saddle.epsilon, log_delta + LOG_OUTSIDE);
-        let length = (window / self.step).clamp(16.0, (1u64 << MAX_LOG_LENGTH) as f64);
+        let length = (window / self.step).clamp(16.0, FULL.length);
         let fft = Fft::new(length.log2().ceil() as u32);
         // The lower laws' own: what lies above the grid is infinite in the upper laws, which is no part of their moments,
         // and at the grid's end in the lower ones.

@@ -130,6 +130,10 @@ impl LossLaw for Atoms {
         Some(Between { p, q, relative_error: error + inside.len() as f64 * f64::EPSILON })
     }
 
+    fn knows_cells(&self) -> bool {
+        true
+    }
+
     fn support(&self) -> (f64, f64) {
         (self.losses.first().copied().unwrap_or(0.0), self.losses.last().copied().unwrap_or(0.0))
     }

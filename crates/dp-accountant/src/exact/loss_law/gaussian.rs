@@ -22,12 +22,9 @@ impl Gaussian {
 impl LossLaw for Gaussian {
     fn tails(&self, loss: f64) -> Tails {
         let (centre, half) = (loss / self.mu, 0.5 * self.mu);
-        Tails {
-            p_above: upper_tail(centre - half),
-            p_below: upper_tail(half - centre),
-            q_above: upper_tail(centre + half),
-            q_below: upper_tail(-centre - half),
-        }
+        let (p_above, p_below) = both_tails(centre - half);
+        let (q_above, q_below) = both_tails(centre + half);
+        Tails { p_above, p_below, q_above, q_below }
     }
 
     fn support(&self) -> (f64, f64) {
@@ -52,6 +49,12 @@ impl LossLaw for Gaussian {
     fn is_symmetric(&self) -> bool {
         true
     }
+}
+
+/// The masses of a standard normal law above and below `x`: the larger is one less the smaller, which is as accurate.
+fn both_tails(x: f64) -> (f64, f64) {
+    let smaller = upper_tail(x.abs());
+    if x >= 0.0 { (smaller, 1.0 - smaller) } else { (1.0 - smaller, smaller) }
 }
 
 /// A Gaussian whose sensitivity depends on a hidden random index. By joint convexity of the hockey-stick divergence the

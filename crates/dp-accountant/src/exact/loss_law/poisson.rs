@@ -79,6 +79,10 @@ impl LossLaw for Sampled {
         Some(Between { p, q: base.q, relative_error: base.relative_error + 6.0 * f64::EPSILON })
     }
 
+    fn knows_cells(&self) -> bool {
+        self.base.knows_cells()
+    }
+
     fn support(&self) -> (f64, f64) {
         let (least, largest) = self.base.support();
         let least = if self.base.q_infinite() > 0.0 { f64::NEG_INFINITY } else { least };

@@ -19,6 +19,10 @@ impl LossLaw for Reversed {
         Some(Between { p: q, q: p, relative_error })
     }
 
+    fn knows_cells(&self) -> bool {
+        self.0.knows_cells()
+    }
+
     fn support(&self) -> (f64, f64) {
         let (least, largest) = self.0.support();
         (-largest, -least)

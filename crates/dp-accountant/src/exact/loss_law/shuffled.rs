@@ -75,6 +75,10 @@ impl LossLaw for Side {
         self.atoms().between(low, high)
     }
 
+    fn knows_cells(&self) -> bool {
+        true
+    }
+
     fn support(&self) -> (f64, f64) {
         self.atoms().support()
     }

@@ -107,10 +107,19 @@ impl Threshold {
 impl Cell {
     /// The cell between two thresholds: as the law knows it, else by the tails on its smaller side.
     fn between(law: &dyn LossLaw, low: &Threshold, high: &Threshold) -> Self {
-        if let Some(Between { p, q, relative_error }) = law.between(low.loss, high.loss) {
-            let error = |mass: f64| if mass > 0.0 { relative_error * mass + TINY } else { 0.0 };
-            return Self { p, q, p_error: error(p), q_error: error(q) };
+        if !law.knows_cells() {
+            return Self::by_tails(low, high);
         }
+        match law.between(low.loss, high.loss) {
+            Some(Between { p, q, relative_error }) => {
+                let error = |mass: f64| if mass > 0.0 { relative_error * mass + TINY } else { 0.0 };
+                Self { p, q, p_error: error(p), q_error: error(q) }
+            }
+            None => Self::by_tails(&Threshold::new(law, low.loss), &Threshold::new(law, high.loss)),
+        }
+    }
+
+    fn by_tails(low: &Threshold, high: &Threshold) -> Self {
         let error = low.error.max(high.error);
         let (low, high) = (&low.tails, &high.tails);
         let (p, p_error) = difference(low.p_above, high.p_above, low.p_below, high.p_below, error);
@@ -127,8 +136,17 @@ fn difference(low_above: f64, high_above: f64, low_below: f64, high_below: f64, 
 
 impl<'a> Tabulated<'a> {
     fn new(law: &'a dyn LossLaw, grid: &'a Grid) -> Self {
-        let at = |half: i64| Threshold::new(law, (0.5 * half as f64).mul_add(grid.step, grid.offset));
-        let thresholds = (2 * grid.least..=2 * grid.largest).map(at).collect();
+        let (first, last) = (2 * grid.least, 2 * grid.largest);
+        let thresholds = (first..=last).map(|half| {
+            let loss = (0.5 * half as f64).mul_add(grid.step, grid.offset);
+            // Between the ends, tails serve only to tell what cells hold.
+            if law.knows_cells() && half != first && half != last {
+                Threshold { loss, tails: Tails::default(), error: 0.0 }
+            } else {
+                Threshold::new(law, loss)
+            }
+        });
+        let thresholds = thresholds.collect();
         Self { law, grid, thresholds, threshold_error: grid.threshold_error(law) }
     }
 

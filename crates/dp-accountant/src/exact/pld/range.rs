@@ -9,12 +9,20 @@ pub(super) struct Outside {
     below: f64,
 }
 
+/// Less than this is not told from nothing.
+const LEAST_OUTSIDE: f64 = 1e-300;
+
 impl Outside {
     /// So little that all releases together change a delta of about `e^log_delta` negligibly.
     pub(super) fn new(log_delta: f64, releases: f64) -> Self {
         let above = (log_delta + super::LOG_OUTSIDE).exp() / releases;
         // Low losses are only rounded up, or left out of the lower law, which changes delta by their share.
-        Self { above: above.max(1e-300), below: 1e-10 / releases }
+        Self { above: above.max(LEAST_OUTSIDE), below: 1e-10 / releases }
+    }
+
+    /// Whether what is left outside above is as little as was wanted.
+    pub(super) fn is_negligible(&self) -> bool {
+        self.above > LEAST_OUTSIDE
     }
 }
 
