@@ -61,6 +61,7 @@ pub enum Engine {
 /// | Gaussians; one mixture beside them; one Laplace release; one sampled Gaussian; equal pure guarantees | closed forms |
 /// | any of these together, many times | contour integral |
 /// | the same a few times; what has another dominating pair of laws; anything that is given as a pair | composed loss distributions |
+/// | objective perturbation: its envelope above, the Gaussian mechanism below | a closed form; composed loss distributions |
 /// | approximate guarantees anywhere | their failures as a probability, their epsilons as pure guarantees |
 ///
 /// A pure or approximate guarantee stands for the worst mechanism that has it (randomised response). Ratios of

@@ -255,7 +255,11 @@ impl Ball {
             let (half_sine, half_cosine) = (0.5 * (h - start)).sin_cos();
             -(-2.0 * self.x * (cosine * half_cosine - sine * half_sine).max(0.0) * half_sine).exp_m1()
         });
-        (numerator, self.total(weight))
+        // Near the support's end rounding of angles and of squared sines is large beside the cosine.
+        let excess = ((sine - self.mode.0) * (sine + self.mode.0)).max(0.0);
+        let steepness = self.power * excess / (cosine * cosine) + 6.0 * start.abs() / cosine;
+        let rounding = 16.0 * f64::EPSILON * steepness * numerator.value;
+        (Estimate { error: numerator.error + rounding, ..numerator }, self.total(weight))
     }
 
     /// Delta falls as `1/m` grows: more weight on small losses, by a monotone likelihood ratio.

@@ -6,6 +6,7 @@ use crate::gaussian::{curve_point, epsilon_at};
 use crate::gaussian_mixture::GaussianMixture;
 use crate::leaves::{Leaf, Leaves};
 use crate::logspace::log_add;
+use crate::objective_perturbation::{Pair, least_mu};
 use crate::pure;
 use crate::rounding::{add_up, count_up, mul_up};
 
@@ -30,6 +31,8 @@ pub(super) enum ClosedForm {
     Laplace { x: f64 },
     /// One Gaussian release about a Poisson sample.
     Sampled { rate: f64, mu: f64 },
+    /// One objective perturbation: the pair above it, and `mu` of the Gaussian mechanism below.
+    ObjectivePerturbation { pair: Pair, mu: f64 },
     /// Equal pure guarantees.
     Pure { epsilon: f64, count: u64 },
 }
@@ -44,6 +47,10 @@ impl ClosedForm {
             [] => return Some(Self::Nothing),
             [(Leaf::Gaussian { mu }, 1)] => return Some(Self::Gaussian(Ends::exactly(*mu))),
             [(Leaf::Laplace { x } | Leaf::LaplaceBall { x, dim: 1 }, 1)] => return Some(Self::Laplace { x: *x }),
+            [(Leaf::ObjectivePerturbation { std_dev, regularization, loss }, 1)] => {
+                let pair = Pair::new(*std_dev, *regularization, *loss);
+                return Some(Self::ObjectivePerturbation { pair, mu: least_mu(*std_dev, *loss) });
+            }
             [(Leaf::PoissonGaussian { rate, mu }, 1)] => return Some(Self::Sampled { rate: *rate, mu: *mu }),
             _ => {}
         }
@@ -108,6 +115,11 @@ impl ClosedForm {
                 Ends { lower: log - margin, upper: (log + margin).min(0.0) }
             }
             Self::Sampled { rate, mu } => single_step::log_delta(*rate, *mu, epsilon),
+            Self::ObjectivePerturbation { pair, mu } => {
+                let log = pair.delta(epsilon).ln();
+                let upper = (log + f64::EPSILON * log.abs()).min(0.0);
+                Ends { lower: gaussian_log_delta_down(*mu, epsilon).min(upper), upper }
+            }
             Self::Pure { epsilon: each, count } => Ends {
                 lower: pure::optimal_log_delta_down(*each, *count, epsilon),
                 upper: pure::optimal_log_delta_up(*each, *count, epsilon),
@@ -143,6 +155,11 @@ impl ClosedForm {
                 Ends { lower: at(high, -1.0).max(0.0), upper: at(low, 1.0).clamp(0.0, *x) }
             }
             Self::Sampled { rate, mu } => single_step::epsilon(*rate, *mu, low, high),
+            Self::ObjectivePerturbation { pair, mu } => {
+                let upper = pair.epsilon(low.exp() * (1.0 - f64::EPSILON * (4.0 + low.abs())));
+                let lower = if *mu > 0.0 { gaussian_epsilon_down(*mu, high) } else { 0.0 };
+                Ends { lower: lower.min(upper), upper }
+            }
             Self::Pure { epsilon, count } => Ends {
                 lower: pure::optimal_epsilon_down(*epsilon, *count, high),
                 upper: pure::optimal_epsilon_up(*epsilon, *count, low).min(self.supremum()),
@@ -160,6 +177,11 @@ impl ClosedForm {
             _ => f64::INFINITY,
         }
     }
+}
+
+/// That of the Gaussian mechanism, rounded down; nothing is known of it where `mu` underflowed.
+fn gaussian_log_delta_down(mu: f64, epsilon: f64) -> f64 {
+    if mu > 0.0 { curve_point(mu, epsilon).log_delta_down } else { f64::NEG_INFINITY }
 }
 
 /// `ln(1 - e^x)` for `x <= 0`, and negative infinity at 0.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use crate::laplace_ball::BallLaw;
 use crate::leaves::Leaf;
+use crate::objective_perturbation;
 
 mod atoms;
 mod discrete;
@@ -28,7 +29,8 @@ mod response;
 mod reversed;
 mod shuffled;
 
-use gaussian::{Gaussian, Mixture};
+pub(crate) use gaussian::Gaussian;
+use gaussian::Mixture;
 use laplace::Laplace;
 use poisson::Sampled;
 use reversed::{Reversed, ReversedCurve};
@@ -151,6 +153,8 @@ pub(crate) enum Law {
         above: Arc<dyn LossLaw>,
         /// Is dominated by it.
         below: Arc<dyn LossLaw>,
+        /// Whether both are so close that a finer grid brings the answers together.
+        are_close: bool,
     },
     /// An upper bound of the curve.
     Bounded(Arc<dyn DominatingCurve>),
@@ -188,13 +192,18 @@ impl Law {
             Leaf::DiscreteGaussian { scale, sensitivity, dim: 1 } => {
                 Self::known(discrete::gaussian(*scale, *sensitivity)?)
             }
+            Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
+                objective_perturbation::law(*std_dev, *regularization, *loss)?
+            }
             Leaf::Shuffled { epsilon, records } => shuffled::law(*epsilon, *records)?,
             Leaf::Poisson { rate, base } => {
                 let [(base, 1)] = base.as_slice() else { return None };
                 let sampled = |base| -> Arc<dyn LossLaw> { Arc::new(Sampled::new(*rate, base)) };
                 match Self::of(base)? {
                     Self::Known(base) => Self::Known(sampled(base)),
-                    Self::Between { above, below } => Self::Between { above: sampled(above), below: sampled(below) },
+                    Self::Between { above, below, are_close } => {
+                        Self::Between { above: sampled(above), below: sampled(below), are_close }
+                    }
                     Self::Bounded(_) => return None,
                 }
             }
@@ -212,8 +221,8 @@ impl Law {
         match (direction, self) {
             (Direction::Remove, law) => law,
             (Direction::Add, Self::Known(law)) => Self::Known(Arc::new(Reversed(law))),
-            (Direction::Add, Self::Between { above, below }) => {
-                Self::Between { above: Arc::new(Reversed(above)), below: Arc::new(Reversed(below)) }
+            (Direction::Add, Self::Between { above, below, are_close }) => {
+                Self::Between { above: Arc::new(Reversed(above)), below: Arc::new(Reversed(below)), are_close }
             }
             (Direction::Add, Self::Bounded(curve)) => Self::Bounded(Arc::new(ReversedCurve(curve))),
         }
@@ -223,7 +232,7 @@ impl Law {
     pub(crate) fn is_symmetric(&self) -> bool {
         match self {
             Self::Known(law) => law.is_symmetric(),
-            Self::Between { above, below } => above.is_symmetric() && below.is_symmetric(),
+            Self::Between { above, below, .. } => above.is_symmetric() && below.is_symmetric(),
             Self::Bounded(curve) => curve.is_symmetric(),
         }
     }
@@ -232,7 +241,7 @@ impl Law {
     pub(crate) fn support(&self) -> (f64, f64) {
         match self {
             Self::Known(law) => law.support(),
-            Self::Between { above, below } => {
+            Self::Between { above, below, .. } => {
                 let (above, below) = (above.support(), below.support());
                 (above.0.min(below.0), above.1.max(below.1))
             }
@@ -248,7 +257,7 @@ impl Law {
         };
         match self {
             Self::Known(law) => tails(law.as_ref()),
-            Self::Between { above, below } => {
+            Self::Between { above, below, .. } => {
                 let (above, below) = (tails(above.as_ref()), tails(below.as_ref()));
                 (above.0.max(below.0), above.1.max(below.1))
             }

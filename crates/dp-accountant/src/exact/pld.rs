@@ -153,7 +153,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
             Question::DeltaAt(epsilon) => (upper - lower) / (saddle.tilt * epsilon).max(0.1),
             Question::EpsilonAt(_) => (upper - lower) / upper,
         };
-        if !(width > WIDTH) || upper <= floor || discretisation.is_exact || discretisation.lacks_lower() {
+        if !(width > WIDTH) || upper <= floor || discretisation.is_exact || discretisation.has_gap() {
             break;
         }
         if !(width < 0.9 * width_before || width_before.is_infinite()) {
@@ -264,8 +264,9 @@ impl<'a> Discretisation<'a> {
         Some(saddle)
     }
 
-    fn lacks_lower(&self) -> bool {
-        self.laws.iter().any(|law| law.lower.is_none())
+    /// Whether the answers stay apart however fine the grid.
+    fn has_gap(&self) -> bool {
+        self.parts.iter().any(|(law, _)| matches!(law, Law::Bounded(_) | Law::Between { are_close: false, .. }))
     }
 
     fn uppers(&self) -> impl Iterator<Item = (&Masses, f64)> {

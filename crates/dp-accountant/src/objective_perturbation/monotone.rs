@@ -22,12 +22,18 @@ use crate::quadrature::{Estimate, integrate};
 const REACH: f64 = 39.0;
 
 /// Relative error asked of the quadrature.
-const TOLERANCE: f64 = 1e-10;
+const TOLERANCE: f64 = 1e-12;
+
+/// More than what lies beyond the reach: `2 P(Z > 39)` for a factor of at most 1.
+const TRUNCATED: f64 = 1e-300;
 
 /// Panels are at most this many standard deviations wide, ...
 const PANEL: f64 = 4.0;
 /// ... and no more than this many.
 const MAX_PANELS: f64 = 3000.0;
+
+/// Exponents that do not overflow, with room for a sum.
+const LARGEST_EXPONENT: f64 = 600.0;
 
 /// Covers the rounding of a few dozen operations.
 const ROUND_UP: f64 = 1.0 + 64.0 * f64::EPSILON;
@@ -38,6 +44,8 @@ pub(crate) struct Monotone {
     excess: Excess,
     /// `y*`, rounded down.
     start: f64,
+    /// At least the mass that `Q` lacks thereby.
+    surplus: f64,
 }
 
 /// By how much the loss exceeds the Gaussian mechanism's where that is positive.
@@ -55,16 +63,16 @@ impl Monotone {
     pub(super) fn logistic(mu: f64, kappa: f64) -> Self {
         let variance = mu * mu;
         if !(kappa > 0.5 * variance) {
-            return Self { mu, excess: Excess::Nothing, start: 0.0 };
+            return Self { mu, excess: Excess::Nothing, start: 0.0, surplus: 0.0 };
         }
         let jump = 2.0 / variance - kappa.recip();
         let first = if jump < 0.25 { (1.0 - 4.0 * jump).sqrt() } else { 0.0 };
-        Self { mu, excess: Excess::Logistic { kappa, first }, start: 0.0 }.with_start()
+        Self { mu, excess: Excess::Logistic { kappa, first }, start: 0.0, surplus: 1.0 }.with_start()
     }
 
     pub(super) fn shifted(mu: f64, shift: f64) -> Self {
         let excess = if shift > 0.0 { Excess::Shift(shift) } else { Excess::Nothing };
-        Self { mu, excess, start: 0.0 }.with_start()
+        Self { mu, excess, start: 0.0, surplus: 1.0 }.with_start()
     }
 
     /// Finds `y*`: what the losses above it gain, `E[e^-y - e^-M; y > y*]`, is what those below it, set to 0, lose,
@@ -72,29 +80,104 @@ impl Monotone {
     ///
     /// Any smaller `y*` leaves `Q` less than its mass, which only raises the curve.
     fn with_start(self) -> Self {
+        if self.excess == Excess::Nothing {
+            return Self { surplus: 0.0, ..self };
+        }
+        let both = |start: f64| {
+            let gained = self.above(start, 0.0, |y, excess| -(-excess).exp_m1() * (-y).exp());
+            (gained, self.below(start, |y| -(-y).exp_m1()))
+        };
         let balance = |start: f64| {
-            let gained = self.above(start, 0.0, |y, excess| -(-excess).exp_m1() * (-y).exp()).lower();
-            let lost = self.below(start, |y| -(-y).exp_m1()).upper();
-            gained - lost
+            let (gained, lost) = both(start);
+            gained.lower() - lost.upper()
         };
         let (mut low, mut high) = (0.0, self.end().min(0.5 * self.mu * self.mu + REACH * self.mu));
-        // Relative bisection once it is off zero; 1e-10 of the root changes nothing of note.
-        for _ in 0..80 {
+        for _ in 0..90 {
             let middle = 0.5 * (low + high);
             if balance(middle) >= 0.0 {
                 low = middle;
             } else {
                 high = middle;
             }
-            if high - low <= 1e-10 * high {
+            if high - low <= 1e-13 * high {
                 break;
             }
         }
-        Self { start: low, ..self }
+        let (gained, lost) = both(low);
+        Self { start: low, surplus: (gained.upper() - lost.lower()).clamp(0.0, 1.0), ..self }
     }
 
     pub(super) fn half_variance(&self) -> f64 {
         0.5 * self.mu * self.mu
+    }
+
+    pub(super) fn mu(&self) -> f64 {
+        self.mu
+    }
+
+    /// `y*`.
+    pub(super) fn start(&self) -> f64 {
+        self.start
+    }
+
+    /// The excess, where it is the same everywhere.
+    pub(super) fn shift(&self) -> Option<f64> {
+        if let Excess::Shift(shift) = self.excess { Some(shift) } else { None }
+    }
+
+    /// At least the largest term of which an excess is the sum, beside two below 1 and one below `y`.
+    pub(super) fn excess_terms(&self) -> f64 {
+        match self.excess {
+            Excess::Nothing => 0.0,
+            Excess::Shift(shift) => shift,
+            Excess::Logistic { kappa, .. } => (0.25 * kappa).ln_1p() + 0.25 * self.half_variance(),
+        }
+    }
+
+    /// How far below 0 the loss of what is set to no loss may be: `ln(1 + m/p)` is less.
+    pub(super) fn relative_surplus(&self) -> f64 {
+        if self.surplus == 0.0 { 0.0 } else { self.surplus / self.least_mass_without_loss() }
+    }
+
+    /// The parameter `w` at `y`, between 0 and where the excess ends; for the logistic loss only.
+    pub(super) fn parameter(&self, y: f64) -> Option<f64> {
+        let Excess::Logistic { kappa, first } = self.excess else { return None };
+        Some(self.solve(kappa, first, y, |y, _| y))
+    }
+
+    /// The parameter at a loss, between two parameters, for the logistic loss: Newton's method, kept inside.
+    pub(super) fn parameter_of_loss(&self, loss: f64, mut low: f64, mut high: f64) -> f64 {
+        let Excess::Logistic { kappa, .. } = self.excess else { return low };
+        let mut w = 0.5 * (low + high);
+        for _ in 0..70 {
+            let (y, excess, slope) = self.point(kappa, w);
+            let beyond = y + excess - loss;
+            if beyond <= 0.0 {
+                low = w;
+            } else {
+                high = w;
+            }
+            if beyond.abs() <= 2.0 * f64::EPSILON * loss {
+                break;
+            }
+            let newton = w - beyond / (0.5 * (1.0 + w) * slope);
+            w = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+        }
+        w
+    }
+
+    /// The loss and `y` at the parameter `w`.
+    pub(super) fn loss_at(&self, w: f64) -> (f64, f64) {
+        let Excess::Logistic { kappa, .. } = self.excess else { return (0.0, 0.0) };
+        let (y, excess, _) = self.point(kappa, w);
+        (y + excess, y)
+    }
+
+    /// The density of `Q`, by the parameter `w`.
+    pub(super) fn q_density(&self, w: f64) -> f64 {
+        let Excess::Logistic { kappa, .. } = self.excess else { return 0.0 };
+        let (y, excess, slope) = self.point(kappa, w);
+        self.weight(y, -1.0) * slope * (-excess).exp()
     }
 
     /// The largest `M - max(0, y)`, which is at `y = 0`.
@@ -107,7 +190,7 @@ impl Monotone {
     }
 
     /// From which `y` on the loss is the Gaussian mechanism's.
-    fn end(&self) -> f64 {
+    pub(super) fn end(&self) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
             Excess::Shift(_) => f64::INFINITY,
@@ -147,6 +230,15 @@ impl Monotone {
         density(y / self.mu - (0.5 + tilt) * self.mu) / self.mu
     }
 
+    /// `M - y`.
+    fn excess_at(&self, y: f64) -> f64 {
+        match self.excess {
+            Excess::Nothing => 0.0,
+            Excess::Shift(shift) => shift,
+            Excess::Logistic { kappa, first } => self.point(kappa, self.solve(kappa, first, y, |y, _| y)).1,
+        }
+    }
+
     /// `int f(y, M - y)` over the density tilted by `tilt`, for `y` from `from` to where the excess ends.
     fn above(&self, from: f64, tilt: f64, f: impl Fn(f64, f64) -> f64) -> Estimate {
         self.between(from, f64::INFINITY, tilt, f)
@@ -156,15 +248,30 @@ impl Monotone {
         // The weight times what grows no faster than e^(tilt M), which grows no faster than e^(tilt y).
         let reach = self.mu * ((0.5 + tilt.max(0.0)) * self.mu + REACH);
         let least = self.mu * (0.5 * self.mu - REACH);
-        let (from, to) = (from.max(least), to.min(reach).min(self.end()));
+        let to = to.min(self.end());
         if !(to > from) {
             return Estimate::default();
+        }
+        // A factor is at most 1 without a tilt, and falls in y with one.
+        let mut truncated = match from < least {
+            true if tilt > 0.0 => f64::INFINITY,
+            true => TRUNCATED,
+            false => 0.0,
+        };
+        if to > reach {
+            let y = reach.max(from);
+            truncated += TRUNCATED * (1.0 + f(y, self.excess_at(y)));
+        }
+        let truncated = Estimate { value: 0.0, error: truncated };
+        let (from, to) = (from.max(least), to.min(reach));
+        if !(to > from) {
+            return truncated;
         }
         let panels = ((to - from) / (PANEL * self.mu)).ceil() + 3.0;
         if !(panels < MAX_PANELS) {
             return Estimate { value: 0.0, error: f64::INFINITY };
         }
-        match self.excess {
+        let estimate = match self.excess {
             Excess::Nothing => Estimate::default(),
             Excess::Shift(shift) => {
                 integrate(from, to, panels as u32, TOLERANCE, |y| self.weight(y, tilt) * f(y, shift))
@@ -178,19 +285,24 @@ impl Monotone {
                     self.weight(y, tilt) * slope * f(y, excess)
                 })
             }
-        }
+        };
+        // The rounding of the density's argument, times its distance from the centre.
+        let argument = from.abs().max(to.abs()) / self.mu + (0.5 + tilt.abs()) * self.mu;
+        estimate + truncated + Estimate { value: 0.0, error: f64::EPSILON * REACH * argument * estimate.value }
     }
 
-    /// `int f(y)` over the density, for `y` from 0 to `to`.
+    /// `int f(y)` over the density, for `y` from 0 to `to`, where `f` is at most 1.
     fn below(&self, to: f64, f: impl Fn(f64) -> f64) -> Estimate {
         let to = to.min(self.mu * (0.5 * self.mu + REACH));
         let from = (self.mu * (0.5 * self.mu - REACH)).max(0.0);
         let panels = ((to - from) / (PANEL * self.mu)).ceil() + 3.0;
-        integrate(from, to, panels as u32, TOLERANCE, |y| self.weight(y, 0.0) * f(y))
+        let estimate = integrate(from, to, panels as u32, TOLERANCE, |y| self.weight(y, 0.0) * f(y));
+        let rounding = f64::EPSILON * REACH * (REACH + self.mu) * estimate.value;
+        estimate + Estimate { value: 0.0, error: rounding + TRUNCATED }
     }
 
     /// The loss `M` at `y*`, where the tangent touches.
-    fn touches(&self) -> f64 {
+    pub(super) fn touches(&self) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
             Excess::Shift(shift) => self.start + shift,
@@ -207,9 +319,10 @@ impl Monotone {
             return gaussian(epsilon) * ROUND_UP;
         }
         if epsilon < self.touches() {
-            // The tangent: P(y > y*) - e^epsilon Q, where Q = P(y > y*) - delta(0) of the Gaussian mechanism.
+            // The tangent: P(y > y*) - e^epsilon Q, where Q = P(y > y*) - delta(0) of the Gaussian mechanism - surplus.
             let above = log_upper_tail(self.start / self.mu - 0.5 * self.mu).exp();
-            return (gaussian(0.0) * epsilon.exp() - above * epsilon.exp_m1()) * ROUND_UP + 8.0 * f64::EPSILON * above;
+            let lowest = (gaussian(0.0) + self.surplus) * epsilon.exp() - above * epsilon.exp_m1();
+            return lowest * ROUND_UP + 8.0 * f64::EPSILON * above;
         }
         match self.excess {
             Excess::Nothing => gaussian(epsilon) * ROUND_UP,
@@ -233,9 +346,17 @@ impl Monotone {
         }
         // M <= max(0, y) + excess.
         let simple = gaussian + self.largest_excess() + core::f64::consts::LN_2 / excess_order;
-        let moment = self.log_moment(excess_order).max(self.log_moment(-order)) / excess_order;
-        // NaN and infinity lose.
-        if moment < simple { moment * ROUND_UP } else { simple * ROUND_UP }
+        // Overflow gives NaN or infinity in one direction or in both: then the simple bound.
+        if excess_order * self.largest_excess() > LARGEST_EXPONENT {
+            return simple * ROUND_UP;
+        }
+        let (removal, addition) = (self.log_moment(excess_order), self.log_moment(-order));
+        let largest = simple * excess_order;
+        if removal < largest && addition < largest {
+            removal.max(addition) / excess_order * ROUND_UP
+        } else {
+            simple * ROUND_UP
+        }
     }
 
     /// `ln E_P e^(t L)`, rounded up: `E e^(t y) - E[e^(t y) - 1; 0 < y <= y*] + E[e^(t M) - e^(t y); y > y*]`.
@@ -247,7 +368,7 @@ impl Monotone {
         let set_to_zero = if t > 0.0 {
             -self.tilted_below(t).lower()
         } else {
-            self.below(self.start, |y| -(t * y).exp_m1()).upper() * scale
+            (self.below(self.start, |y| -(t * y).exp_m1()).upper() + self.surplus_moment(-t)) * scale
         };
         let raised = match self.excess {
             Excess::Shift(shift) => {
@@ -269,6 +390,17 @@ impl Monotone {
         } else {
             log_gaussian + relative.ln_1p() + 4.0 * f64::EPSILON * log_gaussian
         }
+    }
+
+    /// `E_Q e^((a-1)(-L)) - E_P 1` of what is set to about no loss, for the surplus: `p ((1 + m/p)^a - 1)`, falling in `p`.
+    fn surplus_moment(&self, order: f64) -> f64 {
+        let mass = self.least_mass_without_loss();
+        if self.surplus == 0.0 { 0.0 } else { mass * (order * (self.surplus / mass).ln_1p()).exp_m1() }
+    }
+
+    /// `P(0 < y <= y*)`, rounded down: the density is least at an end.
+    fn least_mass_without_loss(&self) -> f64 {
+        self.start * self.weight(0.0, 0.0).min(self.weight(self.start, 0.0)) * (1.0 - 1e-12)
     }
 
     /// `E[e^(t y) - 1; 0 < y <= y*]` over the Gaussian moment, for `t > 0`.

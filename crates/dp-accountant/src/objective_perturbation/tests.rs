@@ -125,7 +125,7 @@ fn logistic_grid(s: f64, lambda: f64, start: f64) -> Vec<(f64, f64)> {
 fn the_logistic_pair_by_a_plain_sum() {
     for (s, lambda) in [(1.0, 0.5), (3.0, 1.0), (0.7, 0.9), (2.0, 0.1), (5.0, 0.02), (1.2, 2.0)] {
         let Pair::Monotone(pair) = Pair::new(s, lambda, MarginLoss::Logistic) else { unreachable!() };
-        let start = pair_start(&pair);
+        let start = pair.start();
         let grid = logistic_grid(s, lambda, start);
         let q: f64 = grid.iter().map(|(loss, p)| p * (-loss).exp()).sum();
         assert!((q - 1.0).abs() < 1e-3, "{s} {lambda}: mass {q}");
@@ -141,10 +141,6 @@ fn the_logistic_pair_by_a_plain_sum() {
             assert!((got / expected - 1.0).abs() < 1e-2, "{s} {lambda} {order}: {got} {expected}");
         }
     }
-}
-
-fn pair_start(pair: &Monotone) -> f64 {
-    format!("{pair:?}").rsplit("start: ").next().unwrap().trim_end_matches(" }").parse().unwrap()
 }
 
 #[test]
@@ -224,6 +220,26 @@ fn absurd_arguments_are_finite_or_infinite_and_never_nan() {
             }
             for order in [1.0, 2.0, 1e6] {
                 assert!(pair.rdp(order) > 0.0, "{loss:?} {s} {lambda} {order}");
+            }
+        }
+    }
+}
+
+/// Where one direction's moment overflows, the other's does not stand for both.
+#[test]
+fn the_moments_logarithm_is_convex_in_the_order_also_where_moments_overflow() {
+    for loss in LOSSES {
+        for (s, lambda) in [(200.0, 0.1), (1.0, 1e-3), (30.0, 1.0), (1e3, 1e-6)] {
+            let pair = Pair::new(s, lambda, loss);
+            let mut before = (0.0, 0.0);
+            for step in 0..160 {
+                let order = 1.0 + (-6.0 + 0.15 * f64::from(step)).exp();
+                let divergence = pair.rdp(order);
+                assert!(
+                    divergence >= before.1 * (1.0 - 1e-2),
+                    "{loss:?} {s} {lambda} {order}: {divergence} {before:?}"
+                );
+                before = (order, divergence);
             }
         }
     }

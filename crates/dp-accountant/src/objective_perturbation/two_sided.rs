@@ -29,15 +29,32 @@ pub(crate) struct TwoSided {
 
 impl TwoSided {
     pub(super) fn new(mu: f64, shift: f64) -> Self {
-        let both = |x: f64| 2.0 * upper_tail(x);
         // The first equation gives l for each k, falling from infinity; the second's left side falls in k.
-        let high_of = |low: f64| bisect(|high| 1.0 - both(high) - both(low + mu));
-        let low = bisect(|low| 1.0 - both(low) - (-shift).exp() * both(high_of(low) + mu));
+        let high_of = |low: f64| bisect(|high| inside(low + mu) - both(high));
+        let low = bisect(|low| inside(low) - (-shift).exp() * both(high_of(low) + mu));
         Self { mu, shift, low, high: high_of(low) }
     }
 
     pub(super) fn half_variance(&self) -> f64 {
         0.5 * self.mu * self.mu
+    }
+
+    pub(super) fn mu(&self) -> f64 {
+        self.mu
+    }
+
+    pub(super) fn shift(&self) -> f64 {
+        self.shift
+    }
+
+    /// `|Z|` under `Q` from which on the loss is negative.
+    pub(super) fn low(&self) -> f64 {
+        self.low
+    }
+
+    /// `|Z|` under `P` from which on the loss is positive.
+    pub(super) fn high(&self) -> f64 {
+        self.high
     }
 
     /// `L <= c + mu²/2 + mu |Z|`, of which `|Z|` has twice the tail of `Z`; the factor is in the bound's `ln 2`.
@@ -70,9 +87,24 @@ impl TwoSided {
             -order * shift + log_upper_tail(high + order * mu),
             1.0,
         );
+        if removal.is_nan() || addition.is_nan() {
+            return f64::INFINITY;
+        }
         let log_moment = common + removal.max(addition);
-        (log_moment.max(0.0) + ROUNDING * (1.0 + common)) / excess_order
+        // NaN stays.
+        let log_moment = if log_moment < 0.0 { 0.0 } else { log_moment };
+        (log_moment + ROUNDING * (1.0 + common)) / excess_order
     }
+}
+
+/// `P(|Z| > x)`.
+pub(super) fn both(x: f64) -> f64 {
+    2.0 * upper_tail(x)
+}
+
+/// `P(|Z| <= x)`.
+pub(super) fn inside(x: f64) -> f64 {
+    libm::erf(x * core::f64::consts::FRAC_1_SQRT_2)
 }
 
 /// The zero in `[0, 40]` of an increasing function, or the end where there is none; the largest float not above it.

@@ -59,7 +59,7 @@ impl Discretised {
                 let sampled = Tabulated::new(law.as_ref(), grid);
                 (sampled.upper(), Some(sampled.lower()))
             }
-            Law::Between { above, below } => {
+            Law::Between { above, below, .. } => {
                 (Tabulated::new(above.as_ref(), grid).upper(), Some(Tabulated::new(below.as_ref(), grid).lower()))
             }
             Law::Bounded(curve) => (upper_of_curve(curve.as_ref(), grid), None),

@@ -357,3 +357,25 @@ proptest::proptest! {
         }
     }
 }
+
+/// One release on a grid against its closed form.
+#[test]
+fn objective_perturbation_once() {
+    use crate::MarginLoss;
+    for loss in [
+        MarginLoss::Logistic,
+        MarginLoss::HuberSvm { width: 0.5 },
+        MarginLoss::BoundedSlope { slope: 1.0, curvature: 0.25 },
+    ] {
+        for (std_dev, regularization) in [(1.0, 0.5), (4.0, 0.3), (20.0, 2.0)] {
+            let leaf = Leaf::ObjectivePerturbation { std_dev, regularization, loss };
+            let composed = Composed::new(&vec![(leaf, 1)]).unwrap();
+            for epsilon in [0.0, 0.3 / std_dev, 2.0 / std_dev, 5.0 / std_dev] {
+                let upper = composed.log_delta(epsilon).1.exp();
+                let direct = crate::objective_perturbation::delta(std_dev, regularization, loss, epsilon).unwrap();
+                assert!(upper >= direct * (1.0 - 1e-9), "{loss:?} {std_dev} {epsilon}: {upper} {direct}");
+                assert!(upper <= direct * 1.005, "{loss:?} {std_dev} {epsilon}: {upper} {direct}");
+            }
+        }
+    }
+}
