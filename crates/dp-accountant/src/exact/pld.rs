@@ -23,6 +23,9 @@ use tilt::{Cumulants, Question, Saddle};
 use super::loss_law::{Direction, Law};
 use crate::leaves::Leaves;
 
+/// Indices beyond this could overflow, or lose their unit, when they are added up.
+const MAX_INDEX: u64 = 1 << 50;
+
 /// How far apart the two answers for epsilon, or for the logarithm of delta over the tilt, should be, relatively.
 const WIDTH: f64 = 2e-4;
 
@@ -212,10 +215,16 @@ impl<'a> Discretisation<'a> {
                 let (least, largest) = range(law, outside);
                 let offset = offset(law);
                 let index = |loss: f64| (loss - offset) / step;
-                Grid { offset, step, least: index(least).floor() as i64 - 1, largest: index(largest).ceil() as i64 + 1 }
+                // Where the step is too small for the extent the indices saturate, and the cells are too many.
+                let (least, largest) = (index(least).floor() as i64, index(largest).ceil() as i64);
+                Grid { offset, step, least: least.saturating_sub(1), largest: largest.saturating_add(1) }
             })
             .collect();
-        let cells: f64 = grids.iter().map(|grid| (grid.largest - grid.least) as f64).sum();
+        let farthest = |grid: &Grid| grid.least.unsigned_abs().max(grid.largest.unsigned_abs());
+        if grids.iter().any(|grid| farthest(grid) > MAX_INDEX) {
+            return None;
+        }
+        let cells: f64 = grids.iter().map(|grid| grid.largest as f64 - grid.least as f64).sum();
         if !(cells <= 1.1 * FULL.cells + 4.0 * parts.len() as f64) {
             return None;
         }
