@@ -135,6 +135,15 @@ impl fmt::Display for Theorem {
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
+    epsilon_beside(event, delta, None)
+}
+
+/// The same where the exact curve was already asked: what [`PrivacyCurve::epsilon`] answered for `event` at `delta` is
+/// taken, not computed again.
+///
+/// # Errors
+/// Those of [`epsilon`](self::epsilon()).
+pub fn epsilon_beside(event: &DpEvent, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
     let parts = Parts::new(event)?;
     if let Some(theorem) = parts.trivial() {
         let value = if theorem == Theorem::NothingReleased { 0.0 } else { f64::INFINITY };
@@ -167,7 +176,7 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
         }
     }
     if left > 0.0 && !parts.has_exact_curve() {
-        let exact = parts.exact_curve().and_then(|curve| curve.epsilon(delta).ok());
+        let exact = known.or_else(|| parts.exact_curve()?.epsilon(delta).ok());
         if let Some(bracket) = exact {
             best.improve(bracket.upper, bracket.engine.into());
         }
@@ -199,6 +208,15 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
+    delta_beside(event, epsilon, None)
+}
+
+/// The same where the exact curve was already asked: what [`PrivacyCurve::delta`] answered for `event` at `epsilon` is
+/// taken, not computed again.
+///
+/// # Errors
+/// Those of [`delta`](self::delta()).
+pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
     let epsilon = non_negative("epsilon", epsilon)?;
     let parts = Parts::new(event)?;
     if let Some(theorem) = parts.trivial() {
@@ -226,7 +244,8 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
         }
     }
     if best.value > 0.0 && !parts.has_exact_curve() {
-        let exact = parts.exact_curve().and_then(|curve| curve.delta(epsilon).ok());
+        // What is known counts failures already; they are counted twice then, which is careful.
+        let exact = known.or_else(|| parts.exact_curve()?.delta(epsilon).ok());
         if let Some(bracket) = exact {
             best.improve(bracket.upper, bracket.engine.into());
         }

@@ -218,3 +218,24 @@ fn what_is_left_of_delta_counts_only_where_nothing_failed() {
         assert!(back >= at * (1.0 - 1e-12) && back <= at * (1.0 + 1e-9), "{at}: {back}");
     }
 }
+
+#[test]
+fn what_is_known_already_changes_no_answer() {
+    let delta = Delta::new(1e-6).unwrap();
+    let sampled = DpEvent::PoissonSampled {
+        sampling_rate: 0.01,
+        event: Box::new(DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 }),
+    };
+    let steps = DpEvent::SelfComposed { event: Box::new(sampled), count: 100 };
+    let failing = DpEvent::ApproximateDp { epsilon: 0.1, delta: 1e-7 };
+    let both = DpEvent::Composed { events: vec![steps.clone(), failing] };
+    let curve = PrivacyCurve::new(&steps).unwrap();
+    let known = curve.epsilon(delta).unwrap();
+    assert_eq!(epsilon_beside(&steps, delta, Some(known)), epsilon(&steps, delta));
+    assert_eq!(delta_beside(&steps, 1.0, curve.delta(1.0).ok()), super::delta(&steps, 1.0));
+    // Beside failures what is known is used as it is, and never for less than it says.
+    let curve = PrivacyCurve::new(&both).unwrap();
+    let (of_epsilon, of_delta) = (curve.epsilon(delta).unwrap(), curve.delta(1.0).unwrap());
+    assert_eq!(epsilon_beside(&both, delta, Some(of_epsilon)).unwrap().value, of_epsilon.upper);
+    assert!(delta_beside(&both, 1.0, Some(of_delta)).unwrap().value >= of_delta.lower);
+}

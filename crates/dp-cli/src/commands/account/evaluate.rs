@@ -82,7 +82,7 @@ pub fn epsilon(
     let exact = || PrivacyCurve::new_under(event, relation)?.epsilon(delta);
     let by = word(accountant);
     match accountant {
-        Accountant::Auto => tightest(exact(), || bound::epsilon(event, delta)),
+        Accountant::Auto => tightest(exact(), |known| bound::epsilon_beside(event, delta, known)),
         Accountant::Exact => exact().map(|bracket| by_exact(&bracket)),
         Accountant::Rdp => {
             let upper = RdpCurve::new(event)?.epsilon(delta);
@@ -115,7 +115,7 @@ pub fn delta(
     let exact = || PrivacyCurve::new_under(event, relation)?.delta(epsilon);
     let by = word(accountant);
     match accountant {
-        Accountant::Auto => tightest(exact(), || bound::delta(event, epsilon)),
+        Accountant::Auto => tightest(exact(), |known| bound::delta_beside(event, epsilon, known)),
         Accountant::Exact => exact().map(|bracket| by_exact(&bracket)),
         Accountant::Rdp => {
             let upper = RdpCurve::new(event)?.delta(epsilon)?;
@@ -145,7 +145,10 @@ fn by_exact(bracket: &Bracket) -> Certified {
 }
 
 /// The exact interval where it is narrow, else the smaller of its upper end and what other theorems give.
-fn tightest(exact: Result<Bracket, Error>, bound: impl FnOnce() -> Result<Bound, Error>) -> Result<Certified, Error> {
+fn tightest(
+    exact: Result<Bracket, Error>,
+    bound: impl FnOnce(Option<Bracket>) -> Result<Bound, Error>,
+) -> Result<Certified, Error> {
     let exact = exact.ok().filter(|bracket| bracket.lower <= bracket.upper);
     if let Some(bracket) = &exact
         && bracket.engine != Engine::ClosedForm
@@ -154,7 +157,7 @@ fn tightest(exact: Result<Bracket, Error>, bound: impl FnOnce() -> Result<Bound,
         return Ok(by_exact(bracket));
     }
     // A closed form has its own name among the bounds.
-    let Bound { value, theorem } = bound()?;
+    let Bound { value, theorem } = bound(exact)?;
     match exact {
         Some(bracket) if !(value <= bracket.upper * (1.0 + 1e-12)) => Ok(by_exact(&bracket)),
         exact => Ok(Certified {

@@ -291,8 +291,11 @@ fn steps(request: &Request, sampling_rate: Option<f64>) -> Result<Option<u64>, F
     };
     match steps {
         Some(steps) if !(STEPS.0..=STEPS.1).contains(&steps) => {
-            let field = if request.epochs.is_some() { "epochs" } else { "steps" };
-            Err(value(field, request.epochs.unwrap_or(steps as f64)).expected("1 to 1e9 steps"))
+            let failure = match request.epochs {
+                Some(epochs) => value("epochs", epochs),
+                None => value("steps", steps),
+            };
+            Err(failure.expected("1 to 1e9 steps"))
         }
         steps => Ok(steps),
     }
