@@ -50,7 +50,7 @@ const MODEST: Effort = Effort { cells: 1.3e5, frequencies: 5.3e5, length: (1 << 
 const FULL: Effort = Effort { cells: 1e6, frequencies: 4.2e6, length: (1 << 20) as f64 };
 
 /// How close the ends must come, relatively, for full effort.
-const WORTH: f64 = 3e-2;
+const WORTH: f64 = 0.1;
 
 /// Grids tried, at most.
 const MAX_GRIDS: u32 = 5;

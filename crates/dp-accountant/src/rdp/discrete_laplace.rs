@@ -1,5 +1,7 @@
 //! The discrete Laplace law.
 
+use super::pure;
+
 /// Renyi divergence of order `order >= 1` between discrete Laplace laws of scale `t` that lie `sensitivity` steps apart.
 ///
 /// # Formula
@@ -22,8 +24,8 @@ pub(crate) fn rdp(order: f64, scale: f64, sensitivity: u64) -> f64 {
     let per_order = ratio / (1.0 + ratio) * numerator / -(-(2.0 * order - 1.0) / scale).exp_m1();
     let fall = per_order * (-(2.0 * order - 1.0) * x).exp_m1();
     let logarithm = if excess_order == 0.0 { fall } else { (excess_order * fall).ln_1p() / excess_order };
-    // For a small x nearly all of it cancels: what is left is rounded up.
-    (x + logarithm + 16.0 * f64::EPSILON * x).clamp(0.0, x)
+    // For a small x nearly all of it cancels: what is left is rounded up, and the bound for any x-DP law takes over.
+    (x + logarithm + 16.0 * f64::EPSILON * x).max(0.0).min(pure::rdp(order, x))
 }
 
 #[cfg(test)]
@@ -67,6 +69,7 @@ mod tests {
     fn limits() {
         assert!((rdp(1.0 + 1e-9, 3.0, 2) - rdp(1.0, 3.0, 2)).abs() < 1e-8);
         assert!((rdp(1e6, 3.0, 2) - 2.0 / 3.0).abs() < 1e-5);
+        assert_eq!(rdp(4.0, 1e38, 1), crate::rdp::pure::rdp(4.0, 1e-38));
         let tiny = rdp(4.0, 1e9, 1);
         assert!(tiny > 0.0 && tiny < 1e-17, "{tiny}");
     }

@@ -36,7 +36,7 @@ use crate::logspace::log_mixed;
 use crate::normal::LN_SQRT_2_PI;
 
 /// More nodes than this are not worth it: another engine answers.
-const MAX_NODES: f64 = 100_000.0;
+const MAX_NODES: f64 = 30_000.0;
 
 /// From this argument on the exponential is taken out of the logarithm.
 const LARGE_ARGUMENT: f64 = 600.0;
