@@ -112,7 +112,7 @@ pub fn epsilon(std_dev: f64, regularization: f64, loss: MarginLoss, delta: Delta
 /// let order = RdpOrder::new(8.0)?;
 /// let ours = objective_perturbation::rdp(order, 20.0, 1.0, MarginLoss::Logistic)?;
 /// let published = objective_perturbation::published_rdp(order, 20.0, 1.0, 0.25, 1.0)?;
-/// assert!(ours < 0.02 && published > 0.33);
+/// assert!(ours > 0.045 && ours < 0.0451 && published > 0.33);
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn rdp(order: RdpOrder, std_dev: f64, regularization: f64, loss: MarginLoss) -> Result<f64, Error> {

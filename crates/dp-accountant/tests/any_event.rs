@@ -131,7 +131,12 @@ fn event() -> impl Strategy<Value = DpEvent> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..ProptestConfig::default() })]
+    // Half the usual number of cases: some trees take a second.
+    #![proptest_config(ProptestConfig {
+        cases: ProptestConfig::default().cases.div_ceil(2),
+        max_shrink_iters: 200,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_answer_is_a_number_or_a_typed_error(event in event()) {
