@@ -164,16 +164,6 @@ impl PrivacyCurve {
         Ok(bracket(if possible { ends } else { Ends { upper: f64::INFINITY, ..ends } }, engine))
     }
 
-    /// A close estimate of epsilon at `delta`, without any guarantee: for searches that check their answer.
-    #[allow(dead_code)]
-    pub(crate) fn estimate_epsilon(&self, delta: Delta) -> Option<f64> {
-        let low = self.targets(delta.get()).0?;
-        match &self.method {
-            Method::Numeric { contour: Some(contour), .. } if low > f64::NEG_INFINITY => contour.estimate_epsilon(low),
-            _ => self.epsilon(delta).ok().map(|bracket| bracket.upper),
-        }
-    }
-
     /// Delta at `epsilon`.
     ///
     /// # Errors

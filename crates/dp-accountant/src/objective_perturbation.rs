@@ -184,19 +184,23 @@ pub(crate) enum Pair {
     TwoSided(TwoSided),
 }
 
+/// Checks the numbers of a release.
+pub(crate) fn check(std_dev: f64, regularization: f64, loss: MarginLoss) -> Result<(), Error> {
+    positive("std_dev", std_dev)?;
+    positive("regularization", regularization)?;
+    match loss {
+        MarginLoss::Logistic => Ok(()),
+        MarginLoss::HuberSvm { width } => positive("width", width).map(|_| ()),
+        MarginLoss::BoundedSlope { slope, curvature } => {
+            positive("slope", slope)?;
+            non_negative("curvature", curvature).map(|_| ())
+        }
+    }
+}
+
 impl Pair {
     fn checked(std_dev: f64, regularization: f64, loss: MarginLoss) -> Result<Self, Error> {
-        let (std_dev, regularization) = (positive("std_dev", std_dev)?, positive("regularization", regularization)?);
-        match loss {
-            MarginLoss::Logistic => {}
-            MarginLoss::HuberSvm { width } => {
-                positive("width", width)?;
-            }
-            MarginLoss::BoundedSlope { slope, curvature } => {
-                positive("slope", slope)?;
-                non_negative("curvature", curvature)?;
-            }
-        }
+        check(std_dev, regularization, loss)?;
         Ok(Self::new(std_dev, regularization, loss))
     }
 

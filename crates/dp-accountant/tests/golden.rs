@@ -62,7 +62,7 @@ fn check(id: &Value, what: &str, got: f64, expected: f64, relative: f64, absolut
     );
 }
 
-/// The value of one case of `accountant.json`, or `None` for a kind that belongs to events not yet in the language.
+/// The value of one case of `accountant.json`, or `None` for a kind that a module of its own evaluates.
 fn accountant_value(kind: &str, input: &Value) -> Option<f64> {
     let order = || number(input, "alpha");
     let real_order = || RdpOrder::new(order()).unwrap();

@@ -46,31 +46,27 @@ pub fn names(names: &[String]) -> String {
 
 /// The shortest number of at most `digits` significant digits that is not below `value`, to be read as an upper bound.
 pub fn rounded_up(value: f64, digits: i32) -> String {
+    rounded(value, digits, 1.0, |shown| shown >= value)
+}
+
+/// The largest number of at most `digits` significant digits that is not above `value`, to be read as a lower bound.
+pub fn rounded_down(value: f64, digits: i32) -> String {
+    rounded(value, digits, -1.0, |shown| shown <= value)
+}
+
+/// The nearest number of at most `digits` significant digits that is on the right side, looked for in steps of the last
+/// digit in that direction: the nearest of all, or the next where rounding or the division itself went the other way.
+fn rounded(value: f64, digits: i32, direction: f64, is_right: impl Fn(f64) -> bool) -> String {
     if !(value.is_finite() && value > 0.0) {
         return value.to_string();
     }
     let exponent = value.log10().floor() as i32 + 1 - digits;
     // Dividing twice where one power of ten would overflow or underflow.
     let scaled = value / 10f64.powi(exponent / 2) / 10f64.powi(exponent - exponent / 2);
-    // The nearest, or the next above it where rounding or the division itself went down.
     let nearest = scaled.round();
     (0..3)
-        .filter_map(|step| format!("{}e{exponent}", nearest + f64::from(step)).parse::<f64>().ok())
-        .find(|&shown| shown >= value)
-        .map_or_else(|| plain(value), plain)
-}
-
-/// The largest number of at most `digits` significant digits that is not above `value`, to be read as a lower bound.
-pub fn rounded_down(value: f64, digits: i32) -> String {
-    if !(value.is_finite() && value > 0.0) {
-        return value.to_string();
-    }
-    let exponent = value.log10().floor() as i32 + 1 - digits;
-    let scaled = value / 10f64.powi(exponent / 2) / 10f64.powi(exponent - exponent / 2);
-    let nearest = scaled.round();
-    (0..3)
-        .filter_map(|step| format!("{}e{exponent}", nearest - f64::from(step)).parse::<f64>().ok())
-        .find(|&shown| shown <= value)
+        .filter_map(|step| format!("{}e{exponent}", nearest + direction * f64::from(step)).parse::<f64>().ok())
+        .find(|&shown| is_right(shown))
         .map_or_else(|| plain(value), plain)
 }
 

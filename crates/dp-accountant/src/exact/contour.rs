@@ -151,19 +151,6 @@ impl Contour {
         (found != UNKNOWN).then_some(found)
     }
 
-    /// A close estimate of epsilon, without any guarantee.
-    pub(crate) fn estimate_epsilon(&self, log_delta: f64) -> Option<f64> {
-        let mut largest = 0.0f64;
-        for laws in &self.directions {
-            let mut search = Search::new(laws);
-            let saddle = search.for_delta(log_delta)?;
-            let start = saddle.epsilon.max(0.0);
-            let line = Line::new(&mut search, &saddle, start, log_delta)?;
-            largest = largest.max(root(&line, &saddle, log_delta)?);
-        }
-        Some(largest)
-    }
-
     /// The logarithm of delta at `epsilon`; `None` where nothing is known of it.
     pub(crate) fn log_delta(&self, epsilon: f64) -> Option<Ends> {
         let mut found = Ends { lower: f64::NEG_INFINITY, upper: f64::NEG_INFINITY };

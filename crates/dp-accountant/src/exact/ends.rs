@@ -1,5 +1,8 @@
 //! A number between two certified ends.
 
+/// Ends that cross by less than this, relatively, do so by rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// What is known of an epsilon, a delta or a logarithm of one: it lies between the ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ends {
@@ -18,11 +21,14 @@ impl Ends {
         Self { lower: self.lower.max(other.lower), upper: self.upper.max(other.upper) }
     }
 
-    /// Of a number about which both statements hold; the upper end wins should rounding make them disagree.
-    #[allow(dead_code)]
+    /// Of a number about which both statements hold. Should rounding make them disagree, the upper end wins; should they
+    /// disagree by more, one of them is wrong, and all that is between them is left open.
     pub(crate) const fn both(self, other: Self) -> Self {
-        let upper = self.upper.min(other.upper);
-        Self { lower: self.lower.max(other.lower).min(upper), upper }
+        let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
+        if lower - upper > ROUNDING * upper.abs() {
+            return Self { lower: self.lower.min(other.lower), upper: self.upper.max(other.upper) };
+        }
+        Self { lower: lower.min(upper), upper }
     }
 }
 
@@ -56,7 +62,11 @@ mod tests {
         let (a, b) = (Ends { lower: 1.0, upper: 3.0 }, Ends { lower: 2.0, upper: 2.5 });
         assert_eq!(a.larger(b), Ends { lower: 2.0, upper: 3.0 });
         assert_eq!(a.both(b), b);
-        assert_eq!(a.both(Ends::exactly(0.5)), Ends::exactly(0.5));
+        // Rounding: the upper end wins. A contradiction: nothing between the statements is excluded.
+        let below = 1.0 - 1e-12;
+        assert_eq!(a.both(Ends::exactly(below)), Ends::exactly(below));
+        assert_eq!(a.both(Ends::exactly(0.5)), Ends { lower: 0.5, upper: 3.0 });
+        assert_eq!(Ends::exactly(0.5).both(a), a.both(Ends::exactly(0.5)));
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use super::{Leaf, positive_count, unit_interval};
 use crate::error::{Error, non_negative, positive};
-use crate::event::{DpEvent, MarginLoss};
+use crate::event::DpEvent;
 use crate::finite_pair::FinitePair;
 use crate::gaussian_mixture::GaussianMixture;
 use crate::iteration;
+use crate::objective_perturbation;
 use crate::rdp::RenyiPoints;
 use crate::relations::Relations;
 use crate::rounding::{count_up, div_up};
@@ -102,18 +103,8 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
             }
         }
         DpEvent::ObjectivePerturbation { std_dev, regularization, loss } => {
-            let std_dev = positive("std_dev", *std_dev)?;
-            let regularization = positive("regularization", *regularization)?;
-            match *loss {
-                MarginLoss::Logistic => {}
-                MarginLoss::HuberSvm { width } => {
-                    positive("width", width)?;
-                }
-                MarginLoss::BoundedSlope { slope, curvature } => {
-                    positive("slope", slope)?;
-                    non_negative("curvature", curvature)?;
-                }
-            }
+            let (std_dev, regularization) = (*std_dev, *regularization);
+            objective_perturbation::check(std_dev, regularization, *loss)?;
             let leaf = Leaf::ObjectivePerturbation { std_dev, regularization, loss: *loss };
             return Ok((leaf, Relations::ADD_REMOVE));
         }
