@@ -64,6 +64,18 @@ pub enum Assumption {
     /// Noise is drawn by double-precision samplers and rounded to a grid; the theorem is for ideal reals.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     IdealisedFloat,
+    /// Contributions were added in floating point; the rounding of the sum is inside the clipping slack, by a bound on
+    /// the order of summation that the caller vouches for.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
+    FloatSum,
+    /// Neighbouring data sets move all scores of a selection (or all queries of a sparse vector) in one direction.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
+    MonotonicScores,
+    /// A mechanism that is not one of the library's costs what its author says.
+    ClaimedByUser {
+        /// The mechanism's name.
+        mechanism: String,
+    },
     /// Rows were read in an order that the curator vouches for as independent of the records' values.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     DeclaredOrder,
@@ -88,6 +100,9 @@ impl Assumption {
             Self::OneRowPerUnit => "one_row_per_unit".to_owned(),
             Self::FloatTraining => "float_training".to_owned(),
             Self::IdealisedFloat => "idealised_float".to_owned(),
+            Self::FloatSum => "float_sum".to_owned(),
+            Self::MonotonicScores => "monotonic_scores".to_owned(),
+            Self::ClaimedByUser { mechanism } => format!("claimed_by_user ({mechanism})"),
             Self::DeclaredOrder => "declared_order".to_owned(),
             Self::EarlierRunsNotAccounted => "earlier_runs_not_accounted".to_owned(),
             Self::Other { text } => format!("other ({text})"),

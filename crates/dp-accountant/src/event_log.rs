@@ -3,12 +3,14 @@
 use core::marker::PhantomData;
 
 use crate::adjacency::{Adjacency, AdjacencyKind};
+use crate::certificate::Assumption;
 use crate::event::DpEvent;
 
 /// What has been released so far in one run, under the neighbouring relation `A`.
 ///
 /// A mechanism appends to it in the same call that releases. It remembers for good whether any release drew from a
-/// reproducible generator: such a run carries no guarantee (see [`is_private`](Self::is_private)).
+/// reproducible generator: such a run carries no guarantee (see [`is_private`](Self::is_private)). And it collects what
+/// the releases take on trust (see [`assumptions`](Self::assumptions)), so that no certificate can leave it out.
 ///
 /// # Examples
 /// ```
@@ -26,6 +28,7 @@ use crate::event::DpEvent;
 pub struct EventLog<A: Adjacency> {
     entries: Vec<(DpEvent, u64)>,
     private: bool,
+    assumptions: Vec<Assumption>,
     relation: PhantomData<A>,
 }
 
@@ -38,7 +41,7 @@ impl<A: Adjacency> Default for EventLog<A> {
 impl<A: Adjacency> EventLog<A> {
     /// An empty log: nothing released, zero loss.
     pub fn new() -> Self {
-        Self { entries: Vec::new(), private: true, relation: PhantomData }
+        Self { entries: Vec::new(), private: true, assumptions: Vec::new(), relation: PhantomData }
     }
 
     /// Appends `count` releases of `event`; equal neighbours are merged, which no accountant can tell from separate
@@ -61,6 +64,18 @@ impl<A: Adjacency> EventLog<A> {
     /// Whether every release so far drew from a cryptographically secure, secretly seeded generator.
     pub fn is_private(&self) -> bool {
         self.private
+    }
+
+    /// Notes something that a release takes on trust; noted once, however often it is said. Irrevocable.
+    pub fn assume(&mut self, assumption: Assumption) {
+        if !self.assumptions.contains(&assumption) {
+            self.assumptions.push(assumption);
+        }
+    }
+
+    /// What the releases so far take on trust, in the order in which it was first said.
+    pub fn assumptions(&self) -> &[Assumption] {
+        &self.assumptions
     }
 
     /// The entries in order.
@@ -130,6 +145,16 @@ mod tests {
         assert_eq!(log.to_event(), twice);
         log.record(pure(2.0), 1);
         assert_eq!(log.to_event(), DpEvent::Composed { events: vec![twice, pure(2.0)] });
+    }
+
+    #[test]
+    fn an_assumption_is_kept_once() {
+        let mut log = EventLog::<ReplaceOne>::new();
+        assert!(log.assumptions().is_empty());
+        for assumption in [Assumption::IdealisedFloat, Assumption::FloatSum, Assumption::IdealisedFloat] {
+            log.assume(assumption);
+        }
+        assert_eq!(log.assumptions(), [Assumption::IdealisedFloat, Assumption::FloatSum]);
     }
 
     #[test]

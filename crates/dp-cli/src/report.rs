@@ -121,6 +121,18 @@ pub fn in_words(assumption: &Assumption) -> String {
         Assumption::IdealisedFloat => {
             "Noise was drawn in double precision and rounded to a grid; the theorem is about real numbers.".to_owned()
         }
+        Assumption::FloatSum => {
+            "Contributions were added in floating point; the rounding of the sum is inside the clipping bound for the \
+             order of summation that the training used."
+                .to_owned()
+        }
+        Assumption::MonotonicScores => {
+            "One person's data moves all scores of a selection in the same direction.".to_owned()
+        }
+        Assumption::ClaimedByUser { mechanism } => format!(
+            "The mechanism `{}` costs what its author says; the library has not proved it.",
+            one_line(mechanism)
+        ),
         Assumption::DeclaredOrder => {
             "The order of the rows does not depend on what they hold; the curator vouches for that.".to_owned()
         }

@@ -7,6 +7,7 @@
 use core::fmt;
 
 use dp_accountant::Adjacency;
+use dp_accountant::certificate::Assumption;
 
 use crate::sensitivity::{L2, Norm, Sensitivity};
 
@@ -52,7 +53,7 @@ impl<T> Secret<T> {
 
     /// Claims that the value has this sensitivity; see [`Bounded::with_proven_sensitivity`].
     pub fn with_proven_sensitivity<A: Adjacency, N: Norm>(self, sensitivity: Sensitivity<N, A>) -> Bounded<T, A, N> {
-        Bounded { value: self, sensitivity }
+        Bounded { value: self, sensitivity, assumptions: Vec::new() }
     }
 
     /// Only mechanisms may open it.
@@ -130,6 +131,7 @@ impl<T> fmt::Debug for Secret<T> {
 pub struct Bounded<V, A: Adjacency, N: Norm = L2> {
     value: Secret<V>,
     sensitivity: Sensitivity<N, A>,
+    assumptions: Vec<Assumption>,
 }
 
 impl<V, A: Adjacency, N: Norm> Bounded<V, A, N> {
@@ -142,7 +144,14 @@ impl<V, A: Adjacency, N: Norm> Bounded<V, A, N> {
     /// The proof is about the value as computed in floating point: `‖value(D) - value(D')‖ <= sensitivity` for all
     /// neighbours `D`, `D'` under `A`, rounding included.
     pub fn with_proven_sensitivity(value: V, sensitivity: Sensitivity<N, A>) -> Self {
-        Self { value: Secret::new(value), sensitivity }
+        Self { value: Secret::new(value), sensitivity, assumptions: Vec::new() }
+    }
+
+    /// Notes something that the sensitivity rests on and that nobody but the caller can vouch for. The release that
+    /// takes the value puts it in its log, and a certificate lists it.
+    pub fn assuming(mut self, assumption: Assumption) -> Self {
+        self.assumptions.push(assumption);
+        self
     }
 
     /// The bound; public.
@@ -150,9 +159,9 @@ impl<V, A: Adjacency, N: Norm> Bounded<V, A, N> {
         self.sensitivity
     }
 
-    /// Only mechanisms may open it.
-    pub(crate) fn into_inner(self) -> V {
-        self.value.into_inner()
+    /// The value, and what its sensitivity rests on. Only mechanisms may open it.
+    pub(crate) fn open(self) -> (V, Vec<Assumption>) {
+        (self.value.into_inner(), self.assumptions)
     }
 }
 

@@ -19,6 +19,10 @@ use nalgebra::RealField;
 use crate::error::{Error, positive_normal};
 use crate::rounding::{exponent, power_of_two, scale_by_power_of_two};
 
+mod automatic;
+mod exact_sum;
+mod per_layer;
+mod quantile;
 mod sum;
 pub use sum::ClippedSum;
 

@@ -10,6 +10,7 @@ use crate::error::{Error, positive_normal};
 use crate::grid::Grid;
 use crate::mechanism::{Mechanism, PrivacyEvent};
 use crate::noise::Sampler;
+use crate::release::Cost;
 use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::rounding::{product_up, quotient_up, sqrt_down};
@@ -190,6 +191,13 @@ fn positive_delta(delta: Delta) -> Result<Delta, Error> {
     }
 }
 
+impl<A: Adjacency> Gaussian<A> {
+    /// What one release writes to the log.
+    fn cost(&self) -> Cost {
+        Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
+    }
+}
+
 impl<A: Adjacency> PrivacyEvent for Gaussian<A> {
     fn event(&self) -> DpEvent {
         DpEvent::Gaussian { std_dev: self.std_dev, sensitivity: self.sensitivity.get() }
@@ -206,7 +214,7 @@ impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for Gaussian<A> {
         log: &mut EventLog<A>,
         rng: &mut R,
     ) -> Result<Released<Vec<F>>, Error> {
-        additive::release(input, self.sensitivity, self.std_dev, self.event(), log, rng, |value, rng| {
+        additive::release(input, self.sensitivity, self.std_dev, self.cost(), log, rng, |value, rng| {
             Ok(self.add_noise(value, rng))
         })
     }

@@ -10,6 +10,7 @@ use crate::error::{Error, positive_normal};
 use crate::gaussian::Gaussian;
 use crate::grid::Grid;
 use crate::mechanism::{Mechanism, PrivacyEvent};
+use crate::release::Cost;
 use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::sensitivity::{L2, L2Sensitivity, Sensitivity};
@@ -134,6 +135,13 @@ impl<A: Adjacency> GaussianMixture<A> {
     }
 }
 
+impl<A: Adjacency> GaussianMixture<A> {
+    /// What one release writes to the log.
+    fn cost(&self) -> Cost {
+        Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
+    }
+}
+
 impl<A: Adjacency> PrivacyEvent for GaussianMixture<A> {
     fn event(&self) -> DpEvent {
         DpEvent::GaussianMixture {
@@ -154,7 +162,7 @@ impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for GaussianMixture
         log: &mut EventLog<A>,
         rng: &mut R,
     ) -> Result<Released<Vec<F>>, Error> {
-        additive::release(input, self.sensitivity(), self.std_dev(), self.event(), log, rng, |value, rng| {
+        additive::release(input, self.sensitivity(), self.std_dev(), self.cost(), log, rng, |value, rng| {
             Ok(self.noise.add_noise(value, rng))
         })
     }

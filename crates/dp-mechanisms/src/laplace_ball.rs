@@ -11,6 +11,7 @@ use crate::gamma_law;
 use crate::grid::Grid;
 use crate::mechanism::{Mechanism, PrivacyEvent};
 use crate::noise::Sampler;
+use crate::release::Cost;
 use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::rounding::quotient_up;
@@ -196,6 +197,13 @@ impl<A: Adjacency> LaplaceBall<A> {
     }
 }
 
+impl<A: Adjacency> LaplaceBall<A> {
+    /// What one release writes to the log.
+    fn cost(&self) -> Cost {
+        Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
+    }
+}
+
 impl<A: Adjacency> PrivacyEvent for LaplaceBall<A> {
     fn event(&self) -> DpEvent {
         DpEvent::LaplaceBall { scale: self.scale, sensitivity: self.sensitivity.get(), dim: self.dim }
@@ -216,7 +224,7 @@ impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for LaplaceBall<A> 
         rng: &mut R,
     ) -> Result<Released<Vec<F>>, Error> {
         let spread = (self.dim as f64 + 1.0).sqrt() * self.scale;
-        additive::release(input, self.sensitivity, spread, self.event(), log, rng, |value, rng| {
+        additive::release(input, self.sensitivity, spread, self.cost(), log, rng, |value, rng| {
             let found = value.len() as u64;
             if found != self.dim {
                 return Err(Error::DimensionMismatch { expected: self.dim, found });

@@ -51,21 +51,35 @@
 mod additive;
 pub mod bounded;
 pub mod clip;
+pub mod continual;
+pub mod custom;
+pub mod discrete_gaussian;
+pub mod discrete_laplace;
 pub mod error;
+pub mod exact;
+pub mod exponential;
 mod float_range;
 mod gamma_law;
 pub mod gaussian;
 pub mod gaussian_mixture;
 pub mod grid;
+pub mod laplace;
 pub mod laplace_ball;
 pub mod mechanism;
 mod noise;
+pub mod noisy_max;
+pub mod permute_and_flip;
+pub mod randomized_response;
 #[cfg(feature = "serde")]
 mod record;
+mod release;
 pub mod released;
 pub mod rng;
 mod rounding;
+pub mod scores;
 pub mod sensitivity;
+pub mod sparse_vector;
+pub mod staircase;
 #[cfg(test)]
 mod testing;
 

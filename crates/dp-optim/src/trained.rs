@@ -32,8 +32,8 @@ pub struct Trained<F, A: Adjacency> {
 impl<F, A: Adjacency> Trained<F, A> {
     /// The certificate of this release.
     ///
-    /// It lists what the recipe takes on trust, the idealisation of the noise where there is one, that earlier runs on
-    /// the same people are not accounted for, and then `further` assumptions (a schema taken from the data, say). A run
+    /// It lists what the recipe takes on trust, then what the releases do (an idealisation of the noise, a sum in floating
+    /// point), that earlier runs on the same people are not accounted for, and `further` assumptions (a schema taken from the data, say). A run
     /// with reproducible noise is certified as not private, without a figure.
     ///
     /// `model_sha256` is the hash of the model as published, and `versions` the crates that made it; this crate adds
@@ -47,11 +47,8 @@ impl<F, A: Adjacency> Trained<F, A> {
     ) -> Certificate<Derivation> {
         let private = self.log.is_private();
         let mut assumptions = self.derivation.assumptions();
-        if self.noise == NoiseMode::Rounded {
-            assumptions.push(Assumption::IdealisedFloat);
-        }
-        assumptions.push(Assumption::EarlierRunsNotAccounted);
-        for assumption in further {
+        let of_releases = self.log.assumptions().iter().cloned();
+        for assumption in of_releases.chain([Assumption::EarlierRunsNotAccounted]).chain(further) {
             if !assumptions.contains(&assumption) {
                 assumptions.push(assumption);
             }

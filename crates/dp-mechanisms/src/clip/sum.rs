@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use dp_accountant::certificate::Assumption;
 use dp_accountant::{Adjacency, AdjacencyKind};
 use nalgebra::RealField;
 
@@ -44,6 +45,8 @@ const LARGEST_SLACK: f64 = 0.125;
 ///   summation, and adds exactly nothing for a coefficient 0, whatever that example holds;
 /// * microbatches begin at fixed positions, so that one record changes the rounding of one microbatch;
 /// * `most_examples` bounds the batch for every data set (where the number of records is secret, it is a public bound).
+///
+/// The second of these is the [assumption](Assumption::FloatSum) that the release puts in its log.
 ///
 /// An example whose norm is NaN or infinite has coefficient 0. That is never reported: it is data.
 ///
@@ -170,7 +173,8 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         self.examples = 0;
         let zeros = vec![0.0; self.total.len()];
-        Bounded::with_proven_sensitivity(core::mem::replace(&mut self.total, zeros), self.sensitivity)
+        let total = core::mem::replace(&mut self.total, zeros);
+        Bounded::with_proven_sensitivity(total, self.sensitivity).assuming(Assumption::FloatSum)
     }
 
     /// The sensitivity of the sum.

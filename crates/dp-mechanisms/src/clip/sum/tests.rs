@@ -29,7 +29,7 @@ fn total<F: RealField + Copy>(gradients: &[Vec<F>], bound: f64, microbatch: usiz
     for part in gradients.chunks(microbatch) {
         add(&mut sum, part);
     }
-    sum.finish().into_inner()
+    sum.finish().open().0
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn finishing_starts_again() {
     let bound = ClippingNorm::new(1.0).unwrap();
     let mut sum = ClippedSum::<f64, ZeroOut>::new(1, 1, bound, 1, 1).unwrap();
     add(&mut sum, &[vec![0.25]]);
-    assert_eq!(sum.finish().into_inner(), [0.25]);
+    assert_eq!(sum.finish().open().0, [0.25]);
     add(&mut sum, &[vec![0.5]]);
-    assert_eq!(sum.finish().into_inner(), [0.5]);
-    assert_eq!(sum.finish().into_inner(), [0.0]);
+    assert_eq!(sum.finish().open().0, [0.5]);
+    assert_eq!(sum.finish().open().0, [0.0]);
 }
 
 /// 2048 equal examples in single precision: removing one moves a plain sum by more than the norm; ours stays within.

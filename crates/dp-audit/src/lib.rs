@@ -1,0 +1,13 @@
+//! Statistical audits: lower bounds on epsilon from samples.
+//!
+//! A proof can be right and the code wrong. An audit plays the attacker: it runs a [`Subject`] on two neighbouring inputs
+//! many times, picks a test on one half of the runs, and turns the test's error rates on the other half into a lower
+//! bound on epsilon that holds with stated confidence. A bound above the claim is a bug beyond doubt; a bound below it
+//! says "not refuted at this confidence", never "is private".
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod subject;
+
+pub use error::Error;
+pub use subject::{Claim, Side, Statistic, Subject};

@@ -1,0 +1,1 @@
+//! Sums of clipped contributions that are exact in any order.

@@ -1,0 +1,1 @@
+//! Clipping layer by layer.

@@ -1,0 +1,1 @@
+//! Clipping at an adaptive quantile of the norms.

@@ -1,0 +1,1 @@
+//! Continual release: sums over time with correlated noise.

@@ -1,0 +1,1 @@
+//! The discrete Gaussian mechanism: concentrated differential privacy for integer vectors.

@@ -1,0 +1,1 @@
+//! The discrete Laplace (two-sided geometric) mechanism: pure differential privacy for integers.

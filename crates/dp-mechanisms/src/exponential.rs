@@ -1,0 +1,1 @@
+//! The exponential mechanism: selection whose privacy loss has a bounded range.

@@ -1,0 +1,1 @@
+//! The coordinate-wise Laplace mechanism: pure differential privacy for L1 sensitivities.

@@ -1,0 +1,1 @@
+//! Report noisy max with Laplace noise.

@@ -1,0 +1,95 @@
+//! The one place where a private value is opened, its cost logged, and what was drawn declared released.
+//!
+//! Every mechanism ends here. [`bounded`] refuses a value whose sensitivity exceeds the mechanism's, hands the value to
+//! the mechanism's own draw, and then, in the same call, appends the event, the mode of the noise and whatever the
+//! value's sensitivity takes on trust to the log. Nothing is logged for what was refused.
+
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::{Adjacency, DpEvent, EventLog};
+
+use crate::bounded::{Bounded, Secret};
+use crate::error::Error;
+use crate::released::Released;
+use crate::rng::ReleaseRng;
+use crate::sensitivity::{Norm, Sensitivity};
+
+/// What a release writes to the log, all of it public and known before the draw.
+pub(crate) struct Cost {
+    /// The event of one release.
+    pub(crate) event: DpEvent,
+    /// How its noise is drawn.
+    pub(crate) noise: NoiseMode,
+    /// What the mechanism itself takes on trust, such as a promise of monotonic scores.
+    pub(crate) assumptions: Vec<Assumption>,
+}
+
+/// Releases a value with a sensitivity.
+///
+/// # Errors
+/// [`Error::SensitivityExceeded`], and those of `draw`; nothing is logged then.
+pub(crate) fn bounded<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
+    input: Bounded<V, A, N>,
+    built_for: Sensitivity<N, A>,
+    mut cost: Cost,
+    log: &mut EventLog<A>,
+    rng: &mut R,
+    draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
+) -> Result<Released<O>, Error> {
+    check_sensitivity(&input, built_for)?;
+    let (value, assumptions) = input.open();
+    cost.assumptions.extend(assumptions);
+    drawn(value, cost, log, rng, draw)
+}
+
+/// Releases a value of a finite set, any two members of which may be exchanged: it needs no sensitivity.
+///
+/// # Errors
+/// Those of `draw`; nothing is logged then.
+pub(crate) fn secret<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
+    input: Secret<V>,
+    cost: Cost,
+    log: &mut EventLog<A>,
+    rng: &mut R,
+    draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
+) -> Result<Released<O>, Error> {
+    drawn(input.into_inner(), cost, log, rng, draw)
+}
+
+/// Refuses a sensitivity above the one that the mechanism was built for.
+pub(crate) fn check_sensitivity<V, N: Norm, A: Adjacency>(
+    input: &Bounded<V, A, N>,
+    built_for: Sensitivity<N, A>,
+) -> Result<(), Error> {
+    let found = input.sensitivity().get();
+    if found <= built_for.get() {
+        Ok(())
+    } else {
+        Err(Error::SensitivityExceeded { found, built_for: built_for.get() })
+    }
+}
+
+fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
+    value: V,
+    cost: Cost,
+    log: &mut EventLog<A>,
+    rng: &mut R,
+    draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
+) -> Result<Released<O>, Error> {
+    let output = draw(value, rng)?;
+    record::<A, R>(cost, log);
+    Ok(Released::new(output))
+}
+
+/// Writes a cost to the log. A mechanism that answers more than once for one price calls it when it starts.
+pub(crate) fn record<A: Adjacency, R: ReleaseRng + ?Sized>(cost: Cost, log: &mut EventLog<A>) {
+    log.record(cost.event, 1);
+    if cost.noise == NoiseMode::Rounded {
+        log.assume(Assumption::IdealisedFloat);
+    }
+    for assumption in cost.assumptions {
+        log.assume(assumption);
+    }
+    if !R::SECRET {
+        log.mark_not_private();
+    }
+}

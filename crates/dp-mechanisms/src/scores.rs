@@ -1,0 +1,1 @@
+//! Scores of candidates: what the selection mechanisms take.

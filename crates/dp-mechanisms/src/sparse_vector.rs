@@ -1,0 +1,1 @@
+//! The sparse vector technique: which of many adaptively chosen queries exceed a threshold.
