@@ -19,6 +19,7 @@
 //! - [`recipes::bolt_on`], [`recipes::non_private`].
 //! - [`MemorySource`]: examples in memory as a source; other sources implement
 //!   [`PassSource`](dp_data::PassSource).
+//! - `audit` (feature `audit`): canary data sets that attack every recipe.
 //!
 //! # Examples
 //! ```
@@ -47,6 +48,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "audit")]
+pub mod audit;
 pub mod averaging;
 pub mod defaults;
 pub mod derivation;

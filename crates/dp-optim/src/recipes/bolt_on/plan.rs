@@ -146,6 +146,16 @@ impl<A: RecordAdjacency> Plan<A> {
         })
     }
 
+    /// The output of a run before its noise, for audits of the sensitivity.
+    #[cfg(feature = "audit")]
+    pub(crate) fn train_without_noise<S: PassSource<f64> + ?Sized>(
+        &self,
+        source: &mut S,
+        order: Order,
+    ) -> Result<Vec<f64>, Error> {
+        self.training()?.train(source, order, &mut Control::default())
+    }
+
     /// The parts of the engine.
     fn training(&self) -> Result<LinearTraining, Error> {
         let (recipe, growth) = (&self.derivation.recipe, &self.growth);

@@ -1,0 +1,186 @@
+//! Audits of training recipes: canary data sets on which one record shows as much as it can.
+//!
+//! Each recipe has one entry in [`RECIPES`]: a name, and how to build what is audited from public parameters. What an
+//! entry builds is first a check without noise, the [`Distance`] between the two trained models against the sensitivity
+//! that is claimed, and then a [`Subject`] for [`dp_audit`]: the whole recipe, noise included, against the event that its
+//! certificate will name.
+//!
+//! ```text
+//! Parameters ──build──▶ canary data sets, farthest of many ──▶ Distance { reached <= claimed }
+//!                                        │
+//!                                        └──▶ Subject: train, release, log-likelihood ratio ──▶ dp-audit
+//! ```
+//!
+//! # Examples
+//! ```
+//! use dp_optim::audit::{Parameters, recipe};
+//!
+//! let audited = recipe("bolt-on-convex").unwrap().subjects(&Parameters::default())?;
+//! for audited in &audited {
+//!     // One record moves the trained model no further than is claimed, and nearly as far.
+//!     assert!(audited.distance.holds() && audited.distance.ratio() > 0.5);
+//! }
+//! # Ok::<(), dp_optim::Error>(())
+//! ```
+//!
+//! # References
+//! Jagielski, Ullman, Oprea, "Auditing differentially private machine learning: how private is private SGD?", NeurIPS
+//! 2020; Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini, Terzis, "Tight auditing of differentially private
+//! machine learning", USENIX Security 2023, arXiv 2302.07956.
+
+mod bolt_on;
+mod canary;
+mod likelihood;
+
+#[cfg(test)]
+mod tests;
+
+pub use canary::{Canary, Record, Search};
+
+use dp_accountant::{AdjacencyKind, Delta, Epsilon};
+use dp_audit::Subject;
+use dp_losses::{HuberSvm, LossKind};
+
+use crate::error::Error;
+use crate::recipes::Budget;
+
+/// The public parameters under which a recipe is audited.
+///
+/// The default is small, so that a run costs microseconds, and chosen so that one record can show nearly all that is
+/// claimed: 20 rows of 2 features, 5 steps, and a loss whose gradients stay long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameters {
+    /// Number of records.
+    pub n: u64,
+    /// Number of features.
+    pub dim: u64,
+    /// Epsilon of the release.
+    pub epsilon: f64,
+    /// Delta of the release. With 0 only what is pure is audited.
+    pub delta: f64,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// The loss.
+    pub loss: LossKind,
+    /// Coefficient of the regulariser; `None` is 0 where the recipe needs none, and 0.5 where it does.
+    pub lambda: Option<f64>,
+    /// Passes over the data.
+    pub passes: u64,
+    /// Records per batch.
+    pub batch_size: u64,
+    /// The ball that iterates are projected onto.
+    pub radius: Option<f64>,
+    /// How hard the farthest pair of data sets is looked for: that many pairs, fewer where training takes long.
+    pub pairs: u32,
+}
+
+impl Parameters {
+    fn budget(&self) -> Result<Budget, Error> {
+        Ok(Budget { epsilon: Epsilon::new(self.epsilon)?, delta: Delta::new(self.delta)? })
+    }
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            n: 20,
+            dim: 2,
+            epsilon: 1.0,
+            delta: 1e-5,
+            relation: AdjacencyKind::ReplaceOne,
+            loss: LossKind::HuberSvm(HuberSvm::USUAL),
+            lambda: None,
+            passes: 1,
+            batch_size: 4,
+            radius: None,
+            pairs: 1000,
+        }
+    }
+}
+
+/// A recipe that can be audited.
+#[derive(Debug, Clone, Copy)]
+pub struct Recipe {
+    /// Its name, as on the command line.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    build: fn(&Parameters) -> Result<Vec<Audited>, Error>,
+}
+
+impl Recipe {
+    /// What is audited: one for each kind of noise that the recipe can release with under these parameters.
+    ///
+    /// # Errors
+    /// Parameters that the recipe refuses.
+    pub fn subjects(&self, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+        (self.build)(parameters)
+    }
+}
+
+/// Every recipe of this crate. A recipe that is not here is not audited: each optimiser adds its entry.
+pub const RECIPES: &[Recipe] = &[
+    Recipe {
+        name: "bolt-on-convex",
+        about: "convex losses, noise on the trained model (Wu et al. 2017, Algorithm 1)",
+        build: bolt_on::convex,
+    },
+    Recipe {
+        name: "bolt-on-strongly-convex",
+        about: "regularised losses, noise on the trained model (Wu et al. 2017, Algorithm 2)",
+        build: bolt_on::strongly_convex,
+    },
+];
+
+/// The recipe of this name.
+pub fn recipe(name: &str) -> Option<&'static Recipe> {
+    RECIPES.iter().find(|recipe| recipe.name == name)
+}
+
+/// Everything that all recipes have audited under these parameters.
+///
+/// # Errors
+/// Parameters that a recipe refuses.
+pub fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let mut all = Vec::new();
+    for recipe in RECIPES {
+        all.extend(recipe.subjects(parameters)?);
+    }
+    Ok(all)
+}
+
+/// A recipe on its canary data sets, ready to be audited.
+pub struct Audited {
+    /// What is run many times, noise included.
+    pub subject: Box<dyn Subject>,
+    /// What a search without noise has found.
+    pub distance: Distance,
+}
+
+/// The largest distance found between the models of two neighbouring data sets, before any noise.
+///
+/// It needs no statistics: one pair beyond the claim refutes it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Distance {
+    /// The largest distance that was found.
+    pub reached: f64,
+    /// The sensitivity that is claimed.
+    pub claimed: f64,
+    /// Pairs of data sets that were tried.
+    pub pairs: u32,
+}
+
+impl Distance {
+    /// Relative error of a distance computed in double precision from two models, with room to spare.
+    const ROUNDING: f64 = 1e-12;
+
+    /// Whether the claim stands.
+    pub fn holds(&self) -> bool {
+        self.reached * (1.0 - Self::ROUNDING) <= self.claimed
+    }
+
+    /// What share of the claim was reached: near 1 where the sensitivity is tight and the search good.
+    pub fn ratio(&self) -> f64 {
+        self.reached / self.claimed
+    }
+}

@@ -1,0 +1,212 @@
+//! Pairs of data sets that differ in one record, and the search for the pair that trains the farthest apart.
+
+use dp_accountant::AdjacencyKind;
+use dp_audit::Side;
+use dp_data::Examples;
+use dp_mechanisms::SeededRng;
+use rand::RngExt;
+
+use crate::error::Error;
+
+/// A row and its target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The features.
+    pub features: Vec<f64>,
+    /// The target.
+    pub target: f64,
+}
+
+impl Record {
+    /// The record that contributes nothing.
+    pub fn null(dim: usize) -> Self {
+        Self { features: vec![0.0; dim], target: 0.0 }
+    }
+
+    /// `length` along coordinate `axis`.
+    fn along(axis: usize, length: f64, target: f64, dim: usize) -> Self {
+        let mut record = Self { target, ..Self::null(dim) };
+        if let Some(feature) = record.features.get_mut(axis) {
+            *feature = length;
+        }
+        record
+    }
+}
+
+/// Two neighbouring data sets: the same record in every row but one.
+///
+/// That all others are equal makes the order of the rows matter only through the place of the canary, so that what an
+/// attacker sees has a likelihood in closed form. They push the iterates where the canary's gradient is longest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Canary {
+    /// The record in all other rows.
+    pub common: Record,
+    /// The record that differs, in the first data set.
+    pub base: Record,
+    /// The record that differs, in the second.
+    pub neighbour: Record,
+}
+
+impl Canary {
+    /// The data set of one side, with `n` rows and the record that differs in row `at`.
+    ///
+    /// # Errors
+    /// More numbers than memory can address.
+    pub fn examples(&self, side: Side, n: usize, at: usize) -> Result<Examples<f64>, Error> {
+        let dim = self.common.features.len();
+        let differing = match side {
+            Side::Base => &self.base,
+            Side::Neighbour => &self.neighbour,
+        };
+        let length = n.checked_mul(dim).ok_or(Error::Count {
+            name: "rows",
+            value: n as u64,
+            range: "what memory can address",
+        })?;
+        let (mut values, mut targets) = (Vec::with_capacity(length), Vec::with_capacity(n));
+        for row in 0..n {
+            let record = if row == at { differing } else { &self.common };
+            values.extend_from_slice(&record.features);
+            targets.push(record.target);
+        }
+        Examples::dense(values, targets, dim).map_err(|_| Error::Count {
+            name: "dimension",
+            value: dim as u64,
+            range: "1 or more",
+        })
+    }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        let shown = |record: &Record| {
+            let features: Vec<String> = record.features.iter().take(4).map(|x| format!("{x:.4}")).collect();
+            let more = if record.features.len() > 4 { ", …" } else { "" };
+            format!("({}{more}; {:.4})", features.join(", "), record.target)
+        };
+        format!(
+            "one record {} against {}, all others {}",
+            shown(&self.base),
+            shown(&self.neighbour),
+            shown(&self.common)
+        )
+    }
+}
+
+/// Where the farthest pair is looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// Number of features.
+    pub dim: usize,
+    /// Bound on the rows' norm; canaries lie on it.
+    pub row_norm: f64,
+    /// Bound on the targets.
+    pub target_bound: f64,
+    /// Whether targets are two classes.
+    pub classes: bool,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Pairs to try.
+    pub pairs: u32,
+}
+
+impl Search {
+    /// The pair with the largest `distance`, which trains on both data sets without noise; with the pairs tried.
+    ///
+    /// First the extremes by construction, then pairs at random, then climbing from the best in steps that shrink. The
+    /// same parameters find the same pair.
+    ///
+    /// # Errors
+    /// Those of `distance`.
+    pub fn farthest(&self, distance: impl Fn(&Canary) -> Result<f64, Error>) -> Result<(Canary, f64, u32), Error> {
+        let mut rng = SeededRng::new(0x6361_6e61_7279);
+        let extremes = self.extremes();
+        let (mut best, mut most) = (extremes[0].clone(), f64::NEG_INFINITY);
+        let mut tried = 0u32;
+        for canary in &extremes {
+            let reached = distance(canary)?;
+            tried += 1;
+            if reached > most {
+                (best, most) = (canary.clone(), reached);
+            }
+        }
+        let left = self.pairs.saturating_sub(tried);
+        let mut width = 0.5;
+        for i in 0..left {
+            let candidate = if i < left / 3 { self.random(&mut rng) } else { self.beside(&best, width, &mut rng) };
+            let reached = distance(&candidate)?;
+            if reached > most {
+                (best, most) = (candidate, reached);
+            } else if i >= left / 3 {
+                width = (width * 0.99).max(1e-3);
+            }
+        }
+        Ok((best, most, tried + left))
+    }
+
+    /// A record against its opposite label, or against none, along one direction; the others absent, pushing along the
+    /// same direction, or across it.
+    fn extremes(&self) -> Vec<Canary> {
+        let (dim, length, bound) = (self.dim, self.row_norm, self.target_bound);
+        let record = |axis, target: f64| Record::along(axis, length, target * bound, dim);
+        let mut commons = vec![Record::null(dim), record(0, 1.0), record(0, -1.0)];
+        if dim > 1 {
+            commons.push(record(1, 1.0));
+        }
+        let mut pairs = Vec::new();
+        for common in commons {
+            for sign in [1.0, -1.0] {
+                let base = record(0, sign);
+                let neighbour = if self.replaces() { record(0, -sign) } else { Record::null(dim) };
+                pairs.push(Canary { common: common.clone(), base, neighbour });
+            }
+        }
+        pairs
+    }
+
+    fn replaces(&self) -> bool {
+        self.relation == AdjacencyKind::ReplaceOne
+    }
+
+    fn random(&self, rng: &mut SeededRng) -> Canary {
+        let common = self.beside_record(&Record::null(self.dim), 1.0, rng);
+        let base = self.beside_record(&Record::null(self.dim), 1.0, rng);
+        let neighbour = if self.replaces() {
+            self.beside_record(&Record::null(self.dim), 1.0, rng)
+        } else {
+            Record::null(self.dim)
+        };
+        Canary { common, base, neighbour }
+    }
+
+    fn beside(&self, canary: &Canary, width: f64, rng: &mut SeededRng) -> Canary {
+        Canary {
+            common: self.beside_record(&canary.common, width, rng),
+            base: self.beside_record(&canary.base, width, rng),
+            neighbour: if self.replaces() {
+                self.beside_record(&canary.neighbour, width, rng)
+            } else {
+                canary.neighbour.clone()
+            },
+        }
+    }
+
+    /// A record near `record`, on the boundary of what is allowed.
+    fn beside_record(&self, record: &Record, width: f64, rng: &mut SeededRng) -> Record {
+        let mut features: Vec<f64> =
+            record.features.iter().map(|x| x + self.row_norm * width * rng.random_range(-1.0..1.0)).collect();
+        let norm = features.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if norm > 0.0 {
+            features.iter_mut().for_each(|x| *x *= self.row_norm / norm);
+        }
+        let mut target = record.target;
+        if self.classes {
+            if target == 0.0 || rng.random_bool(0.1 * width) {
+                target = if rng.random_bool(0.5) { self.target_bound } else { -self.target_bound };
+            }
+        } else {
+            let near = target + self.target_bound * width * rng.random_range(-2.0..2.0);
+            target = near.clamp(-self.target_bound, self.target_bound);
+        }
+        Record { features, target }
+    }
+}

@@ -1,0 +1,155 @@
+use std::collections::BTreeSet;
+
+use dp_audit::Side;
+use dp_losses::LossKind;
+use dp_mechanisms::SeededRng;
+use dp_mechanisms::rng::{Purpose, ReleaseRng};
+
+use super::*;
+
+/// Features of `trials` runs on each side.
+fn scores(audited: &Audited, trials: u64) -> [Vec<f64>; 2] {
+    let rng = SeededRng::new(11);
+    [Side::Base, Side::Neighbour].map(|side| {
+        let mut scores = Vec::new();
+        for trial in 0..trials {
+            let mut rng = rng.stream(Purpose::Custom(side as u32), trial, 0);
+            audited.subject.observe(side, &mut rng, &mut scores).unwrap();
+        }
+        scores
+    })
+}
+
+#[test]
+fn every_recipe_is_within_its_sensitivity_and_near_it() {
+    for relation in [AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut] {
+        let all = subjects(&Parameters { relation, ..Parameters::default() }).unwrap();
+        assert_eq!(all.len(), 7);
+        for Audited { subject, distance } in all {
+            assert!(distance.holds() && distance.ratio() > 0.95, "{} {relation}: {distance:?}", subject.name());
+        }
+    }
+}
+
+#[test]
+fn any_parameters_stay_within_the_sensitivity() {
+    let losses = [LossKind::Logistic, LossKind::HuberSvm(HuberSvm::new(1.0).unwrap()), LossKind::Squared];
+    let mut rng = SeededRng::new(5);
+    for _ in 0..60 {
+        use rand::RngExt;
+        let loss = losses[rng.random_range(0..3)];
+        let parameters = Parameters {
+            n: rng.random_range(1..30),
+            dim: rng.random_range(1..5),
+            relation: if rng.random_bool(0.5) { AdjacencyKind::ReplaceOne } else { AdjacencyKind::ZeroOut },
+            loss,
+            lambda: rng.random_bool(0.5).then(|| rng.random_range(0.01..2.0)),
+            passes: rng.random_range(1..4),
+            batch_size: rng.random_range(1..8),
+            radius: (loss == LossKind::Squared || rng.random_bool(0.3)).then(|| rng.random_range(0.1..2.0)),
+            pairs: 200,
+            ..Parameters::default()
+        };
+        for Audited { subject, distance } in subjects(&parameters).unwrap() {
+            assert!(distance.holds(), "{}: {distance:?} {parameters:?}", subject.name());
+        }
+    }
+}
+
+#[test]
+fn logistic_canaries_reach_half_of_the_claim() {
+    // The gradients of two opposite labels differ by 1 wherever the iterate is, and the constant allows for 2.
+    let parameters = Parameters { loss: LossKind::Logistic, ..Parameters::default() };
+    for Audited { subject, distance } in subjects(&parameters).unwrap() {
+        assert!(distance.ratio() > 0.45, "{}: {distance:?}", subject.name());
+    }
+}
+
+#[test]
+fn what_is_audited_has_a_name_of_its_own_and_a_claim_within_its_budget() {
+    let all = subjects(&Parameters::default()).unwrap();
+    let names: BTreeSet<&str> = all.iter().map(|audited| audited.subject.name()).collect();
+    assert_eq!(names.len(), all.len());
+    for recipe in RECIPES {
+        assert!(names.iter().any(|name| name.starts_with(recipe.name)), "{}", recipe.name);
+        assert_eq!(super::recipe(recipe.name).map(|found| found.about), Some(recipe.about));
+    }
+    for audited in &all {
+        let claim = audited.subject.claim();
+        let bound = dp_accountant::bound::epsilon(&claim.event, Delta::new(claim.delta).unwrap()).unwrap();
+        assert!(bound.value <= 1.0 && bound.value > 0.99, "{}: {bound:?}", audited.subject.name());
+        assert!(audited.subject.pair().contains("against"));
+    }
+    // With delta = 0 there is no Gaussian.
+    let pure = subjects(&Parameters { delta: 0.0, ..Parameters::default() }).unwrap();
+    assert!(pure.len() == 3 && pure.iter().all(|audited| audited.subject.claim().delta == 0.0));
+}
+
+#[test]
+fn scores_are_log_likelihood_ratios() {
+    // E over the first data set of e^score = 1, and of e^-score over the second. Each mean of 20,000 lies within 6
+    // standard errors of it but for 2e-9.
+    for audited in subjects(&Parameters::default()).unwrap() {
+        let [base, neighbour] = scores(&audited, 20_000);
+        for (sign, scores) in [(1.0, base), (-1.0, neighbour)] {
+            let ratios: Vec<f64> = scores.iter().map(|score| (sign * score).exp()).collect();
+            let count = ratios.len() as f64;
+            let mean = ratios.iter().sum::<f64>() / count;
+            let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / count;
+            let error = (variance / count).sqrt();
+            assert!((mean - 1.0).abs() < 6.0 * error, "{}: {mean} within {error}", audited.subject.name());
+            assert!(variance > 0.01, "{}: the score says something", audited.subject.name());
+        }
+    }
+}
+
+#[test]
+fn two_data_sets_differ_in_one_row() {
+    let canary = Canary {
+        common: Record { features: vec![0.0, 1.0], target: 1.0 },
+        base: Record { features: vec![1.0, 0.0], target: 1.0 },
+        neighbour: Record::null(2),
+    };
+    let rows = |side| {
+        let examples = canary.examples(side, 5, 3).unwrap();
+        let dp_data::Rows::Dense { values, .. } = examples.block().rows else { panic!("dense") };
+        (values.to_vec(), examples.targets().to_vec())
+    };
+    let (base, neighbour) = (rows(Side::Base), rows(Side::Neighbour));
+    assert_eq!(base.1, [1.0; 5]);
+    assert_eq!(neighbour.1, [1.0, 1.0, 1.0, 0.0, 1.0]);
+    let differing: Vec<usize> = (0..10).filter(|&i| base.0[i] != neighbour.0[i]).collect();
+    assert_eq!(differing, [6]);
+    assert_eq!(
+        canary.describe(),
+        "one record (1.0000, 0.0000; 1.0000) against (0.0000, 0.0000; 0.0000), all others (0.0000, 1.0000; 1.0000)"
+    );
+}
+
+#[test]
+fn refused_parameters_are_errors() {
+    let refused = |change: fn(&mut Parameters)| {
+        let mut parameters = Parameters::default();
+        change(&mut parameters);
+        subjects(&parameters).err().map(|error| error.to_string())
+    };
+    for (change, named) in [
+        ((|p| p.n = 0) as fn(&mut Parameters), "number of records"),
+        (|p| p.dim = 0, "dimension"),
+        (|p| p.passes = 0, "passes"),
+        (|p| p.batch_size = 0, "batch"),
+        (|p| p.epsilon = f64::NAN, "epsilon"),
+        (|p| p.delta = 1.0, "delta"),
+        (|p| p.lambda = Some(-1.0), "lambda"),
+        (|p| p.lambda = Some(f64::NAN), "lambda"),
+        (|p| p.radius = Some(0.0), "radius"),
+        (|p| p.loss = LossKind::Squared, "radius"),
+        (|p| p.relation = AdjacencyKind::AddRemoveOne, "replace-one"),
+    ] {
+        let error = refused(change).unwrap_or_default();
+        assert!(error.to_lowercase().contains(named), "{named}: {error:?}");
+    }
+    // Without a search only the extremes are tried.
+    let few = subjects(&Parameters { pairs: 0, ..Parameters::default() }).unwrap();
+    assert!(few.iter().all(|audited| audited.distance.pairs == 8 && audited.distance.holds()));
+}
