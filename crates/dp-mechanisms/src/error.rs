@@ -99,6 +99,12 @@ pub enum Error {
         /// The mode.
         mode: dp_accountant::certificate::NoiseMode,
     },
+    /// A mechanism of the user's own needs a name that a certificate can print.
+    #[error("the mechanism's name {name:?} must have visible characters and no control characters")]
+    MechanismName {
+        /// The refused name.
+        name: String,
+    },
     /// An aggregated value holds a NaN or an infinity: the caller broke the contract before the release.
     #[error("the value to be released is not finite")]
     NonFiniteInput,
