@@ -1,5 +1,8 @@
 //! The serialised form of mechanisms: their public parameters, checked again when they are read.
 
+pub(crate) mod integer;
+pub(crate) mod randomized_response;
+
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, AdjacencyKind};
 
@@ -22,15 +25,18 @@ impl Frame {
 
     /// The relation must be that of the type, the noise mode one that is implemented.
     fn check<A: Adjacency>(&self) -> Result<(), Error> {
-        if self.relation != A::KIND {
-            let (expected, found) = (A::KIND, self.relation);
-            return Err(dp_accountant::Error::AdjacencyMismatch { expected, found }.into());
-        }
+        check_relation::<A>(self.relation)?;
         match self.noise {
             NoiseMode::Rounded => Ok(()),
             mode => Err(Error::UnavailableNoise { mode }),
         }
     }
+}
+
+/// The relation must be that of the type.
+fn check_relation<A: Adjacency>(found: AdjacencyKind) -> Result<(), Error> {
+    let expected = A::KIND;
+    if found == expected { Ok(()) } else { Err(dp_accountant::Error::AdjacencyMismatch { expected, found }.into()) }
 }
 
 #[derive(serde::Serialize, serde::Deserialize)]

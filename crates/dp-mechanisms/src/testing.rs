@@ -78,3 +78,16 @@ pub(crate) fn ks_distance(sample: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
 pub(crate) fn ks_threshold(n: usize, false_alarm: f64) -> f64 {
     ((2.0 / false_alarm).ln() / (2.0 * n as f64)).sqrt()
 }
+
+/// Pearson's statistic of integers against a symmetric law, in `2 reach + 1` classes: each integer below `reach` in
+/// absolute value, and all beyond on either side.
+pub(crate) fn chi_square(sample: &[i64], reach: i64, mass: impl Fn(i64) -> f64, tail: impl Fn(i64) -> f64) -> f64 {
+    let mut counts = vec![0.0; 2 * reach as usize + 1];
+    sample.iter().for_each(|&k| counts[(k.clamp(-reach, reach) + reach) as usize] += 1.0);
+    let classes = (-reach..=reach).zip(counts);
+    let terms = classes.map(|(k, found): (i64, f64)| {
+        let expected = sample.len() as f64 * if k.abs() == reach { tail(reach) } else { mass(k) };
+        (found - expected).powi(2) / expected
+    });
+    terms.sum()
+}
