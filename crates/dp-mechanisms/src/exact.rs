@@ -8,10 +8,15 @@ use rand::CryptoRng;
 
 use crate::error::Error;
 
+mod certified;
 mod discrete;
 mod integer;
+mod laws;
+mod real;
 mod source;
+mod table;
 
+pub use real::Real;
 use source::Words;
 
 /// A uniform integer in `0..n`.
@@ -102,3 +107,70 @@ pub fn discrete_laplace<R: CryptoRng + ?Sized>(
 ) -> Result<i128, Error> {
     discrete::discrete_laplace(scale_numerator, scale_denominator, &mut Words(rng))
 }
+
+/// An integer `k` with probability proportional to `exp(-k² / (2 v))`, `v = variance_numerator / variance_denominator`.
+///
+/// # Errors
+/// [`Error::OutOfRange`] for a numerator or a denominator of 0 and for `v` above `2^104`; [`Error::StuckGenerator`].
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::{SeededRng, exact};
+/// let noise = exact::discrete_gaussian(1 << 60, 1, &mut SeededRng::new(1))?;
+/// assert!(noise.abs() < 40 << 30); // anything else has probability below exp(-800)
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+///
+/// # References
+/// C. Canonne, G. Kamath, T. Steinke, 2020, Algorithm 3.
+pub fn discrete_gaussian<R: CryptoRng + ?Sized>(
+    variance_numerator: u128,
+    variance_denominator: u128,
+    rng: &mut R,
+) -> Result<i64, Error> {
+    discrete::discrete_gaussian(variance_numerator, variance_denominator, &mut Words(rng))
+}
+
+/// A standard normal number.
+///
+/// # Errors
+/// [`Error::StuckGenerator`].
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::{SeededRng, exact};
+/// let mut rng = SeededRng::new(1);
+/// let nearest = exact::standard_normal(&mut rng)?.round(1, 0.0, &mut rng)?;
+/// assert!(nearest.abs() < 40);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+pub fn standard_normal<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Real, Error> {
+    laws::normal(&mut Words(rng))
+}
+
+/// A standard Laplace number, of density `exp(-|x|) / 2`.
+///
+/// # Errors
+/// [`Error::StuckGenerator`].
+pub fn standard_laplace<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Real, Error> {
+    laws::laplace(&mut Words(rng))
+}
+
+/// A standard exponential number, of density `exp(-x)` on `[0, inf)`.
+///
+/// # Errors
+/// [`Error::StuckGenerator`].
+pub fn standard_exponential<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Real, Error> {
+    laws::exponential(&mut Words(rng))
+}
+
+/// A uniform number in `[0, 1)`.
+///
+/// # Errors
+/// [`Error::StuckGenerator`].
+pub fn uniform<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Real, Error> {
+    laws::uniform(&mut Words(rng))
+}
+
+#[cfg(test)]
+mod tests;

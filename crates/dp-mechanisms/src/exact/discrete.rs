@@ -1,32 +1,58 @@
 //! Discrete Laplace and discrete Gaussian noise.
 
+use num_bigint::BigUint;
+
 use crate::error::Error;
-use crate::exact::integer::{bernoulli_exp, positive, uniform_below};
+use crate::exact::certified::bernoulli_exp_big;
+use crate::exact::integer::positive;
+use crate::exact::laws;
+use crate::exact::real::Offset;
 use crate::exact::source::Source;
 
-const TRIES: u32 = 512;
+/// Candidates that are refused in a row, each with probability below 0.9, after which a generator is called stuck.
+const REJECTIONS: u32 = 2048;
+/// Below this variance magnitudes fit 64 bits.
+const LARGEST_VARIANCE: f64 = 20_282_409_603_651_670_423_947_251_286_016.0;
 
 /// An integer `k` with probability proportional to `exp(-|k| / scale)`.
+///
+/// For an exponential number `X` the probability of `floor(X numerator / denominator) >= k` is `exp(-k / scale)`: a
+/// magnitude of the geometric law, which with a sign is the one asked for, once zero has only one sign.
 pub(crate) fn discrete_laplace<S: Source>(numerator: u64, denominator: u64, source: &mut S) -> Result<i128, Error> {
-    let scale = positive("scale", u128::from(numerator))?;
-    let denominator = positive("denominator", u128::from(denominator))?;
-    for _ in 0..TRIES {
-        let remainder = uniform_below(scale, source)?;
-        if !bernoulli_exp(remainder, scale, source)? {
-            continue;
-        }
-        let mut quotient = 0u128;
-        while bernoulli_exp(1, 1, source)? {
-            quotient += 1;
-            if quotient >= u128::from(TRIES) {
-                return Err(Error::StuckGenerator);
-            }
-        }
-        let magnitude = ((remainder + quotient * scale) / denominator) as i128;
+    positive("scale", u128::from(numerator))?;
+    let denominator = positive("denominator", u128::from(denominator))? as i128;
+    for _ in 0..REJECTIONS {
+        let whole = laws::exponential(source)?.floor_affine(numerator, Offset::ZERO, source)?;
+        let magnitude = whole / denominator;
         let negative = source.bits(1)? == 1;
         // Zero has one sign: it would otherwise be drawn twice as often.
         if !(negative && magnitude == 0) {
             return Ok(if negative { -magnitude } else { magnitude });
+        }
+    }
+    Err(Error::StuckGenerator)
+}
+
+/// An integer `k` with probability proportional to `exp(-k² / (2 variance))`.
+///
+/// A discrete Laplace number `y` of scale `t = floor(√variance) + 1`, accepted with probability
+/// `exp(-(|y| - variance / t)² / (2 variance))`: the product of the two weights is a multiple of the weight asked for.
+pub(crate) fn discrete_gaussian<S: Source>(numerator: u128, denominator: u128, source: &mut S) -> Result<i64, Error> {
+    positive("variance", numerator)?;
+    positive("denominator", denominator)?;
+    let variance = numerator as f64 / denominator as f64;
+    if !(variance <= LARGEST_VARIANCE) {
+        return Err(Error::OutOfRange { name: "variance", value: variance, range: "(0, 2^104]" });
+    }
+    let scale = (numerator / denominator).isqrt() as u64 + 1;
+    for _ in 0..REJECTIONS {
+        let candidate = discrete_laplace(scale, 1, source)?;
+        // With v = n/d: (|y| - n/(d t))² d / (2 n) = (|y| t d - n)² / (2 n d t²).
+        let (n, d, t) = (BigUint::from(numerator), BigUint::from(denominator), BigUint::from(scale));
+        let product = BigUint::from(candidate.unsigned_abs()) * &t * &d;
+        let distance = if product > n { product - &n } else { &n - product };
+        if bernoulli_exp_big(&(&distance * &distance), &(n * d * &t * &t * 2u32), source)? {
+            return Ok(candidate as i64);
         }
     }
     Err(Error::StuckGenerator)

@@ -1,0 +1,133 @@
+//! Coins of probability `exp(-z)` and comparisons with `U exp(-z)`, decided by brackets that are certified.
+//!
+//! A comparison of a uniform number with `U exp(-z)` needs no exact value of either: brackets of both decide unless
+//! they overlap, and where they do, both are computed again with more digits. The first brackets are 63-bit fixed-point
+//! numbers and nearly always decide; the others are integers of any length. The digits of the uniform number and of
+//! `z` that are drawn stay drawn: the answer is that of the ideal numbers.
+
+use num_bigint::BigUint;
+
+use crate::error::Error;
+use crate::exact::source::Source;
+use crate::exact::table::Bracket;
+
+/// What 63-bit fixed-point numbers count in.
+pub(crate) const ONE: u64 = 1 << 63;
+/// Digits of an interval that are evaluated before a generator is called stuck, in groups of 64.
+const LEVELS: u32 = 48;
+
+/// `exp(-z)` for `z` between two bounds in `[0, 1/2]`, all in units of `2^-63`.
+#[inline]
+pub(crate) fn exp_minus(low: u64, high: u64) -> Bracket {
+    debug_assert!(low <= high && high <= ONE / 2);
+    // Horner's rule for 1 - z (1 - z/2 (1 - z/3 (...))). Each step is rounded by less than 3 units and weighs at most
+    // 1/2 of the step after it, and what follows the 16th term is below (1/2)^17 / 17! < 2^-65: less than 8 units.
+    let mut sum = ONE;
+    let mut term = 16;
+    while term > 0 {
+        sum = ONE - ((u128::from(low) * u128::from(sum)) >> 63) as u64 / term;
+        term -= 1;
+    }
+    // The derivative is between -1 and 0.
+    Bracket { low: sum.saturating_sub(8 + (high - low)), high: (sum + 8).min(ONE) }
+}
+
+/// A number between two bounds, in units of `2^-bits`.
+pub(crate) struct Interval {
+    pub(crate) low: BigUint,
+    pub(crate) high: BigUint,
+}
+
+/// `exp(-z)` for a `z` in an interval, in units of `2^-bits` as the interval.
+pub(crate) fn exp_minus_interval(z: &Interval, bits: u64) -> Interval {
+    Interval { low: exp_minus_bounds(&z.high, bits).low, high: exp_minus_bounds(&z.low, bits).high }
+}
+
+/// `exp(-z)` for `z` in units of `2^-bits`.
+fn exp_minus_bounds(z: &BigUint, bits: u64) -> Interval {
+    // exp(-z) = exp(-z / 2^halvings)^(2^halvings), with the argument of the series at most 1/2.
+    let halvings = (z.bits() + 1).saturating_sub(bits);
+    let working = bits + 2 * halvings + 64;
+    let one = BigUint::from(1u32) << working;
+    let reduced = z << (working - bits - halvings);
+    let (mut sum, mut term, mut index) = (one.clone(), one.clone(), 0u32);
+    while term.bits() > 0 {
+        index += 1;
+        term = ((&term * &reduced) >> working) / index;
+        if index % 2 == 1 { sum -= &term } else { sum += &term }
+    }
+    // Each term is rounded down by less than two units, and the remainder of the series is below the first term that
+    // vanished, less than two units.
+    let slack = BigUint::from(2 * index + 4);
+    let mut low = &sum - &slack;
+    let mut high = (sum + slack).min(one);
+    for _ in 0..halvings {
+        low = (&low * &low) >> working;
+        high = ((&high * &high) >> working) + 1u32;
+    }
+    let cut = working - bits;
+    Interval { low: low >> cut, high: (high >> cut) + 1u32 }
+}
+
+/// A uniform number in `[base, base + width)`, of which 64 digits behind the point are drawn.
+pub(crate) struct Uniform {
+    pub(crate) base: u64,
+    pub(crate) width: u64,
+    pub(crate) digits: u64,
+}
+
+impl Uniform {
+    /// Whether the number is below `unit · e`, `e` between the bounds of the bracket, or `None` if they do not tell.
+    #[inline]
+    pub(crate) fn below(&self, unit: u64, exponential: Bracket) -> Option<bool> {
+        // Units and masses are below 2^40, so that 64 digits more leave room in 128 bits.
+        let low = (u128::from(self.base) << 64) + u128::from(self.width) * u128::from(self.digits);
+        if low + u128::from(self.width) <= (u128::from(unit) * u128::from(exponential.low)) << 1 {
+            Some(true)
+        } else if low >= (u128::from(unit) * u128::from(exponential.high)) << 1 {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the number is below `unit · exp(-z)`, with as many digits as it takes.
+    ///
+    /// `exponent` gives an interval of `z` for a number of bits; the interval must shrink as the bits grow.
+    pub(crate) fn below_exp<S: Source>(
+        &self,
+        unit: u64,
+        source: &mut S,
+        mut exponent: impl FnMut(u32, &mut S) -> Result<Interval, Error>,
+    ) -> Result<bool, Error> {
+        let mut digits = BigUint::from(self.digits);
+        for level in 1..=LEVELS {
+            let bits = 64 * level;
+            if level > 1 {
+                digits = (digits << 64) + source.bits(64)?;
+            }
+            let low = (BigUint::from(self.base) << bits) + &digits * self.width;
+            let curve = exp_minus_interval(&exponent(bits, source)?, u64::from(bits));
+            if &low + self.width <= curve.low * unit {
+                return Ok(true);
+            }
+            if low >= curve.high * unit {
+                return Ok(false);
+            }
+        }
+        Err(Error::StuckGenerator)
+    }
+}
+
+/// True with probability `exp(-numerator / denominator)`, for integers of any length.
+pub(crate) fn bernoulli_exp_big<S: Source>(
+    numerator: &BigUint,
+    denominator: &BigUint,
+    source: &mut S,
+) -> Result<bool, Error> {
+    let coin = Uniform { base: 0, width: 1, digits: source.bits(64)? };
+    coin.below_exp(1, source, |bits, _| {
+        let low = (numerator << bits) / denominator;
+        Ok(Interval { high: &low + 1u32, low })
+    })
+}
