@@ -8,9 +8,10 @@ use crate::error::Error;
 ///
 /// # Formula
 /// ```text
-/// a <= D_a claimed at orders a_1 < a_2 < ...;  between them (a - 1) D_a lies below the chord, as it is convex in a and 0
-/// at a = 1; a later point bounds an earlier order, as D_a does not fall; beyond the last order nothing is claimed
+/// D(a_i) <= divergences[i]  at orders  1 < a_1 < a_2 < ...
 /// ```
+/// `(a - 1) D(a)` is convex in the order `a` and 0 at `a = 1`, so between two orders it lies below the chord; `D` does
+/// not fall, so a later point bounds an earlier order; beyond the last order nothing is claimed.
 ///
 /// # Examples
 /// ```
