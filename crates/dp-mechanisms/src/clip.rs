@@ -173,9 +173,9 @@ fn coefficient(squared_norm: f64, target: f64) -> f64 {
     if norm <= target { 1.0 } else { target / norm }
 }
 
-/// `bound (1 - (dim + 8) 2^-53)`.
+/// `bound (1 - (dim + 8) 2^-53)`; 0 for a dimension so large that rounding could take all of it.
 fn shrunk(bound: f64, dim: usize) -> f64 {
-    bound * (1.0 - (dim as f64 + 8.0) * UNIT_ROUNDOFF)
+    bound * (1.0 - (dim as f64 + 8.0) * UNIT_ROUNDOFF).max(0.0)
 }
 
 /// `Σ (v_i 2^power)²`, in eight partial sums.

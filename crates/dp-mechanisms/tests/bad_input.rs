@@ -1,0 +1,45 @@
+//! Every public constructor and release, on every combination of numbers that should make it think twice.
+//!
+//! A constructor refuses with an error that names the parameter and its value, or accepts; nothing panics and nothing
+//! runs for ever. The worst outcome is neither: a configuration that is accepted and releases without noise. So each one
+//! that is accepted is made to release 64 times, and its noise is compared with what it announces.
+
+#[path = "bad_input/constructors.rs"]
+mod constructors;
+#[path = "bad_input/generators.rs"]
+mod generators;
+#[path = "bad_input/noise.rs"]
+mod noise;
+#[path = "bad_input/public_functions.rs"]
+mod public_functions;
+#[cfg(feature = "serde")]
+#[path = "bad_input/records.rs"]
+mod records;
+#[path = "bad_input/values.rs"]
+mod values;
+
+/// What a number should never be, where it must be positive, finite and normal.
+const NEVER_POSITIVE: [f64; 7] = [-1.0, -0.0, 0.0, 5e-324, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+
+/// Numbers that may be accepted, alone or together: ends of ranges and products that overflow.
+const EXTREME: [f64; 11] = [
+    f64::MIN_POSITIVE,
+    1e-300,
+    1e-17,
+    0.3,
+    1.0 - f64::EPSILON / 2.0,
+    1.0,
+    1.0 + f64::EPSILON,
+    7.0,
+    1e17,
+    1e300,
+    f64::MAX,
+];
+
+/// Counts: none, one, the ends of what is accepted, the largest.
+const COUNTS: [u64; 8] = [0, 1, 2, 3, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, u64::MAX];
+
+/// Every number of both lists.
+fn numbers() -> impl Iterator<Item = f64> + Clone {
+    NEVER_POSITIVE.into_iter().chain(EXTREME)
+}
