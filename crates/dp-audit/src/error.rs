@@ -22,10 +22,45 @@ pub enum Error {
         /// What it said.
         reason: String,
     },
+    /// Two subjects of a suite have one name, and would share their random numbers.
+    #[error("two subjects are named {subject}")]
+    DuplicateName {
+        /// The name.
+        subject: String,
+    },
+    /// No threads could be started.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
+    /// The audit was stopped by its monitor.
+    #[error("the audit was cancelled")]
+    Cancelled,
     /// The claim cannot be accounted for.
     #[error(transparent)]
     Accountant(#[from] dp_accountant::Error),
     /// A mechanism refused its parameters or its input.
     #[error(transparent)]
     Mechanism(#[from] dp_mechanisms::Error),
+}
+
+/// Checks a probability of failure, strictly between 0 and 1 (NaN fails).
+pub(crate) fn failure_probability(value: f64) -> Result<f64, Error> {
+    if value > 0.0 && value < 1.0 {
+        Ok(value)
+    } else {
+        Err(Error::OutOfRange { name: "failure probability", value, range: "(0, 1)" })
+    }
+}
+
+/// Checks delta, `[0, 1)` (NaN fails).
+pub(crate) fn delta(value: f64) -> Result<f64, Error> {
+    if (0.0..1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Error::OutOfRange { name: "delta", value, range: "[0, 1)" })
+    }
 }

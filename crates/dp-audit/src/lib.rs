@@ -6,8 +6,24 @@
 //! says "not refuted at this confidence", never "is private".
 #![forbid(unsafe_code)]
 
+mod attack;
+pub mod audit;
+pub mod auditor;
+pub mod bounds;
+pub mod check;
 pub mod error;
+mod logistic;
+pub mod monitor;
+pub mod report;
+mod selection;
 pub mod subject;
+pub mod suite;
+mod trials;
 
+pub use audit::{Audit, BoundKind, Verdict};
+pub use auditor::{Auditor, Selected};
+pub use check::{MechanismSubject, check};
 pub use error::Error;
+pub use monitor::{Monitor, Unwatched};
 pub use subject::{Claim, Side, Statistic, Subject};
+pub use suite::{Suite, audit_all};

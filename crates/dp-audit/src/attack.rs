@@ -1,0 +1,62 @@
+//! An attack: how features become a score, and the cut above or below which an input is accused.
+
+use dp_mechanisms::SeededRng;
+use rand::RngExt;
+
+use crate::logistic::Logistic;
+use crate::subject::Side;
+
+/// A score and the number that breaks its ties, compared in this order.
+///
+/// A learned score can take few values, and the best rate lie between two of them; a uniform tie-breaker makes every rate
+/// reachable. Where a score is the subject's own, the tie-breaker is 0 and ties stay together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scored {
+    pub(crate) score: f64,
+    pub(crate) tie: f64,
+}
+
+impl Scored {
+    pub(crate) fn compare(&self, other: &Self) -> core::cmp::Ordering {
+        self.score.total_cmp(&other.score).then(self.tie.total_cmp(&other.tie))
+    }
+
+    /// Whether it is at or above the cut.
+    pub(crate) fn reaches(&self, cut: &Self) -> bool {
+        self.compare(cut).is_ge()
+    }
+}
+
+/// From features to a score.
+#[derive(Debug, Clone)]
+pub(crate) enum Scorer {
+    /// The first feature.
+    First,
+    /// A trained regression, ties broken at random.
+    Learned(Logistic),
+}
+
+impl Scorer {
+    pub(crate) fn score(&self, features: &[f64], rng: &mut SeededRng) -> Scored {
+        match self {
+            // Zero has one sign and NaN one pattern, so that ties are ties; NaN is the largest.
+            Self::First => {
+                let score = features.first().copied().unwrap_or(f64::NAN);
+                let score = if score.is_nan() { f64::NAN } else { score + 0.0 };
+                Scored { score, tie: 0.0 }
+            }
+            Self::Learned(model) => Scored { score: model.score(features), tie: rng.random() },
+        }
+    }
+}
+
+/// One test of the hypothesis that the claim holds: an input that is accused, and when.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rule {
+    /// The input whose runs should be hit more often.
+    pub(crate) accused: Side,
+    /// The cut.
+    pub(crate) cut: Scored,
+    /// Whether a hit is at or above the cut, or below it.
+    pub(crate) above: bool,
+}

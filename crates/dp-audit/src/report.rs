@@ -1,0 +1,136 @@
+//! Audits as text: one table for many, one statement for each.
+
+use core::fmt::Write as _;
+
+use crate::audit::{Audit, BoundKind, Verdict};
+use crate::subject::Side;
+
+/// The headings of the table.
+const HEADINGS: [&str; 8] =
+    ["subject", "claim", "delta", "lower bound", "ratio", "mu: bound/claim", "runs a side", "verdict"];
+
+/// One line an audit, in columns, as plain text.
+pub fn plain(audits: &[Audit]) -> String {
+    let rows = rows(audits);
+    let widths: Vec<usize> = (0..HEADINGS.len())
+        .map(|column| {
+            rows.iter().map(|row| row[column].chars().count()).chain([HEADINGS[column].len()]).max().unwrap_or(0)
+        })
+        .collect();
+    let line = |cells: &[String]| {
+        let padded: Vec<String> = cells.iter().zip(&widths).map(|(cell, &width)| format!("{cell:<width$}")).collect();
+        format!("{}\n", padded.join("  ").trim_end())
+    };
+    let headings = HEADINGS.map(str::to_owned);
+    core::iter::once(line(&headings)).chain(rows.iter().map(|row| line(row))).collect()
+}
+
+/// The same as a Markdown table.
+pub fn markdown(audits: &[Audit]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let headings = HEADINGS.map(str::to_owned);
+    let rule = HEADINGS.map(|_| "---".to_owned());
+    let rows = rows(audits).into_iter().map(|row| row.map(|cell| cell.replace('|', "\\|")));
+    [headings, rule].into_iter().chain(rows).map(|row| line(&row)).collect()
+}
+
+fn rows(audits: &[Audit]) -> Vec<[String; 8]> {
+    audits
+        .iter()
+        .map(|audit| {
+            [
+                audit.subject.clone(),
+                number(audit.claimed_epsilon),
+                if audit.delta == 0.0 { "0".to_owned() } else { format!("{:e}", audit.delta) },
+                number(audit.epsilon_lower),
+                format!("{:.3}", audit.ratio()),
+                audit.gaussian.map_or_else(
+                    || "-".to_owned(),
+                    |gaussian| format!("{}/{}", number(gaussian.mu_lower), number(gaussian.claimed_mu)),
+                ),
+                audit.trials.to_string(),
+                verdict(audit.verdict).to_owned(),
+            ]
+        })
+        .collect()
+}
+
+fn number(value: f64) -> String {
+    if value == 0.0 || (1e-3..1e4).contains(&value) || !value.is_finite() {
+        format!("{value:.4}")
+    } else {
+        format!("{value:.3e}")
+    }
+}
+
+/// The verdict in words: never that something is private.
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::NotRefuted => "not refuted",
+        Verdict::Refuted => "REFUTED",
+    }
+}
+
+/// What a person needs of one audit: claim, bound, confidence, counts, the pair, the seed, and what convicts.
+pub fn statement(audit: &Audit) -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{}: {} at confidence {}", audit.subject, verdict(audit.verdict), audit.confidence());
+    let _ = writeln!(text, "  inputs       {}", audit.pair);
+    let _ = writeln!(
+        text,
+        "  claim        epsilon <= {} at delta {}, event {}",
+        audit.claimed_epsilon,
+        audit.delta,
+        audit.event.name()
+    );
+    let _ = writeln!(text, "  lower bound  epsilon >= {} (ratio {:.3})", audit.epsilon_lower, audit.ratio());
+    if let Some(gaussian) = audit.gaussian {
+        let _ = writeln!(
+            text,
+            "  as Gaussian  mu >= {} against {}; epsilon {} if Gaussian",
+            gaussian.mu_lower, gaussian.claimed_mu, gaussian.epsilon
+        );
+    }
+    let _ = writeln!(
+        text,
+        "  runs         {} a side, {} of them counted; seed {}",
+        audit.trials, audit.counted, audit.seed
+    );
+    for (index, test) in audit.tests.iter().enumerate() {
+        let convicts = audit.conviction.filter(|conviction| conviction.test == index);
+        let _ = write!(
+            text,
+            "  test {}       {} accuses {}: {}/{} against {}/{}, epsilon >= {}, mu >= {}",
+            index + 1,
+            test.event,
+            match test.accused {
+                Side::Base => "the first",
+                Side::Neighbour => "the second",
+            },
+            test.hits.true_positives,
+            test.hits.positives,
+            test.hits.false_positives,
+            test.hits.negatives,
+            test.epsilon_lower,
+            test.mu_lower,
+        );
+        if let Some(conviction) = convicts {
+            let _ = match (conviction.bound, test.least_type_two) {
+                (BoundKind::TradeOff, Some(least)) => write!(
+                    text,
+                    " CONVICTS: misses at most {} at type I error {}, where the claim allows no less than {least}",
+                    test.limits.type_two_upper(),
+                    test.limits.false_positive.value,
+                ),
+                (BoundKind::Mu, _) => write!(text, " CONVICTS by mu"),
+                _ => write!(text, " CONVICTS by epsilon"),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

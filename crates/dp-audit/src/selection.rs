@@ -1,0 +1,144 @@
+//! Choosing where to cut a score, on runs that are not counted.
+
+use statrs::function::erf::erfc_inv;
+
+use crate::attack::{Rule, Scored};
+use crate::bounds::likely_lower;
+use crate::subject::Side;
+
+/// What a cut is chosen for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Goal {
+    /// The largest bound of epsilon at this delta.
+    Epsilon {
+        /// The input that is accused.
+        accused: Side,
+        delta: f64,
+    },
+    /// The largest separation of both error rates, accusing either input.
+    Separation,
+}
+
+/// Scores of both sides, each sorted.
+pub(crate) struct Scores {
+    pub(crate) base: Vec<Scored>,
+    pub(crate) neighbour: Vec<Scored>,
+}
+
+/// Scores that are taken as cuts, all of them, where they take no more values than this.
+const FEW_VALUES: usize = 256;
+
+/// Equally spaced ranks that are tried as cuts.
+const EVEN_RANKS: usize = 64;
+
+impl Scores {
+    pub(crate) fn new(mut base: Vec<Scored>, mut neighbour: Vec<Scored>) -> Self {
+        base.sort_unstable_by(Scored::compare);
+        neighbour.sort_unstable_by(Scored::compare);
+        Self { base, neighbour }
+    }
+
+    /// Cuts that are worth trying: ranks of either side, dense at both ends; each value where there are few.
+    fn cuts(&self) -> Vec<Scored> {
+        let mut cuts = Vec::new();
+        let mut values: Vec<f64> = Vec::new();
+        for side in [&self.base, &self.neighbour] {
+            for rank in ranks(side.len()) {
+                cuts.push(side[rank]);
+            }
+            let mut last = None;
+            for scored in side {
+                if values.len() > 2 * FEW_VALUES {
+                    break;
+                }
+                if last.is_none_or(|last: f64| last.total_cmp(&scored.score).is_ne()) {
+                    values.push(scored.score);
+                    last = Some(scored.score);
+                }
+            }
+        }
+        if values.len() <= 2 * FEW_VALUES {
+            cuts.extend(values.into_iter().map(|score| Scored { score, tie: 0.0 }));
+        }
+        cuts.sort_unstable_by(Scored::compare);
+        cuts.dedup_by(|a, b| a.compare(b).is_eq());
+        cuts
+    }
+
+    /// Cuts at which the reached trade-off curve is drawn: about `count`, even in rank.
+    pub(crate) fn spread(&self, count: usize) -> Vec<Scored> {
+        let mut cuts = Vec::with_capacity(2 * count + 2);
+        for side in [&self.base, &self.neighbour] {
+            cuts.extend((1..=count / 2).filter_map(|i| side.get(side.len() * i / (count / 2 + 1)).copied()));
+        }
+        cuts
+    }
+
+    /// The rule of the largest estimate for a goal. `nats` is the logarithm of one over what a limit may fail with: the
+    /// estimate is the bound that the same rates would give, so that few lucky hits are no temptation.
+    pub(crate) fn choose(&self, goal: Goal, nats: f64) -> Rule {
+        let (n0, n1) = (self.base.len() as u64, self.neighbour.len() as u64);
+        let accused = match goal {
+            Goal::Epsilon { accused, .. } => accused,
+            Goal::Separation => Side::Neighbour,
+        };
+        let middle = self.base.get(self.base.len() / 2).copied().unwrap_or(Scored { score: 0.0, tie: 0.0 });
+        let mut best = (f64::NEG_INFINITY, Rule { accused, cut: middle, above: true });
+        for cut in self.cuts() {
+            let reached = |side: &[Scored]| (side.len() - side.partition_point(|scored| !scored.reaches(&cut))) as u64;
+            let (above0, above1) = (reached(&self.base), reached(&self.neighbour));
+            for above in [true, false] {
+                let (hits0, hits1) = if above { (above0, above1) } else { (n0 - above0, n1 - above1) };
+                let mut improve = |accused: Side, estimate: f64| {
+                    if estimate > best.0 {
+                        best = (estimate, Rule { accused, cut, above });
+                    }
+                };
+                for accused in [Side::Neighbour, Side::Base] {
+                    let (hits, runs, false_hits, false_runs) = match accused {
+                        Side::Neighbour => (hits1, n1, hits0, n0),
+                        Side::Base => (hits0, n0, hits1, n1),
+                    };
+                    // Log-odds of both limits; what has none is left to the middle.
+                    let low = || likely_lower(hits, runs, nats);
+                    let high = || -likely_lower(false_runs - false_hits, false_runs, nats);
+                    match goal {
+                        Goal::Epsilon { accused: asked, delta } if asked == accused => {
+                            improve(accused, ((rate(low()) - delta) / rate(high())).ln());
+                        }
+                        Goal::Separation => improve(accused, quantile(low()) - quantile(high())),
+                        Goal::Epsilon { .. } => {}
+                    }
+                }
+            }
+        }
+        best.1
+    }
+}
+
+fn rate(log_odds: f64) -> f64 {
+    1.0 / (1.0 + (-log_odds).exp())
+}
+
+/// The normal quantile of a rate.
+fn quantile(log_odds: f64) -> f64 {
+    core::f64::consts::SQRT_2
+        * if log_odds < 0.0 { -erfc_inv(2.0 * rate(log_odds)) } else { erfc_inv(2.0 * rate(-log_odds)) }
+}
+
+/// Ranks below `count`: even ones, and from both ends in growing steps.
+fn ranks(count: usize) -> Vec<usize> {
+    let mut ranks: Vec<usize> = (0..EVEN_RANKS).map(|i| count * i / EVEN_RANKS).collect();
+    let mut from_end = 0;
+    while from_end < count {
+        ranks.extend([from_end, count - 1 - from_end]);
+        from_end += 1 + from_end / 8;
+    }
+    ranks.retain(|&rank| rank < count);
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! Auditing many subjects at once, with one false-alarm rate for all.
+
+use std::collections::HashSet;
+
+use crate::audit::{Audit, Verdict};
+use crate::auditor::Auditor;
+use crate::error::Error;
+use crate::monitor::Monitor;
+use crate::subject::Subject;
+
+/// The audits of a suite.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Suite {
+    /// One audit a subject, in the subjects' order.
+    pub audits: Vec<Audit>,
+    /// Probability that a suite of sound subjects holds any refutation, at most.
+    pub failure_probability: f64,
+}
+
+impl Suite {
+    /// Those that were refuted.
+    pub fn refuted(&self) -> impl Iterator<Item = &Audit> {
+        self.audits.iter().filter(|audit| audit.verdict == Verdict::Refuted)
+    }
+}
+
+/// Audits every subject. The auditor's failure probability is that of the whole suite; each audit gets an equal share of
+/// it (Bonferroni), whatever it finds.
+///
+/// # Errors
+/// [`Error::DuplicateName`], [`Error::Cancelled`], and what a subject refuses: the first such error ends the suite.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::DpEvent;
+/// use dp_audit::{Auditor, Claim, Side, Statistic, Unwatched, audit_all, subject};
+/// use rand::RngExt;
+///
+/// let coin = |name, bias: f64| {
+///     let claim = Claim { event: DpEvent::PureDp { epsilon: 1.0 }, delta: 0.0 };
+///     subject::from_fn(name, "heads or tails", claim, Statistic::Event, move |side, rng, features| {
+///         let honest = rng.random::<f64>() < bias;
+///         features.push(f64::from((side == Side::Neighbour) == honest));
+///         Ok(())
+///     })
+/// };
+/// let suite = audit_all(&[coin("fair enough", 0.73), coin("too honest", 0.9)], &Auditor::new(10_000)?, &Unwatched)?;
+/// assert_eq!(suite.refuted().map(|audit| audit.subject.as_str()).collect::<Vec<_>>(), ["too honest"]);
+/// assert_eq!(suite.audits[0].failure_probability, 0.0005);
+/// # Ok::<(), dp_audit::Error>(())
+/// ```
+pub fn audit_all<S: Subject>(subjects: &[S], auditor: &Auditor, monitor: &dyn Monitor) -> Result<Suite, Error> {
+    let mut names = HashSet::new();
+    for name in subjects.iter().map(Subject::name) {
+        if !names.insert(name) {
+            return Err(Error::DuplicateName { subject: name.to_owned() });
+        }
+    }
+    let failure_probability = auditor.failure_probability();
+    let each = auditor.clone().with_failure_probability(failure_probability / subjects.len().max(1) as f64)?;
+    let audits = subjects.iter().map(|subject| each.audit_with(subject, monitor)).collect::<Result<_, _>>()?;
+    Ok(Suite { audits, failure_probability })
+}

@@ -1,0 +1,104 @@
+//! Running trials: each with a generator of its own, on any number of threads, with one result.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dp_mechanisms::{Purpose, ReleaseRng, SeededRng};
+use rand::Rng;
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::monitor::Monitor;
+use crate::subject::{Side, Subject};
+
+/// Which half of the trials; the two never share a random number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Those from which the attack is chosen.
+    Selection,
+    /// Those that are counted.
+    Evaluation,
+}
+
+/// A batch of trials holds at most so many.
+const LARGEST_BATCH: u64 = 1024;
+
+/// Batches of a phase, where trials are few.
+const BATCHES: u64 = 64;
+
+/// What a run of trials needs to know.
+pub(crate) struct Trials<'a> {
+    pub(crate) subject: &'a dyn Subject,
+    pub(crate) seed: u64,
+    pub(crate) monitor: &'a dyn Monitor,
+    /// Trials already done, of both halves and sides.
+    pub(crate) done: AtomicU64,
+    pub(crate) total: u64,
+    /// How many features the first trial had; all others must have as many.
+    pub(crate) width: OnceLock<usize>,
+}
+
+impl Trials<'_> {
+    /// The seed of the first trial of a half and side; later ones count upwards.
+    ///
+    /// ChaCha's outputs under different keys are independent, also where the keys are neighbours, and two ranges of `n`
+    /// keys overlap by chance once in 2^63/n choices.
+    fn first_seed(&self, half: Half, side: Side) -> u64 {
+        let purpose = Purpose::Custom(match (half, side) {
+            (Half::Selection, Side::Base) => 1,
+            (Half::Selection, Side::Neighbour) => 2,
+            (Half::Evaluation, Side::Base) => 3,
+            (Half::Evaluation, Side::Neighbour) => 4,
+        });
+        SeededRng::new(self.seed).stream(purpose, name_hash(self.subject.name()), 0).next_u64()
+    }
+
+    /// Runs trials `range` of a half on a side. Each batch of consecutive trials makes one `T` from its trials' features
+    /// and generators; they are returned in order. `visit` is given the generator after the trial has used it.
+    pub(crate) fn run<T: Send>(
+        &self,
+        half: Half,
+        side: Side,
+        range: core::ops::Range<u64>,
+        start: impl Fn() -> T + Sync,
+        visit: impl Fn(&mut T, &[f64], &mut SeededRng) + Sync,
+    ) -> Result<Vec<T>, Error> {
+        let first = self.first_seed(half, side);
+        let count = range.end.saturating_sub(range.start);
+        let batch = count.div_ceil(BATCHES).clamp(1, LARGEST_BATCH);
+        (0..count.div_ceil(batch))
+            .into_par_iter()
+            .map(|index| {
+                if self.monitor.cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                let from = range.start + index * batch;
+                let to = range.end.min(from + batch);
+                let mut made = start();
+                let mut features = Vec::new();
+                for trial in from..to {
+                    let mut rng = SeededRng::new(first.wrapping_add(trial));
+                    features.clear();
+                    self.subject.observe(side, &mut rng, &mut features)?;
+                    if features.is_empty() || features.len() != *self.width.get_or_init(|| features.len()) {
+                        return Err(Error::Trial {
+                            subject: self.subject.name().to_owned(),
+                            reason: format!("a trial observed {} features", features.len()),
+                        });
+                    }
+                    visit(&mut made, &features, &mut rng);
+                }
+                let done = self.done.fetch_add(to - from, Ordering::Relaxed) + (to - from);
+                if index % (1 + count / batch / 100) == 0 || done == self.total {
+                    self.monitor.progress(self.subject.name(), done, self.total);
+                }
+                Ok(made)
+            })
+            .collect()
+    }
+}
+
+/// FNV-1a: the same on every platform and in every version.
+fn name_hash(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
