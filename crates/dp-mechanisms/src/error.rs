@@ -108,6 +108,14 @@ pub enum Error {
     /// An aggregated value holds a NaN or an infinity: the caller broke the contract before the release.
     #[error("the value to be released is not finite")]
     NonFiniteInput,
+    /// A sparse vector session has given all the answers that were paid for.
+    #[error("the session is over: {what} {most} have been used up")]
+    SessionOver {
+        /// What has been used up.
+        what: &'static str,
+        /// How many there were.
+        most: u64,
+    },
     /// The operating system's random source failed.
     #[error("the operating system's random source failed: {0}")]
     RandomSource(String),

@@ -66,6 +66,9 @@ pub mod grid;
 mod integer_noise;
 pub mod laplace;
 pub mod laplace_ball;
+mod lattice;
+mod lattice_scale;
+mod law_integral;
 pub mod mechanism;
 mod noise;
 pub mod noisy_max;
@@ -79,6 +82,7 @@ pub mod released;
 pub mod rng;
 mod rounding;
 pub mod scores;
+mod selection;
 pub mod sensitivity;
 pub mod sparse_vector;
 pub mod staircase;
@@ -88,14 +92,18 @@ mod testing;
 pub use bounded::{Bounded, Secret};
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::Error;
+pub use exponential::Exponential;
 pub use gaussian::Gaussian;
 pub use gaussian_mixture::GaussianMixture;
 pub use laplace_ball::LaplaceBall;
 pub use mechanism::{Mechanism, PrivacyEvent};
+pub use noisy_max::NoisyMax;
+pub use permute_and_flip::PermuteAndFlip;
 pub use randomized_response::RandomizedResponse;
 pub use released::Released;
 pub use rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 pub use sensitivity::{L1, L1Sensitivity, L2, L2Sensitivity, LInf, LInfSensitivity, Norm, Sensitivity};
+pub use sparse_vector::{AboveThreshold, GaussianAboveThreshold};
 
 /// The README's program is compiled and run with the documentation's.
 #[cfg(doctest)]

@@ -80,6 +80,30 @@ fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     Ok(Released::new(output))
 }
 
+/// Releases an answer that was paid for when its mechanism started: no event, but what the value's sensitivity takes on
+/// trust and whether the generator is secret are logged all the same.
+///
+/// # Errors
+/// [`Error::SensitivityExceeded`], and those of `draw`; nothing is logged then.
+pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
+    input: Bounded<V, A, N>,
+    built_for: Sensitivity<N, A>,
+    log: &mut EventLog<A>,
+    rng: &mut R,
+    draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
+) -> Result<Released<O>, Error> {
+    check_sensitivity(&input, built_for)?;
+    let (value, assumptions) = input.open();
+    let output = draw(value, rng)?;
+    for assumption in assumptions {
+        log.assume(assumption);
+    }
+    if !R::SECRET {
+        log.mark_not_private();
+    }
+    Ok(Released::new(output))
+}
+
 /// Writes a cost to the log. A mechanism that answers more than once for one price calls it when it starts.
 pub(crate) fn record<A: Adjacency, R: ReleaseRng + ?Sized>(cost: Cost, log: &mut EventLog<A>) {
     log.record(cost.event, 1);

@@ -43,6 +43,24 @@ pub(crate) fn quotient_up(numerator: f64, denominator: f64) -> f64 {
     scale_by_power_of_two(quotient, n_exponent - d_exponent)
 }
 
+/// The largest double `q` with `q · denominator <= numerator` in exact arithmetic; limits as in [`quotient_up`].
+pub(crate) fn quotient_down(numerator: f64, denominator: f64) -> f64 {
+    let ((n, n_exponent), (d, d_exponent)) = (split(numerator), split(denominator));
+    let mut quotient = n / d;
+    if quotient.mul_add(d, -n) > 0.0 {
+        quotient = quotient.next_down();
+    }
+    scale_by_power_of_two(quotient, n_exponent - d_exponent)
+}
+
+/// The least double that is at least `a + b` in exact arithmetic, for positive arguments.
+pub(crate) fn sum_up(a: f64, b: f64) -> f64 {
+    let (small, large) = if a < b { (a, b) } else { (b, a) };
+    let sum = large + small;
+    // Dekker: for ordered arguments the rounding error of the sum is `small - (sum - large)`, exactly.
+    if small > sum - large { sum.next_up() } else { sum }
+}
+
 /// The least double `p` with `p >= a · b` in exact arithmetic, for positive normal arguments; limits as in
 /// [`quotient_up`].
 pub(crate) fn product_up(a: f64, b: f64) -> f64 {
@@ -119,6 +137,21 @@ mod tests {
             prop_assert!(quotient.next_down().mul_add(d, -n) < 0.0);
             // In doubles, too, the ratio is not above the denominator that was asked for.
             prop_assert!(n / quotient <= d);
+        }
+
+        #[test]
+        fn quotient_bounds_from_below(n in 1.0f64..2.0, d in 1.0f64..2.0) {
+            let quotient = quotient_down(n, d);
+            prop_assert!(quotient.mul_add(d, -n) <= 0.0);
+            prop_assert!(quotient.next_up().mul_add(d, -n) > 0.0);
+        }
+
+        #[test]
+        fn sum_bounds_from_above(a in 1u64..1 << 53, b in 1u64..1 << 53, shift in 0i32..60) {
+            let exact = (u128::from(a) << shift) + u128::from(b);
+            let sum = sum_up(a as f64 * 2f64.powi(shift), b as f64);
+            prop_assert!(sum as u128 >= exact);
+            prop_assert!((sum.next_down() as u128) < exact);
         }
 
         #[test]

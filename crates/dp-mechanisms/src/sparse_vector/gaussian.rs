@@ -1,0 +1,223 @@
+//! AboveThreshold with Gaussian noise: one positive answer, and a limit on the number of queries.
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{Adjacency, DpEvent, EventLog};
+use rand::CryptoRng;
+
+use super::law::{self, NoiseLaw};
+use super::session::{Limits, QueryNoise, Session};
+use crate::error::{Error, positive_normal};
+use crate::exact;
+use crate::lattice::Lattice;
+use crate::mechanism::PrivacyEvent;
+use crate::release::{self, Cost};
+use crate::rng::ReleaseRng;
+use crate::sensitivity::LInfSensitivity;
+
+/// Standard deviations beyond this many steps do not fit the sampler.
+const LARGEST: f64 = (1u64 << 53) as f64;
+
+/// What the event adds to the sensitivity: at least two steps and what was lost in rounding it up to one.
+const LATTICE_MARGIN: f64 = 1.0 + 1.0 / (1u64 << 28) as f64;
+
+/// AboveThreshold with Gaussian noise, for one positive answer among at most `max_queries` queries.
+///
+/// # Formula
+/// ```text
+/// rho ~ N(0, threshold_std_dev²)   once
+/// nu_i ~ N(0, query_std_dev²)      for every query
+/// above iff query_i + nu_i >= threshold + rho;  over after the first, or after max_queries queries
+/// ```
+///
+/// # Privacy
+/// For queries each of which one record can move by at most `D = sensitivity`, under the relation `A`, chosen adaptively:
+/// not pure. With `t = D / threshold_std_dev`, `q = 2 D / query_std_dev`, `k = max_queries` its Renyi divergence of order
+/// `a` is at most
+/// ```text
+/// min( a (t² + q²)/2 + ln(k + 1)/(a - 1),   a/2 (q/2)² (k - c (k mod 2)) ),   c = 1/(k + (2 t/q)²)
+/// ```
+/// (`dp_accountant::rdp::above_threshold_gaussian` has the proof). **The number of queries is part of the statement**: a
+/// published theorem without it is false, since with many queries at one level their maximum is nearly noise-free.
+///
+/// # Arithmetic
+/// Noise is drawn exactly, ideal normals rounded to an integer lattice 2^30 times finer than the sensitivity. The first
+/// bound only shifts the threshold's noise by `D` and a query's by `2 D`, whole numbers of steps, so that rounding is
+/// post-processing. The second is about the differences `query_i + nu_i - rho`: it may shift threshold and queries
+/// together by any real number, of which the lattice has the integers alone. With `S` the sensitivity in steps, let `u` be
+/// the best real shift for a change `delta` of the queries and `u + e`, `|e| < 1`, the integer next to it in the direction
+/// of 0. Then `Σ (delta_i + u + e)²/s2² + (u + e)²/s1²` is at most the objective of the change `delta + e`, which is
+/// within `S + 1`, at `u`, and that exceeds its minimum by at most `k e²/s2²`. For `k >= 2` that is less than what the bound
+/// grows by from `S + 1` to `S + 2`. So the event states a sensitivity of `D (1 + 2^-28)`, and for a single query it
+/// states two.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, EventLog, ReplaceOne, bound};
+/// use dp_mechanisms::sparse_vector::Answer;
+/// use dp_mechanisms::{Bounded, GaussianAboveThreshold, LInfSensitivity, OsSeeded};
+///
+/// let sensitivity = LInfSensitivity::<ReplaceOne>::new(1.0)?;
+/// let mechanism = GaussianAboveThreshold::new(sensitivity, 8.0, 16.0, 100)?;
+/// let mut log = EventLog::new();
+/// let mut rng = OsSeeded::new()?;
+/// let mut session = mechanism.start(0.0, &mut log, &mut rng)?;
+/// let low = Bounded::with_proven_sensitivity(-2000.0, sensitivity); // a hundred standard deviations
+/// assert_eq!(*session.answer(low, &mut log, &mut rng)?.get(), Answer::Below);
+/// assert_eq!(session.queries_left(), Some(99));
+///
+/// let epsilon = bound::epsilon(&log.to_event(), Delta::new(1e-6)?)?;
+/// assert!((epsilon.value - 1.338).abs() < 1e-3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "super::record::GaussianAboveThresholdRecord",
+        into = "super::record::GaussianAboveThresholdRecord",
+        bound = ""
+    )
+)]
+pub struct GaussianAboveThreshold<A: Adjacency> {
+    sensitivity: LInfSensitivity<A>,
+    threshold_std_dev: f64,
+    query_std_dev: f64,
+    max_queries: u64,
+    lattice: Lattice,
+    /// The standard deviations in steps, rounded up.
+    threshold_noise: u64,
+    query_noise: u64,
+}
+
+impl<A: Adjacency> GaussianAboveThreshold<A> {
+    /// With these standard deviations, in the units of the queries.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a standard deviation that is not a positive
+    /// normal number; [`Error::ScaleOverflow`] for one beyond 2^22 sensitivities, or a
+    /// sensitivity at the end of the range of doubles; [`Error::OutOfRange`] unless
+    /// `max_queries` is in `1..=2^32`.
+    pub fn new(
+        sensitivity: LInfSensitivity<A>,
+        threshold_std_dev: f64,
+        query_std_dev: f64,
+        max_queries: u64,
+    ) -> Result<Self, Error> {
+        if !(1..=1 << 32).contains(&max_queries) {
+            return Err(Error::OutOfRange { name: "max_queries", value: max_queries as f64, range: "1..=2^32" });
+        }
+        let stated = sensitivity.get() * LATTICE_MARGIN;
+        if !stated.is_finite() {
+            return Err(Error::ScaleOverflow { scale: stated });
+        }
+        let lattice = Lattice::new(sensitivity.get());
+        let in_steps = |name, std_dev| {
+            let steps = lattice.length_up(positive_normal(name, std_dev)?);
+            if steps <= LARGEST { Ok(steps as u64) } else { Err(Error::ScaleOverflow { scale: std_dev }) }
+        };
+        Ok(Self {
+            sensitivity,
+            threshold_std_dev,
+            query_std_dev,
+            max_queries,
+            lattice,
+            threshold_noise: in_steps("standard deviation of the threshold", threshold_std_dev)?,
+            query_noise: in_steps("standard deviation of queries", query_std_dev)?,
+        })
+    }
+
+    /// The largest change of a query that it takes.
+    pub fn sensitivity(&self) -> LInfSensitivity<A> {
+        self.sensitivity
+    }
+
+    /// Standard deviation of the threshold's noise.
+    pub fn threshold_std_dev(&self) -> f64 {
+        self.threshold_std_dev
+    }
+
+    /// Standard deviation of each query's noise.
+    pub fn query_std_dev(&self) -> f64 {
+        self.query_std_dev
+    }
+
+    /// The number of queries after which a session is over in any case.
+    pub fn max_queries(&self) -> u64 {
+        self.max_queries
+    }
+
+    /// How noise is drawn: exactly, always.
+    pub fn noise_mode(&self) -> NoiseMode {
+        NoiseMode::Exact
+    }
+
+    /// The law of the positive answer on a fixed stream, as
+    /// [`AboveThreshold::first_answer`](super::AboveThreshold::first_answer).
+    ///
+    /// # Privacy
+    /// For planning, on public or synthetic queries.
+    ///
+    /// # Errors
+    /// [`Error::NonFiniteInput`] unless all is finite; [`Error::Length`] for more than `max_queries` queries.
+    pub fn first_answer(&self, queries: &[f64], threshold: f64) -> Result<Vec<f64>, Error> {
+        if queries.len() as u64 > self.max_queries {
+            return Err(Error::Length { name: "queries", found: queries.len(), expected: "at most max_queries" });
+        }
+        law::first_answer(
+            NoiseLaw::Gaussian { std_dev: self.threshold_std_dev },
+            NoiseLaw::Gaussian { std_dev: self.query_std_dev },
+            queries,
+            threshold,
+        )
+    }
+
+    /// Draws the threshold's noise and logs the whole cost.
+    ///
+    /// # Privacy
+    /// The threshold is public.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for the threshold; nothing is drawn or logged then.
+    pub fn start<R: ReleaseRng + ?Sized>(
+        &self,
+        threshold: f64,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Session<A>, Error> {
+        if !threshold.is_finite() {
+            return Err(Error::NotFinite { name: "threshold", value: threshold });
+        }
+        let noise = rounded_normal(self.threshold_noise, rng)?;
+        release::record::<A, R>(Cost { event: self.event(), noise: NoiseMode::Exact, assumptions: Vec::new() }, log);
+        Ok(Session::new(
+            self.sensitivity,
+            self.lattice,
+            self.lattice.floor(threshold) + noise,
+            QueryNoise::Gaussian(self.query_noise),
+            None,
+            Limits { answers: 1, queries: Some(self.max_queries) },
+        ))
+    }
+}
+
+/// The integer nearest to `std_dev · X`, `X` standard normal, exactly.
+pub(super) fn rounded_normal<R: CryptoRng + ?Sized>(std_dev: u64, rng: &mut R) -> Result<i128, Error> {
+    Ok(i128::from(exact::standard_normal(rng)?.round(std_dev, 0.0, rng)?))
+}
+
+impl<A: Adjacency> PrivacyEvent for GaussianAboveThreshold<A> {
+    /// The event of one session.
+    fn event(&self) -> DpEvent {
+        DpEvent::AboveThresholdGaussian {
+            threshold_std_dev: self.threshold_std_dev,
+            query_std_dev: self.query_std_dev,
+            // The product's own rounding is far inside the margin.
+            sensitivity: self.sensitivity.get() * LATTICE_MARGIN,
+            max_queries: self.max_queries.max(2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
