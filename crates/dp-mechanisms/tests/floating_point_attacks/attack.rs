@@ -99,7 +99,9 @@ pub(crate) fn lowest_bit(y: f64) -> i32 {
 
 #[test]
 fn lowest_bits_of_known_numbers() {
-    for (y, expected) in [(1.0, 0), (-3.0, 0), (0.75, -2), (1.0 + f64::EPSILON, -52), (5e-324, -1074), (2f64.powi(1000), 1000)] {
+    for (y, expected) in
+        [(1.0, 0), (-3.0, 0), (0.75, -2), (1.0 + f64::EPSILON, -52), (5e-324, -1074), (2f64.powi(1000), 1000)]
+    {
         assert_eq!(lowest_bit(y), expected, "{y}");
     }
 }

@@ -51,6 +51,11 @@ fn gaussian() {
 #[test]
 fn ball() {
     for (dim, seed) in [(1, 21), (5, 22)] {
-        withstands(&format!("Laplace ball, d = {dim}"), &LaplaceBall::new(sensitivity(), epsilon(), dim).unwrap(), dim as usize, seed);
+        withstands(
+            &format!("Laplace ball, d = {dim}"),
+            &LaplaceBall::new(sensitivity(), epsilon(), dim).unwrap(),
+            dim as usize,
+            seed,
+        );
     }
 }

@@ -1,0 +1,171 @@
+//! The sparse vector technique as it must not be done, in the numbering of Lyu, Su and Li 2017, "Understanding the sparse
+//! vector technique for differential privacy", Figure 1, and as it must not be resumed.
+//!
+//! Queries have sensitivity 1 and the threshold is 0. Events and their probabilities by numerical integration over the
+//! threshold's noise.
+
+use dp_mechanisms::SeededRng;
+
+use crate::specimen::{Specimen, pick, pure};
+use crate::textbook::laplace;
+
+/// The technique with its parts exchangeable.
+struct SparseVector {
+    threshold_scale: f64,
+    query_scale: f64,
+    /// Whether each query meets a threshold of its own.
+    fresh_threshold: bool,
+    /// After how many answers above it stops.
+    most_above: usize,
+    /// Whether the threshold is drawn anew after the last answer above, to go on.
+    restart: bool,
+}
+
+impl SparseVector {
+    /// Noisy value of each query if it is above, until it stops.
+    fn answers(&self, queries: &[f64], rng: &mut SeededRng) -> Vec<Option<f64>> {
+        let mut threshold = laplace(self.threshold_scale, rng);
+        let (mut answers, mut above) = (Vec::new(), 0);
+        for query in queries {
+            if self.fresh_threshold {
+                threshold = laplace(self.threshold_scale, rng);
+            }
+            let noisy = query + laplace(self.query_scale, rng);
+            let answer = (noisy >= threshold).then_some(noisy);
+            answers.push(answer);
+            above += usize::from(answer.is_some());
+            if above == self.most_above {
+                if !self.restart {
+                    break;
+                }
+                above = 0;
+                threshold = laplace(self.threshold_scale, rng);
+            }
+        }
+        answers
+    }
+
+    /// Whether the answers are `below` times below and then `above` times above, and no more.
+    fn shows(&self, queries: &[f64], below: usize, above: usize, rng: &mut SeededRng) -> bool {
+        let answers = self.answers(queries, rng);
+        answers.len() == below + above
+            && answers[..below].iter().all(Option::is_none)
+            && answers[below..].iter().all(Option::is_some)
+    }
+}
+
+/// The sound form: `epsilon / 2` for the threshold, `epsilon / 2` for the answers above.
+fn sound(epsilon: f64, most_above: usize) -> SparseVector {
+    SparseVector {
+        threshold_scale: 2.0 / epsilon,
+        query_scale: 4.0 * most_above as f64 / epsilon,
+        fresh_threshold: false,
+        most_above,
+        restart: false,
+    }
+}
+
+/// `count` queries at `first`, then `rest` at `last`.
+fn queries(count: usize, first: f64, rest: usize, last: f64) -> Vec<f64> {
+    [vec![first; count], vec![last; rest]].concat()
+}
+
+pub(crate) fn specimens() -> Vec<Specimen> {
+    vec![variant_3(), variant_4(), variant_5(), variant_6(), threshold_for_each_query(), resumed()]
+}
+
+/// Four queries below and an answer of at most 1: the noise of that answer bounds the threshold from above, and each
+/// query below then costs. Probability 0.0098 against 0.00029, at a claim of 2.
+fn variant_3() -> Specimen {
+    let event = |vector: &SparseVector, side, rng: &mut SeededRng, fresh: bool| {
+        let answers = vector.answers(&pick(side, [0.0; 5], [1.0, 1.0, 1.0, 1.0, 0.0]), rng);
+        let small = match answers.last() {
+            // The sound answer has noise of its own, and pays for it.
+            Some(Some(_)) if fresh => pick(side, 0.0, 0.0) + laplace(1.0, rng) <= 1.0,
+            Some(Some(answer)) => *answer <= 1.0,
+            _ => false,
+        };
+        small && answers.len() == 5
+    };
+    let mutant = SparseVector { query_scale: 1.0, ..sound(2.0, 1) };
+    Specimen::event(
+        "sparse vector 3: answers with the comparison's own noise",
+        "(0, 0, 0, 0, 0) and (1, 1, 1, 1, 0)",
+        pure(2.0),
+        move |side, rng| event(&mutant, side, rng, false),
+        // A third of the budget for each of threshold, comparison and answer.
+        move |side, rng| event(&sound(2.0 * 2.0 / 3.0, 1), side, rng, true),
+    )
+    .with_trials(200_000)
+}
+
+/// A quarter of the budget for the threshold; noise of three answers as if they were one. One below, three above:
+/// 0.029 against 0.00095.
+fn variant_4() -> Specimen {
+    let mutant = SparseVector { threshold_scale: 2.0, query_scale: 2.0 / 3.0, ..sound(2.0, 3) };
+    let inputs = |side| pick(side, queries(1, 0.0, 3, 0.0), queries(1, 1.0, 3, -1.0));
+    Specimen::event(
+        "sparse vector 4: query noise not scaled by the number of answers",
+        "(0, 0, 0, 0) and (1, -1, -1, -1)",
+        pure(2.0),
+        move |side, rng| mutant.shows(&inputs(side), 1, 3, rng),
+        move |side, rng| sound(2.0, 3).shows(&inputs(side), 1, 3, rng),
+    )
+    .with_trials(100_000)
+}
+
+/// Below and then above: 0.1967 against exactly 0.
+fn variant_5() -> Specimen {
+    let mutant = SparseVector { query_scale: 0.0, ..sound(1.0, 1) };
+    let inputs = |side| pick(side, [0.0, 1.0], [1.0, 0.0]);
+    Specimen::event(
+        "sparse vector 5: no query noise",
+        "(0, 1) and (1, 0)",
+        pure(1.0),
+        move |side, rng| mutant.shows(&inputs(side), 1, 1, rng),
+        move |side, rng| sound(1.0, 1).shows(&inputs(side), 1, 1, rng),
+    )
+}
+
+/// Three below and three above: 0.0071 against 0.00052.
+fn variant_6() -> Specimen {
+    let mutant = SparseVector { query_scale: 2.0, most_above: usize::MAX, ..sound(1.0, 1) };
+    let inputs = |side| pick(side, queries(3, 0.0, 3, 0.0), queries(3, 1.0, 3, -1.0));
+    Specimen::event(
+        "sparse vector 6: never stops",
+        "(0, 0, 0, 0, 0, 0) and (1, 1, 1, -1, -1, -1)",
+        pure(1.0),
+        move |side, rng| mutant.shows(&inputs(side), 3, 3, rng),
+        move |side, rng| sound(1.0, 3).shows(&inputs(side), 3, 3, rng),
+    )
+    .with_trials(200_000)
+}
+
+/// Ten below: 0.015 against 0.00098.
+fn threshold_for_each_query() -> Specimen {
+    let mutant = SparseVector { fresh_threshold: true, ..sound(2.0, 1) };
+    let inputs = |side| pick(side, [-1.0; 10], [0.0; 10]);
+    Specimen::event(
+        "sparse vector with a fresh threshold for each query",
+        "ten queries at -1 and at 0",
+        pure(2.0),
+        move |side, rng| mutant.shows(&inputs(side), 10, 0, rng),
+        move |side, rng| sound(2.0, 1).shows(&inputs(side), 10, 0, rng),
+    )
+    .with_trials(200_000)
+}
+
+/// The number of answers above among 200 queries, which a session that stops after the first cannot show.
+fn resumed() -> Specimen {
+    let count = |vector: &SparseVector, side, rng: &mut SeededRng| {
+        vector.answers(&pick(side, [0.0; 200], [1.0; 200]), rng).iter().flatten().count() as f64
+    };
+    let mutant = SparseVector { restart: true, ..sound(1.0, 1) };
+    Specimen::score(
+        "sparse vector resumed after its last answer, not charged",
+        "200 queries at 0 and at 1",
+        pure(1.0),
+        move |side, rng| count(&mutant, side, rng),
+        move |side, rng| count(&sound(1.0, 1), side, rng),
+    )
+}
