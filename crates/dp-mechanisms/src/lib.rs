@@ -90,6 +90,7 @@ pub mod staircase;
 mod testing;
 
 pub use bounded::{Bounded, Secret};
+pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use error::Error;
 pub use exponential::Exponential;
