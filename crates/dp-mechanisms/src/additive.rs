@@ -27,14 +27,20 @@ pub(crate) fn release<F: RealField + Copy, N: Norm, A: Adjacency, R: ReleaseRng 
     add_noise: impl FnOnce(Vec<F>, &mut R) -> Result<Vec<F>, Error>,
 ) -> Result<Released<Vec<F>>, Error> {
     release::check_sensitivity(&input, built_for)?;
-    if !holds::<F>(spread) {
-        return Err(Error::ScaleOverflow { scale: spread });
-    }
+    check_range::<F>(spread)?;
     release::bounded(input, built_for, cost, log, rng, |value, rng| {
-        dimension(value.len() as u64)?;
-        if !value.iter().all(|coordinate| coordinate.is_finite()) {
-            return Err(Error::NonFiniteInput);
-        }
+        check_vector(&value)?;
         add_noise(value, rng)
     })
+}
+
+/// Refuses noise of a size that the float type cannot hold.
+pub(crate) fn check_range<F: RealField + Copy>(spread: f64) -> Result<(), Error> {
+    if holds::<F>(spread) { Ok(()) } else { Err(Error::ScaleOverflow { scale: spread }) }
+}
+
+/// Refuses an empty vector, and one that is not finite: the caller broke the contract.
+pub(crate) fn check_vector<F: RealField + Copy>(value: &[F]) -> Result<(), Error> {
+    dimension(value.len() as u64)?;
+    if value.iter().all(|coordinate| coordinate.is_finite()) { Ok(()) } else { Err(Error::NonFiniteInput) }
 }

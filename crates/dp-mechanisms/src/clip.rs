@@ -1,7 +1,14 @@
 //! Clipping: the usual way from private records to a [`Bounded`](crate::Bounded) value.
 //!
-//! [`clip_l2`] shortens one vector, [`clip_coefficient`] says by how much a gradient is to be shortened that is never
-//! stored, and [`ClippedSum`] collects a batch of those and hands out the sum with its sensitivity.
+//! | what is to be added | use | sensitivity |
+//! |---|---|---|
+//! | vectors, one per record | [`ExactSum`] | `C`, exactly, in any order of summation |
+//! | multiples of rows: gradients of a linear model | [`RankOneSum`] | `C`, exactly, at the speed of a plain `axpy` |
+//! | gradients that are never stored, summed by a matrix product | [`ClippedSum`] | `C`, its rounding inside a slack |
+//!
+//! [`clip_l2`] shortens one vector, [`clip_coefficient`] says by how much one that is never stored is to be shortened.
+//! [`LayeredClipping`] clips each layer of a network to a norm of its own, [`AutomaticClipping`] normalises instead of
+//! cutting, and [`AdaptiveClipping`] moves the norm after a quantile of the records' norms.
 //!
 //! A bound that is only nearly kept is no bound. Scaling a vector by `bound / norm` in floating point leaves its norm
 //! above the bound about half of the time, by rounding alone; the functions here shrink by a few units in the last
@@ -14,16 +21,24 @@
 //! | entries whose squares over- or underflow | as above | 0 on overflow, 1 on underflow |
 //! | a NaN or an infinity | all zeros | 0 |
 
+use dp_accountant::{Adjacency, AdjacencyKind};
 use nalgebra::RealField;
 
 use crate::error::{Error, positive_normal};
-use crate::rounding::{exponent, power_of_two, scale_by_power_of_two};
 
 mod automatic;
 mod exact_sum;
 mod per_layer;
 mod quantile;
+mod rank_one;
+mod shortening;
 mod sum;
+pub use automatic::AutomaticClipping;
+pub use exact_sum::ExactSum;
+pub use per_layer::{LayeredClipping, LayeredGaussian};
+pub use quantile::{AdaptiveClipping, AdaptiveNorm, AdaptiveStep, NormCount};
+pub use rank_one::{RankOneSum, RowGrid, TruncatedRow, TruncatedRows};
+pub use shortening::ClippingRule;
 pub use sum::ClippedSum;
 
 /// `2^-53`, the largest relative error of one rounding to double precision.
@@ -108,31 +123,7 @@ impl ClippingNorm {
 /// # Ok::<(), dp_mechanisms::Error>(())
 /// ```
 pub fn clip_l2<F: RealField + Copy>(v: &mut [F], bound: ClippingNorm) {
-    let target = shrunk(bound.0, v.len());
-    let norm = sum_of_squares(v, 0).sqrt();
-    // False for a NaN as well.
-    if norm >= ClippingNorm::LEAST && norm <= power_of_two(500) {
-        if norm > target {
-            scale_all(v, 0, target / norm);
-        }
-        return;
-    }
-    let largest = v.iter().fold(0.0f64, |largest, &entry| {
-        let entry: f64 = entry.to_subset_unchecked();
-        if entry.is_finite() { largest.max(entry.abs()) } else { f64::INFINITY }
-    });
-    if largest == 0.0 {
-        return;
-    }
-    if !largest.is_finite() {
-        v.fill(F::zero());
-        return;
-    }
-    let power = largest_exponent(largest);
-    let norm = sum_of_squares(v, -power).sqrt();
-    if scale_by_power_of_two(norm, power) > target {
-        scale_all(v, -power, target / norm);
-    }
+    ClippingRule::Flat(bound).shortening(v).apply(v);
 }
 
 /// The factor in `[0, 1]` that brings a gradient with this squared norm to a norm of at most `bound`.
@@ -178,49 +169,12 @@ fn shrunk(bound: f64, dim: usize) -> f64 {
     bound * (1.0 - (dim as f64 + 8.0) * UNIT_ROUNDOFF).max(0.0)
 }
 
-/// `Σ (v_i 2^power)²`, in eight partial sums.
-fn sum_of_squares<F: RealField + Copy>(v: &[F], power: i32) -> f64 {
-    let square = |entry: F| -> f64 {
-        let entry: f64 = entry.to_subset_unchecked();
-        let scaled = if power == 0 { entry } else { scale_by_power_of_two(entry, power) };
-        scaled * scaled
-    };
-    let mut partial = [0.0; 8];
-    let chunks = v.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(|&entry| square(entry)).sum();
-    for chunk in chunks {
-        for (sum, &entry) in partial.iter_mut().zip(chunk) {
-            *sum += square(entry);
-        }
+/// How many clipping norms one record moves a sum by: 2 where its contribution is exchanged for another's.
+fn norms_moved<A: Adjacency>() -> f64 {
+    match A::KIND {
+        AdjacencyKind::AddRemoveOne | AdjacencyKind::ZeroOut => 1.0,
+        AdjacencyKind::ReplaceOne | AdjacencyKind::ChangeListLabels => 2.0,
     }
-    partial.iter().sum::<f64>() + rest
-}
-
-/// `v_i := v_i 2^power · factor`, rounded towards zero where `F` is narrower than a double.
-fn scale_all<F: RealField + Copy>(v: &mut [F], power: i32, factor: f64) {
-    for entry in v {
-        let double: f64 = entry.to_subset_unchecked();
-        let scaled = if power == 0 { double } else { scale_by_power_of_two(double, power) };
-        *entry = towards_zero(scaled * factor);
-    }
-}
-
-/// The nearest `F`, or where that is larger in magnitude, one below.
-fn towards_zero<F: RealField + Copy>(x: f64) -> F {
-    let magnitude = |candidate: F| -> f64 { candidate.abs().to_subset_unchecked() };
-    let nearest: F = nalgebra::convert(x);
-    if magnitude(nearest) <= x.abs() {
-        return nearest;
-    }
-    let epsilon: f64 = F::default_epsilon().to_subset_unchecked();
-    let below: F = nalgebra::convert(x * (1.0 - epsilon));
-    // Among the subnormal numbers of `F` a relative step is not enough.
-    if magnitude(below) <= x.abs() { below } else { F::zero() }
-}
-
-/// `floor(log2 x)` of a positive finite double, subnormal ones included.
-fn largest_exponent(x: f64) -> i32 {
-    if x.is_normal() { exponent(x) } else { exponent(x * power_of_two(60)) - 60 }
 }
 
 #[cfg(test)]

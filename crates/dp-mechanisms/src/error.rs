@@ -73,6 +73,15 @@ pub enum Error {
         /// The bound.
         most: u64,
     },
+    /// Two partial sums that are to be added were built with different parameters.
+    #[error("partial sums of different kinds: clipping, grid, dimension and number of records must be the same")]
+    SumsDiffer,
+    /// More steps than a continual release was built for.
+    #[error("the release was built for {steps} steps")]
+    StreamEnded {
+        /// The number of steps.
+        steps: u64,
+    },
     /// The classical Gaussian calibration is proved for epsilon below 1 only.
     #[error("the classical calibration needs epsilon < 1, got {epsilon}; use `analytic`")]
     ClassicalNeedsEpsilonBelowOne {

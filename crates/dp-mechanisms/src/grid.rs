@@ -107,6 +107,16 @@ impl Grid {
     }
 }
 
+/// The integer part, towards zero, for `|x| <= 2^52`; never `-0.0`.
+#[inline]
+pub(crate) fn truncated(x: f64) -> f64 {
+    // As `nearest_integer`, and one less where that rounded up.
+    let magnitude = x.abs();
+    let nearest = (magnitude + TWO_TO_52) - TWO_TO_52;
+    let above = if nearest > magnitude { 1.0 } else { 0.0 };
+    (nearest - above).copysign(x) + 0.0
+}
+
 /// The nearest integer, ties to even, never `-0.0`.
 #[inline]
 fn nearest_integer(x: f64) -> f64 {
@@ -144,6 +154,18 @@ mod tests {
         for x in [TWO_TO_52 - 0.5, TWO_TO_52 - 1.0, TWO_TO_52, TWO_TO_52 + 1.0, 0.5 * TWO_TO_52 + 0.5] {
             assert_eq!(nearest_integer(x), x.round_ties_even());
             assert_eq!(nearest_integer(-x), -x.round_ties_even());
+        }
+    }
+
+    #[test]
+    fn integer_parts() {
+        for (x, expected) in
+            [(0.5, 0.0), (1.0, 1.0), (-1.5, -1.0), (0.0, 0.0), (-0.0, 0.0), (-0.99, 0.0), (5e-324, 0.0)]
+        {
+            assert_eq!(truncated(x).to_bits(), f64::to_bits(expected), "{x}");
+        }
+        for x in [TWO_TO_52, TWO_TO_52 - 0.5, 0.5 * TWO_TO_52 - 0.25, 1e15 + 0.875, 2.5, 3.5] {
+            assert_eq!((truncated(x), truncated(-x)), (x.trunc(), -x.trunc()));
         }
     }
 

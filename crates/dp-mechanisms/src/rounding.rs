@@ -86,6 +86,37 @@ pub(crate) fn sqrt_down(x: f64) -> f64 {
     scale_by_power_of_two(root, exponent / 2)
 }
 
+/// The least double `r` with `r² >= x` in exact arithmetic, for a positive normal argument.
+pub(crate) fn sqrt_up(x: f64) -> f64 {
+    let down = sqrt_down(x);
+    let ((root, root_exponent), x) = (split(down), x);
+    if root.mul_add(root, -scale_by_power_of_two(x, -2 * root_exponent)) == 0.0 { down } else { down.next_up() }
+}
+
+/// An upper bound of `√(Σ x_i²)`, exact where the sum of squares is a double with a root, for positive normal arguments;
+/// infinite where it overflows, 0 for none.
+pub(crate) fn root_of_squares_up(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = values.clone().fold(0.0, f64::max);
+    if !(largest > 0.0) {
+        return 0.0;
+    }
+    // With the largest in [1, 2) no square overflows; one that underflows is raised to 2^-1022 by `product_up`.
+    let power = exponent(largest);
+    let sum = values.fold(0.0, |sum, x| {
+        let x = scale_by_power_of_two(x, -power).max(power_of_two(-500));
+        sum_up(sum, product_up(x, x))
+    });
+    scale_by_power_of_two(sqrt_up(sum), power)
+}
+
+/// The least double that is at least `a + b` in exact arithmetic, for non-negative arguments.
+pub(crate) fn sum_up(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    let (larger, smaller) = if a >= b { (a, b) } else { (b, a) };
+    // The error of an addition is a double: this is it, exactly (Dekker).
+    if sum.is_finite() && smaller - (sum - larger) > 0.0 { sum.next_up() } else { sum }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +140,15 @@ mod tests {
         assert_eq!(quotient_up(1.0, 3.0), (1.0f64 / 3.0).next_up());
         assert_eq!(quotient_up(1.0, 0.1), 10.0);
         assert!(sqrt_down(2.0) < core::f64::consts::SQRT_2.next_up());
+    }
+
+    #[test]
+    fn roots_of_squares() {
+        assert_eq!(root_of_squares_up([3.0, 4.0].into_iter()), 5.0);
+        assert_eq!(root_of_squares_up([3.0, 4.0].map(|x| x * power_of_two(900)).into_iter()), 5.0 * power_of_two(900));
+        assert_eq!(root_of_squares_up(core::iter::empty()), 0.0);
+        assert_eq!(root_of_squares_up([1.0, f64::MIN_POSITIVE].into_iter()), 1f64.next_up());
+        assert_eq!(root_of_squares_up([f64::MAX, f64::MAX].into_iter()), f64::INFINITY);
     }
 
     #[test]
@@ -168,6 +208,36 @@ mod tests {
             let scaled = scale_by_power_of_two(x, -2 * r_exponent);
             prop_assert!(r.mul_add(r, -scaled) <= 0.0);
             prop_assert!(r.next_up().mul_add(r.next_up(), -scaled) > 0.0);
+        }
+
+        #[test]
+        fn root_bounds_from_above(x in positive_normal()) {
+            let root = sqrt_up(x);
+            let (r, r_exponent) = split(root);
+            let scaled = scale_by_power_of_two(x, -2 * r_exponent);
+            prop_assert!(r.mul_add(r, -scaled) >= 0.0);
+            prop_assert!(r.next_down().mul_add(r.next_down(), -scaled) < 0.0);
+        }
+
+        #[test]
+        fn sum_bounds_from_above(a in positive_normal(), b in positive_normal()) {
+            let (larger, smaller) = (a.max(b), a.min(b));
+            let sum = sum_up(a, b);
+            // Both differences are exact where the sum did not overflow.
+            prop_assert!(sum.is_infinite() || sum - larger >= smaller);
+        }
+
+        #[test]
+        fn roots_of_squares_bound_from_above(values in prop::collection::vec(1.0f64..1e6, 1..20), power in -900i32..900) {
+            let scaled = values.iter().map(|x| scale_by_power_of_two(*x, power));
+            let found = scale_by_power_of_two(root_of_squares_up(scaled), -power);
+            let plain = values.iter().map(|x| x * x).sum::<f64>().sqrt();
+            prop_assert!((found / plain - 1.0).abs() < 1e-13);
+            // Integers have an exact sum.
+            let integers: Vec<f64> = values.iter().map(|x| x.floor()).collect();
+            let squares: f64 = integers.iter().map(|x| x * x).sum();
+            let root = root_of_squares_up(integers.iter().copied());
+            prop_assert!(root.mul_add(root, -squares) >= 0.0 && root.next_down().mul_add(root.next_down(), -squares) <= 0.0);
         }
 
         #[test]

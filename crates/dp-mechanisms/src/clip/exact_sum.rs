@@ -1,1 +1,274 @@
 //! Sums of clipped contributions that are exact in any order.
+
+use dp_accountant::Adjacency;
+use nalgebra::RealField;
+
+use super::norms_moved;
+use super::shortening::{ClippingRule, Shortening};
+use crate::bounded::Bounded;
+use crate::error::{Error, dimension};
+use crate::gaussian::Gaussian;
+use crate::grid::truncated;
+use crate::rounding::{power_of_two, product_up, scale_by_power_of_two, sqrt_up, sum_up};
+use crate::sensitivity::L2Sensitivity;
+
+/// The number of steps up to which every integer is a double.
+pub(super) const DOUBLE_STEPS: f64 = 9_007_199_254_740_992.0; // 2^53
+/// The most steps in a contribution: below it, truncation works on the fraction's own bits.
+const CONTRIBUTION_STEPS: f64 = 0.5 * DOUBLE_STEPS;
+/// The most steps in a sum that is kept in integers.
+const INTEGER_STEPS: f64 = 4.611_686_018_427_387_9e18; // 2^62
+
+/// The sum of one vector per record, each clipped and then truncated to a grid, so that the sum is exact.
+///
+/// The same records give the same bits in any order and with any division among threads: each thread adds to a sum of
+/// its own made by [`like`](Self::like), and [`merge`](Self::merge) puts them together.
+///
+/// # Formula
+/// ```text
+/// sum = Σ_i q_i,   q_i = g · trunc(clip(v_i) / g),   g a power of two
+/// ```
+///
+/// # Privacy
+/// Sensitivity `C` under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and [`ZeroOut`](dp_accountant::ZeroOut), `2 C`
+/// under [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels): of the
+/// sum as computed, with nothing set aside for rounding and nothing taken on trust. For each coordinate of `q_i` is at
+/// most the clipped vector's in magnitude, so that `‖q_i‖ <= C` in exact arithmetic; it is a whole number of steps `g`;
+/// and partial sums of at most `n` of them, `n` the public bound on the records, are at most `n C / g` steps.
+/// * While that is at most 2^53, every partial sum is a double, so that no addition rounds.
+/// * Above, sums are kept in 64-bit integers, and [`finish`](Self::finish) rounds once to multiples of
+///   `h = g 2^j`, the least with `n C <= 2^53 h`. Rounding moves the difference of two sums by at most `h` in each
+///   coordinate, so that the sensitivity is `C + h √d` there, rounded up.
+///
+/// A record that is not finite contributes zero; nothing reports it.
+///
+/// What is lost to truncation is less than `g` per record and coordinate.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{EventLog, ZeroOut};
+/// use dp_mechanisms::clip::{ClippingNorm, ExactSum};
+/// use dp_mechanisms::{Gaussian, L2Sensitivity, Mechanism, OsSeeded};
+///
+/// let norm = ClippingNorm::new(1.0)?;
+/// let gaussian = Gaussian::from_std_dev(L2Sensitivity::<ZeroOut>::new(norm.get())?, 2.0)?;
+/// let mut sum = ExactSum::for_release(2, norm.into(), &gaussian, 1000)?;
+/// for record in [[3.0, 4.0], [0.25, 0.0], [f64::NAN, 1.0]] {
+///     sum.add(&record)?; // (0.6, 0.8) and (0.25, 0), and nothing
+/// }
+/// assert_eq!(sum.sensitivity().get(), 1.0);
+/// let released = gaussian.release(sum.finish(), &mut EventLog::new(), &mut OsSeeded::new()?)?;
+/// assert_eq!(released.get().len(), 2);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+///
+/// # References
+/// S. Casacuberta, M. Shoemate, S. Vadhan, C. Wagaman, "Widespread underestimation of sensitivity in differentially
+/// private libraries and how to fix it", CCS 2022, arXiv 2207.10635: what goes wrong otherwise.
+pub struct ExactSum<A: Adjacency> {
+    rule: ClippingRule,
+    step: f64,
+    most_records: u64,
+    records: u64,
+    total: Total,
+    sensitivity: L2Sensitivity<A>,
+}
+
+/// Whole numbers of steps.
+enum Total {
+    Doubles(Vec<f64>),
+    /// With the number of low bits that the end result gives up.
+    Integers(Vec<i64>, u32),
+}
+
+impl Total {
+    fn zeros(&self) -> Self {
+        match self {
+            Self::Doubles(total) => Self::Doubles(vec![0.0; total.len()]),
+            Self::Integers(total, dropped) => Self::Integers(vec![0; total.len()], *dropped),
+        }
+    }
+
+    fn dim(&self) -> usize {
+        match self {
+            Self::Doubles(total) => total.len(),
+            Self::Integers(total, _) => total.len(),
+        }
+    }
+}
+
+impl<A: Adjacency> ExactSum<A> {
+    /// An empty sum of `dim` coordinates on multiples of `step`, for at most `most_records` records.
+    ///
+    /// `most_records` must bound the number of records of every data set; where that number is secret, it is a public
+    /// bound.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`]; [`Error::OutOfRange`] unless `step` is a normal power of two and `most_records` at least 1,
+    /// or where the clipping norm is more than 2^52 steps, or the sum can be more than 2^62 steps or exceed the doubles.
+    pub fn new(dim: usize, rule: ClippingRule, step: f64, most_records: u64) -> Result<Self, Error> {
+        let coordinates = dimension(dim as u64)? as f64;
+        power_of_two_step(step)?;
+        if most_records == 0 {
+            return Err(Error::OutOfRange { name: "most records", value: 0.0, range: "[1, 2^64)" });
+        }
+        let norm = rule.norm().get();
+        let norm_in_steps = norm * (1.0 / step);
+        if !(norm_in_steps <= CONTRIBUTION_STEPS) {
+            let range = "at most 2^52 steps";
+            return Err(Error::OutOfRange { name: "clipping norm in steps", value: norm_in_steps, range });
+        }
+        let most = count_up(most_records);
+        let sum_in_steps = if norm_in_steps.is_normal() { product_up(most, norm_in_steps) } else { 1.0 };
+        if !(sum_in_steps <= INTEGER_STEPS && most * norm <= 0.5 * f64::MAX) {
+            let range = "at most 2^62 steps and inside the doubles";
+            return Err(Error::OutOfRange { name: "largest sum in steps", value: sum_in_steps, range });
+        }
+        let moved = norms_moved::<A>() * norm;
+        let (total, sensitivity) = if sum_in_steps <= DOUBLE_STEPS {
+            (Total::Doubles(vec![0.0; dim]), moved)
+        } else {
+            let mut dropped = 0;
+            while sum_in_steps > DOUBLE_STEPS * power_of_two(dropped) {
+                dropped += 1;
+            }
+            let rounding = product_up(step * power_of_two(dropped), sqrt_up(coordinates));
+            (Total::Integers(vec![0; dim], dropped as u32), sum_up(moved, rounding))
+        };
+        Ok(Self { rule, step, most_records, records: 0, total, sensitivity: L2Sensitivity::new(sensitivity)? })
+    }
+
+    /// The same on the grid on which `gaussian` releases, so that the sum needs no rounding there.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn for_release(
+        dim: usize,
+        rule: ClippingRule,
+        gaussian: &Gaussian<A>,
+        most_records: u64,
+    ) -> Result<Self, Error> {
+        Self::new(dim, rule, gaussian.grid().step(), most_records)
+    }
+
+    /// An empty sum of the same kind, for another thread; to be [merged](Self::merge).
+    pub fn like(&self) -> Self {
+        Self { records: 0, total: self.total.zeros(), ..*self }
+    }
+
+    /// Adds one record's vector, clipped and truncated.
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number. Nothing is added then.
+    pub fn add<F: RealField + Copy>(&mut self, record: &[F]) -> Result<(), Error> {
+        if record.len() != self.total.dim() {
+            let (expected, found) = (self.total.dim() as u64, record.len() as u64);
+            return Err(Error::DimensionMismatch { expected, found });
+        }
+        if self.records == self.most_records {
+            return Err(Error::TooManyExamples { most: self.most_records });
+        }
+        self.records += 1;
+        let in_steps = 1.0 / self.step; // exact
+        match self.rule.shortening(record) {
+            Shortening::Drop => {}
+            Shortening::Keep => add_truncated(&mut self.total, record, |entry| entry * in_steps),
+            // One product instead of two, exact in its exponent unless the factor leaves the normal numbers. A product
+            // with an entry that does so is below one step.
+            Shortening::Scale { power: 0, factor } if (factor * in_steps).is_normal() => {
+                let factor = factor * in_steps;
+                add_truncated(&mut self.total, record, |entry| entry * factor);
+            }
+            Shortening::Scale { power, factor } => {
+                add_truncated(&mut self.total, record, |entry| scale_by_power_of_two(entry, power) * factor * in_steps);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds another sum of the same kind.
+    ///
+    /// # Errors
+    /// [`Error::SumsDiffer`] unless both were built with the same parameters; [`Error::TooManyExamples`] where both
+    /// together have more records than stated. Nothing is added then.
+    pub fn merge(&mut self, other: Self) -> Result<(), Error> {
+        let same = self.rule == other.rule && self.step == other.step && self.most_records == other.most_records;
+        let records = self.records.saturating_add(other.records);
+        match (&mut self.total, &other.total) {
+            _ if !same => return Err(Error::SumsDiffer),
+            (Total::Doubles(total), Total::Doubles(part)) if total.len() == part.len() => {
+                check_records(records, self.most_records)?;
+                total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+            }
+            (Total::Integers(total, _), Total::Integers(part, _)) if total.len() == part.len() => {
+                check_records(records, self.most_records)?;
+                total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
+            }
+            _ => return Err(Error::SumsDiffer),
+        }
+        self.records = records;
+        Ok(())
+    }
+
+    /// The sum with its sensitivity; what follows starts from zero.
+    pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
+        self.records = 0;
+        let zeros = self.total.zeros();
+        let sum = match core::mem::replace(&mut self.total, zeros) {
+            Total::Doubles(mut total) => {
+                total.iter_mut().for_each(|coordinate| *coordinate *= self.step);
+                total
+            }
+            Total::Integers(total, dropped) => {
+                let (half, step) = (1i64 << (dropped - 1), self.step * power_of_two(dropped as i32));
+                // At most 2^62 + half, and 2^53 after the shift.
+                total.into_iter().map(|coordinate| ((coordinate + half) >> dropped) as f64 * step).collect()
+            }
+        };
+        Bounded::with_proven_sensitivity(sum, self.sensitivity)
+    }
+
+    /// The sensitivity of the sum.
+    pub fn sensitivity(&self) -> L2Sensitivity<A> {
+        self.sensitivity
+    }
+
+    /// The distance between neighbouring points of the grid of contributions.
+    pub fn step(&self) -> f64 {
+        self.step
+    }
+}
+
+fn check_records(records: u64, most: u64) -> Result<(), Error> {
+    if records <= most { Ok(()) } else { Err(Error::TooManyExamples { most }) }
+}
+
+/// A count as a double, rounded up.
+pub(super) fn count_up(count: u64) -> f64 {
+    let nearest = count as f64; // exact up to 2^53
+    if count <= 1 << 53 { nearest } else { nearest.next_up() }
+}
+
+/// Checks a normal power of two whose inverse is normal too.
+fn power_of_two_step(step: f64) -> Result<(), Error> {
+    let mantissa = step.to_bits() & ((1 << 52) - 1);
+    if step > 0.0 && step.is_normal() && (1.0 / step).is_normal() && mantissa == 0 {
+        return Ok(());
+    }
+    Err(Error::OutOfRange { name: "step", value: step, range: "powers of two in [2^-1022, 2^1022]" })
+}
+
+/// `total += trunc(in_steps(entry))` for each entry; no branch, so that the loop is vectorised.
+#[inline]
+fn add_truncated<F: RealField + Copy>(total: &mut Total, record: &[F], in_steps: impl Fn(f64) -> f64) {
+    let steps = |entry: F| truncated(in_steps(entry.to_subset_unchecked()));
+    match total {
+        Total::Doubles(total) => total.iter_mut().zip(record).for_each(|(total, &entry)| *total += steps(entry)),
+        Total::Integers(total, _) => {
+            total.iter_mut().zip(record).for_each(|(total, &entry)| *total += steps(entry) as i64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,283 @@
-//! Clipping at an adaptive quantile of the norms.
+//! Clipping at an adaptive quantile of the records' norms.
+
+use core::marker::PhantomData;
+
+use dp_accountant::{Adjacency, DpEvent, EventLog, NoiseMultiplier};
+
+use super::per_layer::LayeredGaussian;
+use super::{ClippingNorm, norms_moved};
+use crate::bounded::Bounded;
+use crate::error::{Error, positive_normal};
+use crate::gaussian::Gaussian;
+use crate::mechanism::PrivacyEvent;
+use crate::released::Released;
+use crate::rng::ReleaseRng;
+use crate::rounding::product_up;
+use crate::sensitivity::L2Sensitivity;
+
+/// The clipping norm follows a quantile of the norms: after each step it grows where too few records were below it, and
+/// shrinks where too many were.
+///
+/// # Formula
+/// ```text
+/// count = Σ_i (b_i - 1/2) + N(0, s_b²),   b_i = 1 if ‖g_i‖ <= C, else 0
+/// fraction = count / m + 1/2,   m the public expected number of records
+/// C := C exp(-rate (fraction - quantile))
+/// gradient noise: z_g C,   z_g = (z^-2 - (2 s_b)^-2)^(-1/2), rounded up
+/// ```
+///
+/// # Privacy
+/// One event `Gaussian { std_dev: z, sensitivity: 1 }` per step pays for both the noisy sum and the new norm. Where one
+/// record is added or zeroed, the sum moves by at most `C` and the count by exactly 1/2. Divided by their noise, both
+/// together are one vector with noise `N(0, I)` that moves by at most
+/// ```text
+/// √(1/z_g² + (1/2)²/s_b²) <= 1/z,
+/// ```
+/// which is the Gaussian mechanism of multiplier `z`: the count costs nothing but the slightly larger noise of the sum.
+/// The norm of the next step is a function of what was released, and `z`, the event's only parameter, does not depend on
+/// it; so the steps compose as a fixed sequence of equal Gaussians.
+///
+/// Under [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels) a record is
+/// a removal and an addition: sum and count both move twice as far, and the event is `Gaussian { std_dev: z,
+/// sensitivity: 2 }`. No relation is excluded by type, since with both sensitivities doubled the same proof holds.
+///
+/// The count is divided by the expected number of records, which is public, never by how many there were. It is a whole
+/// number of halves and is released on a grid like any other sum.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{DpEvent, EventLog, NoiseMultiplier, ZeroOut};
+/// use dp_mechanisms::clip::{AdaptiveClipping, ClippingNorm, ExactSum};
+/// use dp_mechanisms::{OsSeeded, PrivacyEvent};
+///
+/// let clipping = AdaptiveClipping::<ZeroOut>::new(0.5, 0.2, 100.0, NoiseMultiplier::new(1.0)?, 5.0)?;
+/// assert!((clipping.gradient_multiplier() - 1.005037815259212).abs() < 1e-12);
+///
+/// let mut state = clipping.start(ClippingNorm::new(1.0)?)?;
+/// let (mut sum, mut count) = (ExactSum::new(2, state.norm().into(), 2f64.powi(-30), 200)?, state.count());
+/// for gradient in [[0.3, 0.4], [3.0, 4.0]] {
+///     sum.add(&gradient)?;
+///     count.add(gradient[0] * gradient[0] + gradient[1] * gradient[1]);
+/// }
+/// let mut log = EventLog::new();
+/// let noisy = state.release(sum.finish(), count, &mut log, &mut OsSeeded::new()?)?;
+/// assert_eq!(noisy.get().sum.len(), 2);
+/// assert_eq!(log.to_event(), DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 });
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+///
+/// # References
+/// G. Andrew, O. Thakkar, H. B. McMahan, S. Ramaswamy, "Differentially private learning with adaptive clipping", NeurIPS
+/// 2021, Algorithm 1 and Theorem 1, arXiv 1905.03871.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdaptiveClipping<A: Adjacency> {
+    quantile: f64,
+    rate: f64,
+    expected_records: f64,
+    noise_multiplier: f64,
+    count_std_dev: f64,
+    gradient_multiplier: f64,
+    relation: PhantomData<A>,
+}
+
+impl<A: Adjacency> AdaptiveClipping<A> {
+    /// The quantile that the norm shall reach, how fast it moves, the expected number of records in a step, the noise
+    /// multiplier of a whole step, and the standard deviation of the count.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a quantile outside (0, 1), and unless `noise_multiplier < 2 count_std_dev`: the count
+    /// alone would cost more than the step may; [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for
+    /// the others.
+    pub fn new(
+        quantile: f64,
+        rate: f64,
+        expected_records: f64,
+        noise_multiplier: NoiseMultiplier,
+        count_std_dev: f64,
+    ) -> Result<Self, Error> {
+        if !(quantile > 0.0 && quantile < 1.0) {
+            return Err(Error::OutOfRange { name: "quantile", value: quantile, range: "(0, 1)" });
+        }
+        let noise_multiplier = positive_normal("noise multiplier", noise_multiplier.get())?;
+        let count_std_dev = positive_normal("standard deviation of the count", count_std_dev)?;
+        Ok(Self {
+            quantile,
+            rate: positive_normal("rate", rate)?,
+            expected_records: positive_normal("expected number of records", expected_records)?,
+            noise_multiplier,
+            count_std_dev,
+            gradient_multiplier: gradient_multiplier(noise_multiplier, count_std_dev)?,
+            relation: PhantomData,
+        })
+    }
+
+    /// `(z^-2 - (2 s_b)^-2)^(-1/2)`, rounded up: the sum's noise in units of the clipping norm.
+    pub fn gradient_multiplier(&self) -> f64 {
+        self.gradient_multiplier
+    }
+
+    /// The norm after a step in which this fraction of the records was found below it.
+    ///
+    /// The fraction is a released one; with noise it may be negative or above 1.
+    pub fn next_norm(&self, norm: ClippingNorm, noisy_fraction: f64) -> ClippingNorm {
+        let next = norm.get() * (-self.rate * (noisy_fraction - self.quantile)).exp();
+        // Whatever the noise did, the norm stays in the range in which a step can be built.
+        let next = if next.is_nan() { norm.get() } else { next.clamp(LEAST, LARGEST) };
+        ClippingNorm::new(next).unwrap_or(norm)
+    }
+
+    /// A run of steps that begins at this norm.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a norm outside `[2^-400, 2^400]`, within which the norm stays.
+    pub fn start(&self, norm: ClippingNorm) -> Result<AdaptiveNorm<A>, Error> {
+        if !(LEAST..=LARGEST).contains(&norm.get()) {
+            let range = "[2^-400, 2^400]";
+            return Err(Error::OutOfRange { name: "clipping norm", value: norm.get(), range });
+        }
+        let state = AdaptiveNorm { clipping: *self, norm };
+        state.noise()?;
+        Ok(state)
+    }
+}
+
+/// `2^-400`.
+const LEAST: f64 = f64::from_bits((1023 - 400) << 52);
+/// `2^400`.
+const LARGEST: f64 = f64::from_bits((1023 + 400) << 52);
+
+/// `z_g` with `1/z_g² + 1/(2 s_b)² <= 1/z²` in exact arithmetic.
+///
+/// As `z / √((1 - x)(1 + x))` with `x = z / (2 s_b)`, each factor computed as `(s_b ± z/2) / s_b`: nothing cancels, since
+/// the inputs of the difference are exact, and nothing overflows. Two sums, two quotients and a product, halved by the
+/// root, then the root and the quotient: a relative error of at most 5 times 2^-53, which the last factor covers.
+fn gradient_multiplier(noise_multiplier: f64, count_std_dev: f64) -> Result<f64, Error> {
+    let refused = Error::OutOfRange {
+        name: "noise multiplier",
+        value: noise_multiplier,
+        range: "(0, 2 x standard deviation of the count)",
+    };
+    // Halved rather than doubled: neither operation rounds here, and this one cannot overflow.
+    let (z, count) = (0.5 * noise_multiplier, count_std_dev);
+    if !(z < count) {
+        return Err(refused);
+    }
+    let share = ((count - z) / count) * ((count + z) / count);
+    let multiplier = noise_multiplier / share.sqrt() * (1.0 + 8.0 * f64::EPSILON);
+    if multiplier.is_normal() { Ok(multiplier) } else { Err(refused) }
+}
+
+impl<A: Adjacency> PrivacyEvent for AdaptiveClipping<A> {
+    /// One step: the noisy sum and the norm of the next.
+    fn event(&self) -> DpEvent {
+        DpEvent::Gaussian { std_dev: self.noise_multiplier, sensitivity: norms_moved::<A>() }
+    }
+}
+
+/// The norm of the current step of an [`AdaptiveClipping`].
+///
+/// Given out are a count to be filled during the step, and the release that ends it; the norm itself is a function of
+/// what earlier steps released.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdaptiveNorm<A: Adjacency> {
+    clipping: AdaptiveClipping<A>,
+    norm: ClippingNorm,
+}
+
+impl<A: Adjacency> AdaptiveNorm<A> {
+    /// The norm to which this step's records are to be clipped.
+    pub fn norm(&self) -> ClippingNorm {
+        self.norm
+    }
+
+    /// An empty count of this step's records.
+    pub fn count(&self) -> NormCount<A> {
+        NormCount { norm: self.norm, halves: 0, relation: PhantomData }
+    }
+
+    /// Releases the sum and moves on to the next norm, in one call and for one event.
+    ///
+    /// # Errors
+    /// [`Error::SumsDiffer`] for the count of another step; [`Error::SensitivityExceeded`] for a sum that was clipped to
+    /// a larger norm; otherwise as [`Mechanism::release`](crate::Mechanism::release). Nothing is drawn or logged then,
+    /// and the norm stays.
+    pub fn release<R: ReleaseRng + ?Sized>(
+        &mut self,
+        sum: Bounded<Vec<f64>, A>,
+        count: NormCount<A>,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Released<AdaptiveStep>, Error> {
+        if count.norm != self.norm {
+            return Err(Error::SumsDiffer);
+        }
+        let halves = 0.5 * count.halves as f64; // exact up to 2^53 records
+        let sensitivity = L2Sensitivity::new(0.5 * norms_moved::<A>())?;
+        let count = Bounded::with_proven_sensitivity(vec![halves], sensitivity);
+        let released = self.noise()?.release_as(self.clipping.event(), vec![sum, count], log, rng)?;
+        let (clipping, norm) = (self.clipping, self.norm);
+        let released = released.map(|parts| {
+            let mut parts = parts.into_iter();
+            let (sum, count) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+            let fraction = count.iter().sum::<f64>() / clipping.expected_records + 0.5;
+            AdaptiveStep { sum, next_norm: clipping.next_norm(norm, fraction) }
+        });
+        self.norm = released.get().next_norm;
+        Ok(released)
+    }
+
+    /// The noise of this step's two parts.
+    fn noise(&self) -> Result<LayeredGaussian<A>, Error> {
+        let AdaptiveClipping { gradient_multiplier, count_std_dev, .. } = self.clipping;
+        let moved = norms_moved::<A>();
+        let sum = L2Sensitivity::new(moved * self.norm.get())?;
+        let count = L2Sensitivity::new(0.5 * moved)?;
+        LayeredGaussian::new(vec![
+            Gaussian::from_std_dev(sum, product_up(gradient_multiplier, self.norm.get()))?,
+            Gaussian::from_std_dev(count, count_std_dev)?,
+        ])
+    }
+}
+
+/// What one step of an [`AdaptiveClipping`] releases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdaptiveStep {
+    /// The sum with noise.
+    pub sum: Vec<f64>,
+    /// The norm of the next step.
+    pub next_norm: ClippingNorm,
+}
+
+/// How many records of a step have a norm of at most the current one, less half of all of them. Secret.
+///
+/// A record whose norm is not finite is counted neither way, as it contributes nothing to the sum.
+pub struct NormCount<A: Adjacency> {
+    norm: ClippingNorm,
+    halves: i64,
+    relation: PhantomData<A>,
+}
+
+impl<A: Adjacency> NormCount<A> {
+    /// Counts one record by its squared norm.
+    pub fn add(&mut self, squared_norm: f64) {
+        if squared_norm >= 0.0 && squared_norm.is_finite() {
+            let below = squared_norm.sqrt() <= self.norm.get();
+            self.halves = self.halves.saturating_add(if below { 1 } else { -1 });
+        }
+    }
+
+    /// Adds the count of another thread.
+    ///
+    /// # Errors
+    /// [`Error::SumsDiffer`] for the count of another step.
+    pub fn merge(&mut self, other: Self) -> Result<(), Error> {
+        if self.norm != other.norm {
+            return Err(Error::SumsDiffer);
+        }
+        self.halves = self.halves.saturating_add(other.halves);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

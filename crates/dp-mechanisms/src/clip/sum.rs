@@ -2,11 +2,11 @@
 
 use core::marker::PhantomData;
 
+use dp_accountant::Adjacency;
 use dp_accountant::certificate::Assumption;
-use dp_accountant::{Adjacency, AdjacencyKind};
 use nalgebra::RealField;
 
-use super::{ClippingNorm, UNIT_ROUNDOFF, coefficient};
+use super::{ClippingNorm, UNIT_ROUNDOFF, coefficient, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
 use crate::float_range::holds;
@@ -120,14 +120,10 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
                 range: "where its square is well inside the float type",
             });
         }
-        let factor = match A::KIND {
-            AdjacencyKind::AddRemoveOne | AdjacencyKind::ZeroOut => 1.0,
-            AdjacencyKind::ReplaceOne | AdjacencyKind::ChangeListLabels => 2.0,
-        };
         Ok(Self {
             blocks,
             target: norm * (1.0 - slack),
-            sensitivity: Sensitivity::new(factor * norm)?,
+            sensitivity: Sensitivity::new(norms_moved::<A>() * norm)?,
             microbatch,
             most_examples,
             examples: 0,

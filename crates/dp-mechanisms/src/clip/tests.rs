@@ -1,10 +1,11 @@
 use super::*;
+use crate::rounding::power_of_two;
 use crate::testing::golden_cases;
 use num_bigint::BigInt;
 use proptest::prelude::*;
 
 /// Whether `Σ v_i² <= bound²`, in exact integer arithmetic: every double is a multiple of `2^-1074`.
-fn exactly_within(v: &[f64], bound: f64) -> bool {
+pub(super) fn exactly_within(v: &[f64], bound: f64) -> bool {
     let integer = |x: f64| -> BigInt {
         let bits = x.abs().to_bits();
         let exponent = (bits >> 52) as usize;

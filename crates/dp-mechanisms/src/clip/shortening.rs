@@ -1,0 +1,163 @@
+//! What clipping does to one vector, decided before any entry is touched.
+
+use nalgebra::RealField;
+
+use super::{AutomaticClipping, ClippingNorm, shrunk};
+use crate::rounding::{exponent, power_of_two, scale_by_power_of_two};
+
+/// How a sum shortens each record's vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ClippingRule {
+    /// Cut to the norm: [`clip_l2`](super::clip_l2).
+    Flat(ClippingNorm),
+    /// Normalised.
+    Automatic(AutomaticClipping),
+}
+
+impl From<ClippingNorm> for ClippingRule {
+    fn from(norm: ClippingNorm) -> Self {
+        Self::Flat(norm)
+    }
+}
+
+impl From<AutomaticClipping> for ClippingRule {
+    fn from(rule: AutomaticClipping) -> Self {
+        Self::Automatic(rule)
+    }
+}
+
+impl ClippingRule {
+    /// The norm that no contribution exceeds.
+    pub fn norm(&self) -> ClippingNorm {
+        match self {
+            Self::Flat(norm) => *norm,
+            Self::Automatic(rule) => rule.norm(),
+        }
+    }
+
+    pub(super) fn shortening<F: RealField + Copy>(&self, v: &[F]) -> Shortening {
+        match self {
+            Self::Flat(norm) => Shortening::flat(v, shrunk(norm.get(), v.len())),
+            Self::Automatic(rule) => rule.shortening(v),
+        }
+    }
+}
+
+/// What becomes of a vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Shortening {
+    /// Nothing: it is short enough.
+    Keep,
+    /// Zeros: it holds a NaN or an infinity.
+    Drop,
+    /// `v_i 2^power · factor`, the power being exact.
+    Scale {
+        /// Not zero only where the norm or its square leaves the range of doubles.
+        power: i32,
+        /// At least `2^-1002`, so that it is a normal number.
+        factor: f64,
+    },
+}
+
+impl Shortening {
+    /// To a norm of at most `target`, already shrunk for rounding: `min(1, target / ‖v‖)`.
+    pub(super) fn flat<F: RealField + Copy>(v: &[F], target: f64) -> Self {
+        match scaled_norm(v) {
+            None => Self::Drop,
+            Some((norm, power)) if scale_by_power_of_two(norm, power) > target => {
+                Self::Scale { power: -power, factor: target / norm }
+            }
+            Some(_) => Self::Keep,
+        }
+    }
+
+    /// To a norm below `target`, already shrunk for rounding: `target / (‖v‖ + gamma)`, with `gamma >= 2^-500`.
+    pub(super) fn automatic<F: RealField + Copy>(v: &[F], target: f64, gamma: f64) -> Self {
+        match scaled_norm(v) {
+            None => Self::Drop,
+            Some((norm, power)) if power > 0 => {
+                Self::Scale { power: -power, factor: target / (norm + scale_by_power_of_two(gamma, -power)) }
+            }
+            // A norm below 2^-500 is added to a gamma that is not: nothing needs scaling.
+            Some((norm, power)) => {
+                Self::Scale { power: 0, factor: target / (scale_by_power_of_two(norm, power) + gamma) }
+            }
+        }
+    }
+
+    /// Applies it, rounding towards zero where `F` is narrower than a double.
+    pub(super) fn apply<F: RealField + Copy>(self, v: &mut [F]) {
+        match self {
+            Self::Keep => {}
+            Self::Drop => v.fill(F::zero()),
+            Self::Scale { power, factor } => scale_all(v, power, factor),
+        }
+    }
+}
+
+/// `(‖v 2^-power‖, power)`, with the power 0 where the norm is in `[2^-500, 2^500]` or zero; `None` for a vector with a
+/// NaN or an infinity.
+fn scaled_norm<F: RealField + Copy>(v: &[F]) -> Option<(f64, i32)> {
+    let norm = sum_of_squares(v, 0).sqrt();
+    // False for a NaN as well.
+    if norm >= ClippingNorm::LEAST && norm <= power_of_two(500) {
+        return Some((norm, 0));
+    }
+    let largest = v.iter().fold(0.0f64, |largest, &entry| {
+        let entry: f64 = entry.to_subset_unchecked();
+        if entry.is_finite() { largest.max(entry.abs()) } else { f64::INFINITY }
+    });
+    if largest == 0.0 {
+        return Some((0.0, 0));
+    }
+    if !largest.is_finite() {
+        return None;
+    }
+    let power = largest_exponent(largest);
+    Some((sum_of_squares(v, -power).sqrt(), power))
+}
+
+/// `Σ (v_i 2^power)²`, in eight partial sums.
+fn sum_of_squares<F: RealField + Copy>(v: &[F], power: i32) -> f64 {
+    let square = |entry: F| -> f64 {
+        let entry: f64 = entry.to_subset_unchecked();
+        let scaled = if power == 0 { entry } else { scale_by_power_of_two(entry, power) };
+        scaled * scaled
+    };
+    let mut partial = [0.0; 8];
+    let chunks = v.chunks_exact(8);
+    let rest: f64 = chunks.remainder().iter().map(|&entry| square(entry)).sum();
+    for chunk in chunks {
+        for (sum, &entry) in partial.iter_mut().zip(chunk) {
+            *sum += square(entry);
+        }
+    }
+    partial.iter().sum::<f64>() + rest
+}
+
+/// `v_i := v_i 2^power · factor`, rounded towards zero where `F` is narrower than a double.
+fn scale_all<F: RealField + Copy>(v: &mut [F], power: i32, factor: f64) {
+    for entry in v {
+        let double: f64 = entry.to_subset_unchecked();
+        let scaled = if power == 0 { double } else { scale_by_power_of_two(double, power) };
+        *entry = towards_zero(scaled * factor);
+    }
+}
+
+/// The nearest `F`, or where that is larger in magnitude, one below.
+fn towards_zero<F: RealField + Copy>(x: f64) -> F {
+    let magnitude = |candidate: F| -> f64 { candidate.abs().to_subset_unchecked() };
+    let nearest: F = nalgebra::convert(x);
+    if magnitude(nearest) <= x.abs() {
+        return nearest;
+    }
+    let epsilon: f64 = F::default_epsilon().to_subset_unchecked();
+    let below: F = nalgebra::convert(x * (1.0 - epsilon));
+    // Among the subnormal numbers of `F` a relative step is not enough.
+    if magnitude(below) <= x.abs() { below } else { F::zero() }
+}
+
+/// `floor(log2 x)` of a positive finite double, subnormal ones included.
+fn largest_exponent(x: f64) -> i32 {
+    if x.is_normal() { exponent(x) } else { exponent(x * power_of_two(60)) - 60 }
+}

@@ -1,0 +1,137 @@
+//! Exact arithmetic for streams: inputs as whole numbers of a fine step, noise on the release's grid.
+
+use dp_accountant::Adjacency;
+use dp_accountant::certificate::NoiseMode;
+use nalgebra::RealField;
+
+use crate::error::Error;
+use crate::gaussian::Gaussian;
+use crate::rng::ReleaseRng;
+use crate::rounding::{power_of_two, product_up, sqrt_up, sum_up};
+use crate::sensitivity::L2Sensitivity;
+
+/// The most bits between the unit of a sum and the release's grid: a fraction of a step is then a double.
+const FRACTION_BITS: u32 = 52;
+/// Sums of inputs stay below two to this power.
+const SUM_BITS: u32 = 125;
+/// Inputs are cut off no earlier than at two to this power of steps of the release's grid: 2^30 noise scales.
+const LEAST_RANGE_BITS: u32 = 60;
+
+/// Where the values of a stream live.
+///
+/// # Formula
+/// ```text
+/// input:  x ↦ trunc(clamp(x / f)),   f = g 2^-bits,   g the step of the noise's grid
+/// noise:  v ↦ round((v + N(0, s²)) / g) · g
+/// ```
+///
+/// # Privacy
+/// Clamping moves no two values apart and truncation by less than `f` per coordinate, so that vectors at distance `D`
+/// become vectors at a distance of at most `D + f √d`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Lattice<A: Adjacency> {
+    noise: Gaussian<A>,
+    bits: u32,
+    /// The largest input, in steps of the release's grid.
+    limit: f64,
+}
+
+impl<A: Adjacency> Lattice<A> {
+    /// For inputs of sensitivity `each` and `dim` coordinates, whose sensitive combinations move by `spread` times as
+    /// much as one input, and are at most `2^growth_bits` times as large in units of the fine step.
+    ///
+    /// # Errors
+    /// [`Error::ScaleOverflow`]; [`Error::NotFinite`] for a sensitivity that overflows; [`Error::OutOfRange`] where sums
+    /// could overflow.
+    pub(super) fn new(
+        each: L2Sensitivity<A>,
+        dim: u64,
+        spread: f64,
+        std_dev: f64,
+        bits: u32,
+        growth_bits: u32,
+    ) -> Result<Self, Error> {
+        let grid = Gaussian::from_std_dev(each, std_dev)?.grid();
+        // Where the fine step is no normal number, the least one is above it.
+        let fine = (grid.step() * power_of_two(-(bits as i32))).max(f64::MIN_POSITIVE);
+        let moved = sum_up(each.get(), product_up(fine, sqrt_up(dim as f64)));
+        let noise = Gaussian::from_std_dev(L2Sensitivity::new(product_up(moved, spread))?, std_dev)?;
+        let range_bits = SUM_BITS.saturating_sub(growth_bits + bits);
+        if range_bits < LEAST_RANGE_BITS {
+            let value = f64::from(growth_bits);
+            return Err(Error::OutOfRange {
+                name: "bits of growth of sums",
+                value,
+                range: "at most 65 less the fine bits",
+            });
+        }
+        Ok(Self { noise, bits, limit: power_of_two(range_bits as i32) })
+    }
+
+    /// With the least noise for which `std_dev >= noise_multiplier · sensitivity`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub(super) fn from_noise_multiplier(
+        each: L2Sensitivity<A>,
+        dim: u64,
+        spread: f64,
+        noise_multiplier: f64,
+        bits: u32,
+        growth_bits: u32,
+    ) -> Result<Self, Error> {
+        // The sensitivity depends on the grid, and so, in its last digits, on the noise.
+        let mut std_dev = product_up(product_up(each.get(), spread), noise_multiplier);
+        for _ in 0..8 {
+            let lattice = Self::new(each, dim, spread, std_dev, bits, growth_bits)?;
+            let needed = product_up(lattice.noise.sensitivity().get(), noise_multiplier);
+            if std_dev >= needed {
+                return Ok(lattice);
+            }
+            std_dev = needed;
+        }
+        Err(Error::ScaleOverflow { scale: std_dev })
+    }
+
+    /// An input, in fine steps.
+    pub(super) fn input<F: RealField + Copy>(&self, value: &[F]) -> Vec<i128> {
+        let (in_steps, fine) = (1.0 / self.noise.grid().step(), power_of_two(self.bits as i32));
+        let position = |entry: F| {
+            let entry: f64 = entry.to_subset_unchecked();
+            ((entry * in_steps).clamp(-self.limit, self.limit) * fine) as i128
+        };
+        value.iter().map(|&entry| position(entry)).collect()
+    }
+
+    /// A sum, in units of which `2^bits` make a step of the release's grid, with noise, in steps of that grid.
+    pub(super) fn add_noise<R: ReleaseRng + ?Sized>(
+        &self,
+        sum: &[i128],
+        bits: u32,
+        rng: &mut R,
+    ) -> Result<Vec<i128>, Error> {
+        debug_assert!((1..=FRACTION_BITS).contains(&bits));
+        let step = self.noise.grid().step();
+        // |fraction| <= 2^(bits - 1) units, at most 2^51: a double, and so is its multiple of the step.
+        let whole = |v: i128| (v + (1i128 << (bits - 1))) >> bits;
+        let unit = power_of_two(-(bits as i32));
+        let fractions = sum.iter().map(|&v| (v - (whole(v) << bits)) as f64 * unit * step).collect();
+        let noisy: Vec<f64> = self.noise.add_noise(fractions, rng);
+        let in_steps = 1.0 / step;
+        Ok(sum.iter().zip(noisy).map(|(&v, noisy)| whole(v) + (noisy * in_steps) as i128).collect())
+    }
+
+    /// Where a number of steps lies.
+    pub(super) fn position(&self, steps: i128) -> f64 {
+        steps as f64 * self.noise.grid().step()
+    }
+
+    /// The noise of one coordinate of one sum, with the sensitivity of all sums together.
+    pub(super) fn noise(&self) -> &Gaussian<A> {
+        &self.noise
+    }
+
+    pub(super) fn noise_mode(&self) -> NoiseMode {
+        self.noise.noise_mode()
+    }
+}
