@@ -36,8 +36,8 @@
 
 mod factor;
 mod factorisation;
-mod lattice;
 mod participation;
+mod stream_grid;
 mod tree;
 
 pub use factor::{Factor, FactorSensitivity};

@@ -76,12 +76,6 @@ pub enum Error {
     /// Two partial sums that are to be added were built with different parameters.
     #[error("partial sums of different kinds: clipping, grid, dimension and number of records must be the same")]
     SumsDiffer,
-    /// More steps than a continual release was built for.
-    #[error("the release was built for {steps} steps")]
-    StreamEnded {
-        /// The number of steps.
-        steps: u64,
-    },
     /// The classical Gaussian calibration is proved for epsilon below 1 only.
     #[error("the classical calibration needs epsilon < 1, got {epsilon}; use `analytic`")]
     ClassicalNeedsEpsilonBelowOne {
@@ -117,7 +111,7 @@ pub enum Error {
     /// An aggregated value holds a NaN or an infinity: the caller broke the contract before the release.
     #[error("the value to be released is not finite")]
     NonFiniteInput,
-    /// A sparse vector session has given all the answers that were paid for.
+    /// A session (a sparse vector, a continual release) has given all the answers that were paid for.
     #[error("the session is over: {what} {most} have been used up")]
     SessionOver {
         /// What has been used up.

@@ -75,26 +75,6 @@ pub(crate) fn together<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     drawn(values, cost, log, rng, draw)
 }
 
-/// Releases a value whose event was [recorded](record) when its mechanism started; what the value's sensitivity takes
-/// on trust, and a generator that is not secret, still enter the log here.
-///
-/// # Errors
-/// [`Error::SensitivityExceeded`], and those of `draw`; nothing is logged then.
-pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
-    input: Bounded<V, A, N>,
-    built_for: Sensitivity<N, A>,
-    noise: NoiseMode,
-    log: &mut EventLog<A>,
-    rng: &mut R,
-    draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
-) -> Result<Released<O>, Error> {
-    check_sensitivity(&input, built_for)?;
-    let (value, assumptions) = input.open();
-    let output = draw(value, rng)?;
-    note::<A, R>(noise, assumptions, log);
-    Ok(Released::new(output))
-}
-
 /// Refuses a sensitivity above the one that the mechanism was built for.
 pub(crate) fn check_sensitivity<V, N: Norm, A: Adjacency>(
     input: &Bounded<V, A, N>,
@@ -147,15 +127,10 @@ pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
 /// Writes a cost to the log. A mechanism that answers more than once for one price calls it when it starts.
 pub(crate) fn record<A: Adjacency, R: ReleaseRng + ?Sized>(cost: Cost, log: &mut EventLog<A>) {
     log.record(cost.event, 1);
-    note::<A, R>(cost.noise, cost.assumptions, log);
-}
-
-/// Writes everything but the event to the log.
-fn note<A: Adjacency, R: ReleaseRng + ?Sized>(noise: NoiseMode, assumptions: Vec<Assumption>, log: &mut EventLog<A>) {
-    if noise == NoiseMode::Rounded {
+    if cost.noise == NoiseMode::Rounded {
         log.assume(Assumption::IdealisedFloat);
     }
-    for assumption in assumptions {
+    for assumption in cost.assumptions {
         log.assume(assumption);
     }
     if !R::SECRET {

@@ -7,7 +7,7 @@ use dp_accountant::{Adjacency, DpEvent, EventLog, NoiseMultiplier};
 use nalgebra::RealField;
 
 use super::factor::COEFFICIENT_BITS;
-use super::lattice::Lattice;
+use super::stream_grid::StreamGrid;
 use super::{Factor, FactorSensitivity, Participation};
 use crate::additive;
 use crate::bounded::Bounded;
@@ -74,7 +74,7 @@ pub struct MatrixFactorisation<A: Adjacency> {
     bound: FactorSensitivity,
     each: L2Sensitivity<A>,
     dim: usize,
-    lattice: Lattice<A>,
+    grid: StreamGrid<A>,
 }
 
 impl<A: Adjacency> MatrixFactorisation<A> {
@@ -94,8 +94,8 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         let d = dimension(dim as u64)?;
         let bound = factor.sensitivity(participation)?;
         let std_dev = positive_normal("standard deviation", std_dev)?;
-        let lattice = Lattice::new(each, d, bound.value, std_dev, FINE_BITS, factor.growth_bits())?;
-        Ok(Self { factor, bound, each, dim, lattice })
+        let grid = StreamGrid::new(each, d, bound.value, std_dev, FINE_BITS, factor.growth_bits())?;
+        Ok(Self { factor, bound, each, dim, grid })
     }
 
     /// The same with noise of at least `noise_multiplier` times the sensitivity of all rows together.
@@ -113,8 +113,8 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         let bound = factor.sensitivity(participation)?;
         let multiplier = positive_normal("noise multiplier", noise_multiplier.get())?;
         let growth = factor.growth_bits();
-        let lattice = Lattice::from_noise_multiplier(each, d, bound.value, multiplier, FINE_BITS, growth)?;
-        Ok(Self { factor, bound, each, dim, lattice })
+        let grid = StreamGrid::from_noise_multiplier(each, d, bound.value, multiplier, FINE_BITS, growth)?;
+        Ok(Self { factor, bound, each, dim, grid })
     }
 
     /// Writes the cost of the whole stream to the log and begins.
@@ -142,12 +142,12 @@ impl<A: Adjacency> MatrixFactorisation<A> {
 
     /// The sensitivity of all rows together.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
-        self.lattice.noise().sensitivity()
+        self.grid.noise().sensitivity()
     }
 
     /// Standard deviation of the noise on each row.
     pub fn std_dev(&self) -> f64 {
-        self.lattice.noise().std_dev()
+        self.grid.noise().std_dev()
     }
 
     /// The largest standard deviation of a prefix sum's coordinate.
@@ -162,14 +162,14 @@ impl<A: Adjacency> MatrixFactorisation<A> {
 
     /// How the noise is drawn.
     pub fn noise_mode(&self) -> NoiseMode {
-        self.lattice.noise_mode()
+        self.grid.noise_mode()
     }
 }
 
 impl<A: Adjacency> PrivacyEvent for MatrixFactorisation<A> {
     /// The whole stream.
     fn event(&self) -> DpEvent {
-        self.lattice.noise().event()
+        self.grid.noise().event()
     }
 }
 
@@ -201,7 +201,7 @@ impl<A: Adjacency> MatrixSession<A> {
     /// be the same log.
     ///
     /// # Errors
-    /// [`Error::StreamEnded`] after the last step; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`];
+    /// [`Error::SessionOver`] after the last step; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`];
     /// [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
     pub fn step<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
@@ -210,21 +210,20 @@ impl<A: Adjacency> MatrixSession<A> {
         rng: &mut R,
     ) -> Result<Released<StreamRelease>, Error> {
         if self.step == self.mechanism.factor.steps() {
-            return Err(Error::StreamEnded { steps: self.step as u64 });
+            return Err(Error::SessionOver { what: "steps", most: self.step as u64 });
         }
-        let (each, mode) = (self.mechanism.each, self.mechanism.noise_mode());
-        release::prepaid(input, each, mode, log, rng, |value, rng| {
+        release::prepaid(input, self.mechanism.each, log, rng, |value, rng| {
             additive::check_vector(&value)?;
             if value.len() != self.mechanism.dim {
                 let (expected, found) = (self.mechanism.dim as u64, value.len() as u64);
                 return Err(Error::DimensionMismatch { expected, found });
             }
-            self.advance(self.mechanism.lattice.input(&value), rng)
+            self.advance(self.mechanism.grid.input(&value), rng)
         })
     }
 
     fn advance<R: ReleaseRng + ?Sized>(&mut self, input: Vec<i128>, rng: &mut R) -> Result<StreamRelease, Error> {
-        let MatrixFactorisation { factor, lattice, .. } = &self.mechanism;
+        let MatrixFactorisation { factor, grid, .. } = &self.mechanism;
         let row = self.step;
         // Cf G, in fine steps times 2^-40, exactly.
         let diagonal = i128::from(factor.numerator(row, row));
@@ -233,9 +232,9 @@ impl<A: Adjacency> MatrixSession<A> {
             let coefficient = i128::from(factor.numerator(row, column));
             sum.iter_mut().zip(earlier).for_each(|(sum, &x)| *sum += coefficient * x);
         }
-        let noisy = lattice.add_noise(&sum, FINE_BITS + COEFFICIENT_BITS, rng)?;
+        let noisy = grid.add_noise(&sum, FINE_BITS + COEFFICIENT_BITS, rng)?;
         // From here on everything is released.
-        let mut increment: Vec<f64> = noisy.into_iter().map(|steps| lattice.position(steps)).collect();
+        let mut increment: Vec<f64> = noisy.into_iter().map(|steps| grid.position(steps)).collect();
         for (earlier, column) in self.increments.iter().zip((0..row).rev()) {
             let coefficient = factor.coefficient(row, column);
             increment.iter_mut().zip(earlier).for_each(|(increment, &w)| *increment -= coefficient * w);

@@ -5,7 +5,7 @@ use dp_accountant::{Adjacency, DpEvent, EventLog, NoiseMultiplier};
 use nalgebra::RealField;
 
 use super::Participation;
-use super::lattice::Lattice;
+use super::stream_grid::StreamGrid;
 use crate::additive;
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension, positive_normal};
@@ -75,7 +75,7 @@ pub struct TreeAggregation<A: Adjacency> {
     each: L2Sensitivity<A>,
     dim: usize,
     steps: u64,
-    lattice: Lattice<A>,
+    grid: StreamGrid<A>,
     reduced: bool,
 }
 
@@ -95,8 +95,8 @@ impl<A: Adjacency> TreeAggregation<A> {
     ) -> Result<Self, Error> {
         let (spread, growth) = checked(dim, steps, participation)?;
         let std_dev = positive_normal("standard deviation", std_dev)?;
-        let lattice = Lattice::new(each, dim as u64, spread, std_dev, FINE_BITS, growth)?;
-        Ok(Self { each, dim, steps, lattice, reduced: false })
+        let grid = StreamGrid::new(each, dim as u64, spread, std_dev, FINE_BITS, growth)?;
+        Ok(Self { each, dim, steps, grid, reduced: false })
     }
 
     /// The same with noise of at least `noise_multiplier` times the sensitivity of all nodes together.
@@ -112,8 +112,8 @@ impl<A: Adjacency> TreeAggregation<A> {
     ) -> Result<Self, Error> {
         let (spread, growth) = checked(dim, steps, participation)?;
         let noise_multiplier = positive_normal("noise multiplier", noise_multiplier.get())?;
-        let lattice = Lattice::from_noise_multiplier(each, dim as u64, spread, noise_multiplier, FINE_BITS, growth)?;
-        Ok(Self { each, dim, steps, lattice, reduced: false })
+        let grid = StreamGrid::from_noise_multiplier(each, dim as u64, spread, noise_multiplier, FINE_BITS, growth)?;
+        Ok(Self { each, dim, steps, grid, reduced: false })
     }
 
     /// The same, estimating each node from all nodes below it too: less error for the same cost, two noisy nodes per
@@ -141,12 +141,12 @@ impl<A: Adjacency> TreeAggregation<A> {
 
     /// The sensitivity of all nodes together.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
-        self.lattice.noise().sensitivity()
+        self.grid.noise().sensitivity()
     }
 
     /// Standard deviation of the noise on one node.
     pub fn std_dev(&self) -> f64 {
-        self.lattice.noise().std_dev()
+        self.grid.noise().std_dev()
     }
 
     /// Standard deviation of each coordinate of the prefix at step `t`.
@@ -162,14 +162,14 @@ impl<A: Adjacency> TreeAggregation<A> {
 
     /// How the noise is drawn.
     pub fn noise_mode(&self) -> NoiseMode {
-        self.lattice.noise_mode()
+        self.grid.noise_mode()
     }
 }
 
 impl<A: Adjacency> PrivacyEvent for TreeAggregation<A> {
     /// The whole stream.
     fn event(&self) -> DpEvent {
-        self.lattice.noise().event()
+        self.grid.noise().event()
     }
 }
 
@@ -229,7 +229,7 @@ impl<A: Adjacency> TreeSession<A> {
     /// be the same log.
     ///
     /// # Errors
-    /// [`Error::StreamEnded`] after the last step; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`];
+    /// [`Error::SessionOver`] after the last step; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`];
     /// [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
     pub fn step<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
@@ -238,16 +238,15 @@ impl<A: Adjacency> TreeSession<A> {
         rng: &mut R,
     ) -> Result<Released<Vec<f64>>, Error> {
         if self.step == self.tree.steps {
-            return Err(Error::StreamEnded { steps: self.tree.steps });
+            return Err(Error::SessionOver { what: "steps", most: self.tree.steps });
         }
-        let (each, mode) = (self.tree.each, self.tree.noise_mode());
-        release::prepaid(input, each, mode, log, rng, |value, rng| {
+        release::prepaid(input, self.tree.each, log, rng, |value, rng| {
             additive::check_vector(&value)?;
             if value.len() != self.tree.dim {
                 let (expected, found) = (self.tree.dim as u64, value.len() as u64);
                 return Err(Error::DimensionMismatch { expected, found });
             }
-            self.advance(self.tree.lattice.input(&value), rng)
+            self.advance(self.tree.grid.input(&value), rng)
         })
     }
 
@@ -290,9 +289,9 @@ impl<A: Adjacency> TreeSession<A> {
 
     /// A node's value with its noise.
     fn noisy<R: ReleaseRng + ?Sized>(&self, sum: &[i128], rng: &mut R) -> Result<Vec<f64>, Error> {
-        let lattice = &self.tree.lattice;
-        let noisy = lattice.add_noise(sum, FINE_BITS, rng)?;
-        Ok(noisy.into_iter().map(|steps| lattice.position(steps)).collect())
+        let grid = &self.tree.grid;
+        let noisy = grid.add_noise(sum, FINE_BITS, rng)?;
+        Ok(noisy.into_iter().map(|steps| grid.position(steps)).collect())
     }
 
     /// The number of steps taken.

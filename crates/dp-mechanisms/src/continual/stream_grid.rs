@@ -29,14 +29,14 @@ const LEAST_RANGE_BITS: u32 = 60;
 /// Clamping moves no two values apart and truncation by less than `f` per coordinate, so that vectors at distance `D`
 /// become vectors at a distance of at most `D + f √d`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Lattice<A: Adjacency> {
+pub(super) struct StreamGrid<A: Adjacency> {
     noise: Gaussian<A>,
     bits: u32,
     /// The largest input, in steps of the release's grid.
     limit: f64,
 }
 
-impl<A: Adjacency> Lattice<A> {
+impl<A: Adjacency> StreamGrid<A> {
     /// For inputs of sensitivity `each` and `dim` coordinates, whose sensitive combinations move by `spread` times as
     /// much as one input, and are at most `2^growth_bits` times as large in units of the fine step.
     ///
@@ -83,10 +83,10 @@ impl<A: Adjacency> Lattice<A> {
         // The sensitivity depends on the grid, and so, in its last digits, on the noise.
         let mut std_dev = product_up(product_up(each.get(), spread), noise_multiplier);
         for _ in 0..8 {
-            let lattice = Self::new(each, dim, spread, std_dev, bits, growth_bits)?;
-            let needed = product_up(lattice.noise.sensitivity().get(), noise_multiplier);
+            let grid = Self::new(each, dim, spread, std_dev, bits, growth_bits)?;
+            let needed = product_up(grid.noise.sensitivity().get(), noise_multiplier);
             if std_dev >= needed {
-                return Ok(lattice);
+                return Ok(grid);
             }
             std_dev = needed;
         }
