@@ -13,6 +13,7 @@ pub mod bounds;
 pub mod check;
 pub mod error;
 mod logistic;
+pub mod mechanisms;
 pub mod monitor;
 pub mod report;
 mod selection;

@@ -16,7 +16,7 @@ pub enum ExitStatus {
     Input = 3,
     /// Refused for privacy.
     Privacy = 4,
-    /// A certificate or model does not hold.
+    /// A certificate or model does not hold, or an audit refuted a claim.
     Verification = 5,
     /// Interrupted by a signal.
     Interrupted = 130,
@@ -44,7 +44,9 @@ impl ExitStatus {
             Self::Privacy => {
                 "refused for privacy: no guarantee is possible, or the algorithm has no proof under the relation asked for"
             }
-            Self::Verification => "verification failed: the certificate does not hold for this model",
+            Self::Verification => {
+                "verification failed: the certificate does not hold for this model, or an audit refuted a claim"
+            }
             Self::Interrupted => "interrupted; nothing half-written is left",
         }
     }

@@ -1,6 +1,6 @@
 //! Progress of long work on stderr: a bar on a terminal, or one JSON object per line, or nothing.
 //!
-//! It shows rows, passes, speed and time left; never a loss or anything else that is computed from records.
+//! It shows rows or runs, passes, speed and time left; never a loss or anything else that is computed from records.
 
 use std::io::{IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
@@ -34,6 +34,8 @@ pub enum Counted {
     Rows,
     /// Bytes of a file as it lies on the disk.
     Bytes,
+    /// Runs of what is audited.
+    Runs,
 }
 
 /// The progress of one phase of work.
@@ -108,6 +110,7 @@ impl Progress {
         let (name, speed) = match self.counted {
             Counted::Rows => ("rows", "rows_per_second"),
             Counted::Bytes => ("bytes", "bytes_per_second"),
+            Counted::Runs => ("runs", "runs_per_second"),
         };
         let mut line = serde_json::json!({
             "schema": "dp.progress/1",
@@ -140,6 +143,7 @@ fn new_bar(phase: &'static str, counted: Counted, total: Option<u64>) -> Progres
     let template = match (counted, total) {
         (Counted::Rows, Some(_)) => "{prefix} [{bar:30}] {human_pos}/{human_len} rows {msg} {per_sec} {eta} left",
         (Counted::Rows, None) => "{prefix} {spinner} {human_pos} rows {msg} {per_sec}",
+        (Counted::Runs, _) => "{prefix} [{bar:30}] {human_pos}/{human_len} runs {msg} {per_sec} {eta} left",
         (Counted::Bytes, _) => "{prefix} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {

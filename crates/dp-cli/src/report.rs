@@ -145,7 +145,7 @@ pub fn in_words(assumption: &Assumption) -> String {
 }
 
 /// Text from outside (names of columns) as Markdown that shows it as it is, on one line and without markup.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in one_line(text).chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '#') {

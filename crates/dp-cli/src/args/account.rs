@@ -395,7 +395,7 @@ and the rest goes on; so do lines that are not UTF-8, not JSON or longer than 4 
 order mark and CRLF are accepted. Exits with 0 if each question was answered and with 3 if one was not.";
 
 /// A whole number, also as 1e6.
-fn count(text: &str) -> Result<u64, String> {
+pub(super) fn count(text: &str) -> Result<u64, String> {
     if let Ok(count) = text.parse::<u64>() {
         return Ok(count);
     }

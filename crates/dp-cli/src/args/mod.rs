@@ -2,6 +2,7 @@
 //! made when a command turns its arguments into its configuration.
 
 mod account;
+mod audit;
 mod input;
 mod train;
 
@@ -10,6 +11,7 @@ pub use account::{
     GdpArgs, LaplaceBallArgs, NoiseArgs, PureArgs, QuestionArgs, RandomizedResponseArgs, RepeatArgs, Sampling, Unknown,
     ZcdpArgs,
 };
+pub use audit::{AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditRecipeArgs, AuditRunArgs};
 pub use input::{Format, InputArgs};
 pub use train::{
     Adjacency, Algorithm, Averaging, Float, Loss, Noise, Order, RowNorm, Scale, Schedule, Stop, TrainArgs,
@@ -83,6 +85,8 @@ pub enum Command {
     Predict(PredictArgs),
     /// Compute what releases cost: epsilon, delta, noise, sampling rate or steps from the others
     Account(AccountArgs),
+    /// Attack a mechanism or a training recipe, and bound its epsilon from below
+    Audit(AuditArgs),
     /// Recompute the guarantee of a model from its file alone
     Verify(VerifyArgs),
     /// Run the whole path on a made-up table: data, private model, certificate, report

@@ -53,6 +53,12 @@ const OWN: &[Page] = &[
                them.",
     },
     Page {
+        code: "audit.failed",
+        text: "An audit could not be carried out: what is audited refused its own inputs, the claim cannot be accounted \
+               for, or the system gave no threads or no random seed. It says nothing about privacy either way. The \
+               message names what failed.",
+    },
+    Page {
         code: "model.format",
         text: "The file is not a model that this version can read: it is not JSON, a member is missing, unknown or \
                there twice, or the schema names another format. A model is the file that `dp train --out` wrote; do \

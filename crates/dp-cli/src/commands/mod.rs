@@ -1,6 +1,7 @@
 //! One file for each command: arguments -> checked configuration -> result.
 
 pub mod account;
+pub mod audit;
 pub mod completions;
 pub mod dry_run;
 pub mod evaluate;

@@ -25,6 +25,13 @@ const FEWEST_PAIRS: u64 = 8;
 /// Most places of the canary that the likelihood of a hidden position sums over.
 const MOST_PLACES: u64 = 256;
 
+/// What a pass over a row costs in units of releasing one number, and what the rest of a run does.
+const COST_OF_A_ROW: f64 = 0.1;
+const COST_OF_A_RUN: f64 = 4.0;
+
+/// Passes that a certified minimiser takes, about.
+const PASSES_TO_A_MINIMISER: f64 = 30.0;
+
 /// λ where the recipe needs one and none is given.
 const LAMBDA: f64 = 0.5;
 
@@ -172,6 +179,14 @@ impl<A: RecordAdjacency> Subject for BoltOnCanary<A> {
 
     fn statistic(&self) -> Statistic {
         Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        let growth = self.plan.growth();
+        let minimised = self.plan.derivation().recipe.stopping != Stopping::Passes;
+        let passes = growth.passes as f64 + if minimised { PASSES_TO_A_MINIMISER } else { 0.0 };
+        let dim = self.plan.derivation().dim as f64;
+        COST_OF_A_RUN + dim + COST_OF_A_ROW * growth.n as f64 * passes * (1.0 + dim / 8.0)
     }
 
     fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {

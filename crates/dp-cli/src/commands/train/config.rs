@@ -178,7 +178,7 @@ impl TrainConfig {
         Ok(Self {
             knowledge,
             encoding: encoding(args, input.format)?,
-            loss: loss(args)?,
+            loss: loss(args.loss, args.huber_width)?,
             method,
             settings: settings(args)?,
             float: match args.float {
@@ -304,15 +304,16 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
     Ok(Method::BoltOn { algorithm, budget: Budget { epsilon, delta }, adjacency })
 }
 
-fn loss(args: &TrainArgs) -> Result<LossKind, Failure> {
-    if args.huber_width.is_some() && args.loss != args::Loss::HuberSvm {
+/// The loss with its parameter.
+pub(crate) fn loss(loss: args::Loss, huber_width: Option<f64>) -> Result<LossKind, Failure> {
+    if huber_width.is_some() && loss != args::Loss::HuberSvm {
         return Err(conflict("--huber-width", "--huber-width belongs to --loss huber-svm"));
     }
-    Ok(match args.loss {
+    Ok(match loss {
         args::Loss::Logistic => LossKind::Logistic,
         args::Loss::Squared => LossKind::Squared,
         args::Loss::HuberSvm => {
-            let width = args.huber_width.unwrap_or(0.1);
+            let width = huber_width.unwrap_or(0.1);
             LossKind::HuberSvm(HuberSvm::new(width).map_err(|error| {
                 Failure::usage("--huber-width", error.to_string()).expected("a positive number, such as 0.1")
             })?)

@@ -15,7 +15,10 @@ use dp_optim::recipes::Budget;
 pub use config::{DryRun, Knowledge, Method, NamedClasses, Settings, Target, TrainConfig};
 pub use outcome::{DryOutcome, Outcome};
 
-use recipe::{Shape, refusal};
+pub(super) use config::loss;
+pub(super) use recipe::refusal;
+
+use recipe::Shape;
 use source::Known;
 use training::load_and_train;
 

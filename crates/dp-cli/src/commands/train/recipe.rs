@@ -153,7 +153,7 @@ fn schedule(config: &TrainConfig, lambda: f64, n: u64) -> Result<Option<Schedule
 }
 
 /// A refusal of the recipe in the words of the command line.
-pub(super) fn refusal(error: &Error) -> Failure {
+pub(in crate::commands) fn refusal(error: &Error) -> Failure {
     let message = error.to_string();
     let privacy = |message: String| Failure::new(ExitStatus::Privacy, "privacy.refused", message);
     match error {

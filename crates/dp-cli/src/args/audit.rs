@@ -1,0 +1,175 @@
+//! Flags of `dp audit`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+
+use super::account::count;
+use super::{Adjacency, Loss};
+
+/// Arguments of `dp audit`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp audit list
+  dp audit mechanism gaussian
+  dp audit recipe --algorithm bolt-on-convex --epsilon 1 --delta 1e-5 --report audit.md --picture audit.svg
+  dp audit mechanism laplace --claim-epsilon 0.5
+
+An audit plays the attacker: it runs a mechanism on two neighbouring inputs many times, picks a test on one half of the
+runs and bounds epsilon from below on the other half. A bound above the claim refutes it, and the exit code is 5. A bound
+below it refutes nothing at this confidence, which is less than a proof.")]
+pub struct AuditArgs {
+    /// What to audit
+    #[command(subcommand)]
+    pub job: AuditJob,
+}
+
+/// What to audit.
+#[derive(Debug, Clone, Subcommand)]
+pub enum AuditJob {
+    /// List the mechanisms and recipes that can be audited
+    List,
+    /// Audit a mechanism on its worst-case inputs
+    Mechanism(Box<AuditMechanismArgs>),
+    /// Audit a training recipe, noise included, on canary data of the shape that you say
+    Recipe(Box<AuditRecipeArgs>),
+    /// Audit everything that there is
+    All(Box<AuditAllArgs>),
+}
+
+/// How hard to try, and where the results go.
+#[derive(Debug, Clone, Default, Args)]
+pub struct AuditRunArgs {
+    /// Runs on each of the two inputs, half of them to choose the test [default: by what a run costs]
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
+    pub trials: Option<u64>,
+    /// A hundred times as many runs
+    #[arg(long, conflicts_with = "trials", help_heading = "Effort")]
+    pub long: bool,
+    /// Probability that nothing sound is refuted in the whole run of the command
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.999, allow_hyphen_values = true, help_heading = "Effort")]
+    pub confidence: f64,
+    /// The seed of all runs, or `random`
+    #[arg(long, value_name = "SEED", default_value = "1", allow_hyphen_values = true, help_heading = "Effort")]
+    pub seed: String,
+    /// Threads [default: one for each core]; the results do not depend on it
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
+    pub threads: Option<u64>,
+
+    /// Where to write a report, in Markdown
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub report: Option<PathBuf>,
+    /// Where to draw the claimed trade-off between an attacker's errors against what was reached, as .svg
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub picture: Option<PathBuf>,
+    /// Replace existing output files
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+    /// Check everything and say what would be audited and written; run nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+}
+
+/// Another claim than the one that is made.
+#[derive(Debug, Clone, Default, Args)]
+pub struct AuditClaimArgs {
+    /// Try to refute this epsilon in place of what is claimed
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Claim")]
+    pub claim_epsilon: Option<f64>,
+    /// Delta of that claim [default: that of what is claimed]
+    #[arg(long, value_name = "NUMBER", requires = "claim_epsilon", allow_hyphen_values = true, help_heading = "Claim")]
+    pub claim_delta: Option<f64>,
+}
+
+/// Arguments of `dp audit mechanism`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp audit mechanism gaussian
+  dp audit mechanism laplace --trials 1e6 --confidence 0.999999 --json
+
+A name stands for all pairs of inputs that begin with it: `dp audit list` shows them.")]
+pub struct AuditMechanismArgs {
+    /// The mechanism, or one of its pairs of inputs
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Another claim.
+    #[command(flatten)]
+    pub claim: AuditClaimArgs,
+    /// Effort and output.
+    #[command(flatten)]
+    pub run: AuditRunArgs,
+}
+
+/// Arguments of `dp audit recipe`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp audit recipe --algorithm bolt-on-convex --epsilon 1 --delta 1e-5
+  dp audit recipe --algorithm bolt-on-strongly-convex --epsilon 0.5 --loss logistic --lambda 0.01 --n 1000 --dim 5
+
+First many pairs of data sets that differ in one record are trained on without noise: none may end further apart than
+the sensitivity that is claimed. Then the whole recipe runs on the farthest of them, noise included. All data are made
+up: no file is read.")]
+pub struct AuditRecipeArgs {
+    /// The recipe: `dp audit list` shows them
+    #[arg(long, value_name = "NAME", value_parser = recipes())]
+    pub algorithm: String,
+    /// Epsilon of the release
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 1.0, help_heading = "Recipe")]
+    pub epsilon: f64,
+    /// Delta of the release; with 0 only what is pure is audited
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 1e-5, help_heading = "Recipe")]
+    pub delta: f64,
+    /// Which data sets count as neighbours
+    #[arg(long, value_enum, value_name = "RELATION", default_value = "replace-one", help_heading = "Recipe")]
+    pub adjacency: Adjacency,
+    /// The loss
+    #[arg(long, value_enum, value_name = "NAME", default_value = "huber-svm", help_heading = "Recipe")]
+    pub loss: Loss,
+    /// Width of the smoothed part of the hinge [default: 0.1]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
+    pub huber_width: Option<f64>,
+    /// L2 regularisation [default: 0.5 where the recipe needs one, else none]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
+    pub lambda: Option<f64>,
+    /// Passes over the records
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Recipe")]
+    pub passes: u32,
+    /// Records in a batch
+    #[arg(long, value_name = "NUMBER", default_value_t = 4, help_heading = "Recipe")]
+    pub batch_size: u64,
+    /// The weights are kept within this distance of 0
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
+    pub radius: Option<f64>,
+    /// Number of records
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, default_value = "20", help_heading = "Recipe")]
+    pub n: u64,
+    /// Number of features
+    #[arg(long, value_name = "NUMBER", default_value_t = 2, help_heading = "Recipe")]
+    pub dim: u32,
+    /// Pairs of data sets to look for the farthest among
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000, help_heading = "Effort")]
+    pub pairs: u32,
+    /// Another claim.
+    #[command(flatten)]
+    pub claim: AuditClaimArgs,
+    /// Effort and output.
+    #[command(flatten)]
+    pub run: AuditRunArgs,
+}
+
+/// Arguments of `dp audit all`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  dp audit all\n  dp audit all --long --seed random --report audit.md")]
+pub struct AuditAllArgs {
+    /// Effort and output.
+    #[command(flatten)]
+    pub run: AuditRunArgs,
+}
+
+fn recipes() -> PossibleValuesParser {
+    PossibleValuesParser::new(dp_optim::audit::RECIPES.iter().map(|recipe| recipe.name))
+}

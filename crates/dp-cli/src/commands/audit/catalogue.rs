@@ -1,0 +1,92 @@
+//! What there is to audit.
+
+use dp_optim::audit::{Parameters, RECIPES};
+use serde::Serialize;
+
+use super::config::Audited;
+use crate::commands::train;
+use crate::exit_code::ExitStatus;
+use crate::failure::{Failure, one_line};
+use crate::output::Console;
+
+/// A mechanism's pair of inputs, or a recipe.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Entry {
+    name: String,
+    about: String,
+}
+
+/// The result of `dp audit list`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Listing {
+    schema: &'static str,
+    mechanisms: Vec<Entry>,
+    recipes: Vec<Entry>,
+}
+
+/// Prints what there is.
+///
+/// # Errors
+/// Standard output that cannot be written.
+pub fn list(console: &Console) -> Result<(), Failure> {
+    let mechanisms = all_mechanisms()?;
+    let listing = Listing {
+        schema: "dp.audit-list/1",
+        mechanisms: mechanisms
+            .iter()
+            .map(|audited| Entry { name: audited.subject.name().to_owned(), about: audited.subject.pair().to_owned() })
+            .collect(),
+        recipes: RECIPES
+            .iter()
+            .map(|recipe| Entry { name: recipe.name.to_owned(), about: recipe.about.to_owned() })
+            .collect(),
+    };
+    let mut text = String::from("mechanisms (dp audit mechanism NAME)\n");
+    let width = listing.mechanisms.iter().chain(&listing.recipes).map(|entry| entry.name.len()).max().unwrap_or(0);
+    let line = |entry: &Entry| format!("  {:width$}  {}\n", entry.name, one_line(&entry.about));
+    text.extend(listing.mechanisms.iter().map(line));
+    text.push_str("recipes (dp audit recipe --algorithm NAME)\n");
+    text.extend(listing.recipes.iter().map(line));
+    console.result(&listing, &text)
+}
+
+/// The mechanisms' pairs whose name is `name` or begins with it at a word's end.
+pub(super) fn mechanisms(name: &str) -> Result<Vec<Audited>, Failure> {
+    let all = all_mechanisms()?;
+    let names: Vec<String> = all.iter().map(|audited| audited.subject.name().to_owned()).collect();
+    let stands_for = |full: &str| {
+        full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ' ', ',', '(']))
+    };
+    let found: Vec<Audited> = all.into_iter().filter(|audited| stands_for(audited.subject.name())).collect();
+    if name.is_empty() || found.is_empty() {
+        let failure = Failure::usage("NAME", format!("there is no mechanism `{}`", one_line(name)));
+        return Err(match nearest(name, &names) {
+            Some(near) => failure.help(format!("did you mean `{near}`? `dp audit list` shows them all")),
+            None => failure.help("`dp audit list` shows them all"),
+        });
+    }
+    Ok(found)
+}
+
+/// Mechanisms and recipes.
+pub(super) fn everything() -> Result<Vec<Audited>, Failure> {
+    let mut all = all_mechanisms()?;
+    let recipes = dp_optim::audit::subjects(&Parameters::default()).map_err(|error| train::refusal(&error))?;
+    all.extend(
+        recipes.into_iter().map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) }),
+    );
+    Ok(all)
+}
+
+fn all_mechanisms() -> Result<Vec<Audited>, Failure> {
+    let subjects = dp_audit::mechanisms::subjects()
+        .map_err(|error| Failure::new(ExitStatus::Failed, "audit.failed", error.to_string()))?;
+    Ok(subjects.into_iter().map(|subject| Audited { subject, distance: None }).collect())
+}
+
+/// The mechanism whose name shares the most with what was typed.
+fn nearest(name: &str, names: &[String]) -> Option<String> {
+    let common = |full: &&String| full.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+    let first_word = |full: &String| full.split(['/', ' ', ',', '(']).next().unwrap_or(full).to_owned();
+    names.iter().max_by_key(common).filter(|full| common(full) >= 3).map(first_word)
+}

@@ -1,0 +1,300 @@
+//! From flags to what is audited, and the command line that repeats it.
+
+use std::path::PathBuf;
+
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_mechanisms::{OsSeeded, SeededRng};
+use dp_optim::audit::{Distance, Parameters};
+use rand::Rng;
+
+use super::catalogue;
+use crate::args::{self, AuditClaimArgs, AuditJob, AuditRecipeArgs, AuditRunArgs};
+use crate::commands::train;
+use crate::exit_code::ExitStatus;
+use crate::failure::{Failure, one_line};
+use crate::input::conflict;
+use crate::wording;
+
+/// Panels of a picture at most.
+const MOST_PANELS: usize = 12;
+
+/// The accepted numbers of runs.
+const ACCEPTED_TRIALS: std::ops::RangeInclusive<u64> = 100..=100_000_000_000;
+
+/// The accepted numbers of threads.
+const ACCEPTED_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
+
+/// What is run, and what was found out about it without noise.
+pub struct Audited {
+    /// What is run.
+    pub subject: Box<dyn Subject>,
+    /// The distance of two trained models, for recipes.
+    pub distance: Option<Distance>,
+}
+
+/// How many runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Effort {
+    /// So many on each input.
+    Trials(u64),
+    /// So many times the usual budget.
+    Usual(u64),
+}
+
+/// A checked `dp audit`.
+pub struct AuditConfig {
+    /// What is audited.
+    pub audited: Vec<Audited>,
+    /// How many runs.
+    pub effort: Effort,
+    /// The probability that nothing sound is refuted.
+    pub confidence: f64,
+    /// The seed of all runs.
+    pub seed: u64,
+    /// Threads, where they were said.
+    pub threads: Option<usize>,
+    /// Where the report goes.
+    pub report: Option<PathBuf>,
+    /// Where the picture goes.
+    pub picture: Option<PathBuf>,
+    /// Whether outputs may be replaced.
+    pub force: bool,
+    /// Whether nothing is to be run.
+    pub dry_run: bool,
+    /// The command line that repeats the results.
+    pub rerun: String,
+}
+
+impl AuditConfig {
+    /// Checks flags and builds what is audited; `None` for `dp audit list`.
+    ///
+    /// # Errors
+    /// `usage.*`, and `privacy.*` where the recipe gives no guarantee.
+    pub fn new(job: &AuditJob) -> Result<Option<Self>, Failure> {
+        let (run, what, audited) = match job {
+            AuditJob::List => return Ok(None),
+            AuditJob::Mechanism(args) => {
+                let claim = Reclaim::new(&args.claim)?;
+                let audited = catalogue::mechanisms(&args.name)?;
+                let what = format!("mechanism {}{}", args.name, claim_flags(&args.claim));
+                (&args.run, what, reclaimed(audited, claim)?)
+            }
+            AuditJob::Recipe(args) => {
+                let claim = Reclaim::new(&args.claim)?;
+                (&args.run, recipe_flags(args), reclaimed(recipe(args)?, claim)?)
+            }
+            AuditJob::All(args) => (&args.run, "all".to_owned(), catalogue::everything()?),
+        };
+        let seed = seed(&run.seed)?;
+        let effort = effort(run)?;
+        let config = Self {
+            effort,
+            confidence: confidence(run.confidence)?,
+            seed,
+            threads: threads(run.threads)?,
+            report: run.report.clone(),
+            picture: run.picture.clone(),
+            force: run.force,
+            dry_run: run.dry_run,
+            rerun: format!("dp audit {what}{}", run_flags(run, seed)),
+            audited,
+        };
+        config.check_outputs()?;
+        Ok(Some(config))
+    }
+
+    fn check_outputs(&self) -> Result<(), Failure> {
+        if self.report.is_some() && self.report == self.picture {
+            return Err(conflict("--picture", "report and picture would be the same file"));
+        }
+        let Some(picture) = &self.picture else { return Ok(()) };
+        let svg = picture.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+        if !svg {
+            return Err(Failure::usage("--picture", "the picture is drawn as SVG").expected("a name that ends in .svg"));
+        }
+        if self.audited.len() > MOST_PANELS {
+            let message = format!("{} pairs of inputs are too many for one picture", self.audited.len());
+            return Err(conflict("--picture", &message).expected(format!("at most {MOST_PANELS}")));
+        }
+        Ok(())
+    }
+}
+
+fn seed(text: &str) -> Result<u64, Failure> {
+    if text == "random" {
+        let mut source = OsSeeded::new().map_err(|error| {
+            Failure::new(ExitStatus::Failed, "audit.failed", error.to_string()).help("choose a seed: --seed 1")
+        })?;
+        // Few enough digits for every reader of JSON.
+        return Ok(source.next_u64() >> 11);
+    }
+    text.parse().map_err(|_| {
+        Failure::usage("--seed", format!("`{}` is no seed", one_line(text)))
+            .expected("a whole number from 0 to 2^64 - 1, or `random`")
+    })
+}
+
+fn effort(run: &AuditRunArgs) -> Result<Effort, Failure> {
+    match run.trials {
+        None => Ok(Effort::Usual(if run.long { 100 } else { 1 })),
+        Some(trials) if ACCEPTED_TRIALS.contains(&trials) => Ok(Effort::Trials(trials)),
+        Some(trials) => Err(Failure::usage("--trials", format!("{trials} runs are too few or too many"))
+            .expected(format!("from {} to {}", ACCEPTED_TRIALS.start(), ACCEPTED_TRIALS.end()))),
+    }
+}
+
+fn confidence(value: f64) -> Result<f64, Failure> {
+    if (0.5..=1.0 - 1e-12).contains(&value) {
+        return Ok(value);
+    }
+    Err(Failure::usage("--confidence", format!("{value} is no confidence"))
+        .expected("a number from 0.5 to 1 - 1e-12, such as 0.999"))
+}
+
+fn threads(count: Option<u64>) -> Result<Option<usize>, Failure> {
+    match count {
+        None => Ok(None),
+        Some(count) if ACCEPTED_THREADS.contains(&count) => Ok(usize::try_from(count).ok()),
+        Some(count) => Err(Failure::usage("--threads", format!("{count} threads cannot be had")).expected(format!(
+            "from {} to {}",
+            ACCEPTED_THREADS.start(),
+            ACCEPTED_THREADS.end()
+        ))),
+    }
+}
+
+fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
+    let unknown = || Failure::usage("--algorithm", "there is no such recipe").help("`dp audit list` shows them all");
+    let recipe = dp_optim::audit::recipe(&args.algorithm).ok_or_else(unknown)?;
+    let checked = |flag, result: Result<f64, dp_accountant::Error>| {
+        result.map_err(|error| Failure::usage(flag, error.to_string()))
+    };
+    let parameters = Parameters {
+        n: at_least_one("--n", args.n)?,
+        dim: at_least_one("--dim", u64::from(args.dim))?,
+        epsilon: checked("--epsilon", Epsilon::new(args.epsilon).map(Epsilon::get))?,
+        delta: checked("--delta", Delta::new(args.delta).map(Delta::get))?,
+        relation: match args.adjacency {
+            args::Adjacency::AddRemove => AdjacencyKind::ZeroOut,
+            args::Adjacency::ReplaceOne => AdjacencyKind::ReplaceOne,
+            args::Adjacency::ChangeListLabels => AdjacencyKind::ChangeListLabels,
+        },
+        loss: train::loss(args.loss, args.huber_width)?,
+        lambda: args.lambda,
+        passes: at_least_one("--passes", u64::from(args.passes))?,
+        batch_size: at_least_one("--batch-size", args.batch_size)?,
+        radius: args.radius,
+        pairs: args.pairs,
+    };
+    // What memory the data sets need is known beforehand: 8 bytes for each number, twice.
+    if parameters.n.saturating_mul(parameters.dim) > 1 << 28 {
+        return Err(Failure::usage("--n", "data sets of this shape are too large to train on many times")
+            .expected("n times dim of at most 2^28"));
+    }
+    let audited = recipe.subjects(&parameters).map_err(|error| train::refusal(&error))?;
+    Ok(audited
+        .into_iter()
+        .map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) })
+        .collect())
+}
+
+fn at_least_one(flag: &str, value: u64) -> Result<u64, Failure> {
+    if value > 0 { Ok(value) } else { Err(Failure::usage(flag, "0 is too few").expected("1 or more")) }
+}
+
+/// A claim of the user's own.
+#[derive(Debug, Clone, Copy)]
+struct Reclaim {
+    epsilon: f64,
+    delta: Option<f64>,
+}
+
+impl Reclaim {
+    fn new(args: &AuditClaimArgs) -> Result<Option<Self>, Failure> {
+        let Some(epsilon) = args.claim_epsilon else { return Ok(None) };
+        Epsilon::new(epsilon).map_err(|error| Failure::usage("--claim-epsilon", error.to_string()))?;
+        if let Some(delta) = args.claim_delta {
+            Delta::new(delta).map_err(|error| Failure::usage("--claim-delta", error.to_string()))?;
+        }
+        Ok(Some(Self { epsilon, delta: args.claim_delta }))
+    }
+}
+
+fn reclaimed(audited: Vec<Audited>, claim: Option<Reclaim>) -> Result<Vec<Audited>, Failure> {
+    let Some(Reclaim { epsilon, delta }) = claim else { return Ok(audited) };
+    let with_claim = |Audited { subject, distance }| {
+        let subject: Box<dyn Subject> = subject;
+        let delta = delta.unwrap_or(subject.claim().delta);
+        let event = if delta > 0.0 { DpEvent::ApproximateDp { epsilon, delta } } else { DpEvent::PureDp { epsilon } };
+        Audited { subject: Box::new(Reclaimed { claim: Claim { event, delta }, subject }), distance }
+    };
+    Ok(audited.into_iter().map(with_claim).collect())
+}
+
+/// A subject of which something else is claimed.
+struct Reclaimed {
+    subject: Box<dyn Subject>,
+    claim: Claim,
+}
+
+impl Subject for Reclaimed {
+    fn name(&self) -> &str {
+        self.subject.name()
+    }
+    fn pair(&self) -> &str {
+        self.subject.pair()
+    }
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+    fn statistic(&self) -> Statistic {
+        self.subject.statistic()
+    }
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        self.subject.observe(side, rng, features)
+    }
+    fn relative_cost(&self) -> f64 {
+        self.subject.relative_cost()
+    }
+    fn trials_hint(&self) -> Option<u64> {
+        self.subject.trials_hint()
+    }
+}
+
+/// ` --flag value`, where there is a value.
+fn flag<T: std::fmt::Display>(name: &str, value: Option<T>) -> String {
+    value.map_or_else(String::new, |value| format!(" --{name} {value}"))
+}
+
+fn claim_flags(claim: &AuditClaimArgs) -> String {
+    flag("claim-epsilon", claim.claim_epsilon) + &flag("claim-delta", claim.claim_delta.map(wording::delta))
+}
+
+fn run_flags(run: &AuditRunArgs, seed: u64) -> String {
+    let long = if run.long { " --long" } else { "" };
+    flag("trials", run.trials) + long + &flag("confidence", Some(run.confidence)) + &flag("seed", Some(seed))
+}
+
+fn recipe_flags(args: &AuditRecipeArgs) -> String {
+    fn word<T: clap::ValueEnum>(value: &T) -> String {
+        value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+    [
+        format!("recipe --algorithm {}", args.algorithm),
+        flag("epsilon", Some(args.epsilon)),
+        flag("delta", Some(wording::delta(args.delta))),
+        flag("adjacency", Some(word(&args.adjacency))),
+        flag("loss", Some(word(&args.loss))),
+        flag("huber-width", args.huber_width),
+        flag("lambda", args.lambda),
+        flag("passes", Some(args.passes)),
+        flag("batch-size", Some(args.batch_size)),
+        flag("radius", args.radius),
+        flag("n", Some(args.n)),
+        flag("dim", Some(args.dim)),
+        flag("pairs", Some(args.pairs)),
+        claim_flags(&args.claim),
+    ]
+    .concat()
+}

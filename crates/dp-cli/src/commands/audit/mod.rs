@@ -1,0 +1,129 @@
+//! `dp audit`: attacks a mechanism or a training recipe and reports the epsilon that was reached.
+//!
+//! What is typed becomes a checked [`AuditConfig`]; `dp-audit` does the work; an [`Outcome`] is printed, written as a
+//! report and drawn. A refuted claim is a result, not an error: it is printed like any other, and the exit code is 5.
+
+mod catalogue;
+mod config;
+mod outcome;
+mod picture;
+mod report;
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use dp_audit::{Auditor, Monitor};
+
+pub use config::{AuditConfig, Audited, Effort};
+pub use outcome::{Finding, Outcome};
+
+use super::dry_run::Foreseen;
+use crate::args::{AuditArgs, GlobalArgs};
+use crate::atomic;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::output::Console;
+use crate::progress::{Counted, Progress, ProgressMode};
+
+/// Runs on each input of a subject as cheap as releasing one number, where nothing else was said.
+const USUAL_TRIALS: u64 = 1_000_000;
+
+/// Points of a claimed curve in a picture.
+const CURVE_POINTS: usize = 101;
+
+/// Audits, writes and prints.
+///
+/// # Errors
+/// `usage.*`, `privacy.*`, `audit.failed`, or an output that cannot be written. A refuted claim is none.
+pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Result<ExitStatus, Failure> {
+    let Some(config) = AuditConfig::new(&args.job)? else {
+        catalogue::list(console)?;
+        return Ok(ExitStatus::Success);
+    };
+    let outputs: Vec<&Path> = [&config.report, &config.picture].into_iter().flatten().map(|path| &**path).collect();
+    if config.dry_run {
+        Foreseen::new(outcome::SCHEMA, &[], &outputs, config.force)?.print(console)?;
+        return Ok(ExitStatus::Success);
+    }
+    for path in &outputs {
+        atomic::check(path, config.force)?;
+    }
+    let outcome = run(&config, global.progress, console)?;
+    let report = config.report.as_ref().map(|path| (path, report::markdown(&outcome)));
+    let picture = match &config.picture {
+        Some(path) => Some((path, picture::svg(&outcome.panels(CURVE_POINTS)?)?)),
+        None => None,
+    };
+    let files: Vec<(&Path, &[u8])> =
+        [&report, &picture].into_iter().flatten().map(|(path, text)| (path.as_path(), text.as_bytes())).collect();
+    atomic::write_together(&files, config.force)?;
+    console.result(&outcome.json(), &outcome.text())?;
+    Ok(if outcome.is_refuted() { ExitStatus::Verification } else { ExitStatus::Success })
+}
+
+/// Audits, with progress on stderr.
+///
+/// # Errors
+/// `audit.failed`.
+pub fn run(config: &AuditConfig, progress: ProgressMode, console: &Console) -> Result<Outcome, Failure> {
+    let auditor = auditor(config).map_err(|error| failed(&error))?;
+    let trials: u64 = config.audited.iter().map(|audited| auditor.trials_of(&audited.subject)).sum();
+    let total = trials.saturating_mul(2);
+    let shown = Shown {
+        before: 0,
+        progress: Mutex::new(Progress::start(progress, console, "audit", Counted::Runs, Some(total))),
+    };
+    let mut shown = shown;
+    let started = Instant::now();
+    let mut findings = Vec::with_capacity(config.audited.len());
+    for Audited { subject, distance } in &config.audited {
+        let begun = Instant::now();
+        let audit = auditor.audit_with(subject, &shown).map_err(|error| failed(&error))?;
+        shown.before += 2 * audit.trials;
+        findings.push(Finding { audit, distance: *distance, seconds: begun.elapsed().as_secs_f64() });
+    }
+    shown.progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish(total);
+    Ok(Outcome {
+        findings,
+        confidence: config.confidence,
+        seed: config.seed,
+        rerun: config.rerun.clone(),
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// The probability of a false alarm is divided among all that is audited.
+fn auditor(config: &AuditConfig) -> Result<Auditor, dp_audit::Error> {
+    let auditor = match config.effort {
+        Effort::Trials(trials) => Auditor::exactly(trials)?,
+        Effort::Usual(times) => Auditor::new(USUAL_TRIALS)?.with_multiplier(times),
+    };
+    let share = (1.0 - config.confidence) / config.audited.len().max(1) as f64;
+    let auditor = auditor.with_failure_probability(share)?.with_seed(config.seed);
+    match config.threads {
+        Some(threads) => auditor.with_threads(threads),
+        None => Ok(auditor),
+    }
+}
+
+fn failed(error: &dp_audit::Error) -> Failure {
+    Failure::new(ExitStatus::Failed, "audit.failed", error.to_string())
+        .help("the audit says nothing about privacy; change what the message names and run it again")
+}
+
+/// Shows how far the whole run has come.
+struct Shown {
+    /// Runs of earlier audits.
+    before: u64,
+    progress: Mutex<Progress>,
+}
+
+impl Monitor for Shown {
+    fn progress(&self, _subject: &str, done: u64, _total: u64) {
+        // A thread that finds another one writing leaves it to that one.
+        if let Ok(mut progress) = self.progress.try_lock() {
+            progress.update(self.before.saturating_add(done), None);
+        }
+    }
+}

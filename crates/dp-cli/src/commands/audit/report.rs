@@ -1,0 +1,52 @@
+//! A report for readers: what was claimed, what was reached, and how to repeat it.
+
+use super::outcome::{HEAD, Outcome};
+use crate::report::escaped;
+
+/// The report in Markdown. It holds no time of day and no path; the seed is that of an experiment, not of a release.
+pub(super) fn markdown(outcome: &Outcome) -> String {
+    let mut text = String::from("# An audit of differential privacy\n\n");
+    let mut line = |sentence: &str| {
+        text.push_str(sentence);
+        text.push('\n');
+    };
+    line(&format!("**{}**\n", capitalised(&outcome.verdict())));
+    line(
+        "Each claim was attacked on two neighbouring inputs: half of the runs chose a test, the other half bounded epsilon",
+    );
+    line(
+        "from below. A bound above the claim refutes it. A bound below it shows how tight the analysis or how strong the",
+    );
+    line("attack is, and no more: another attack may reach further.\n");
+    line(&format!("| {} |", HEAD.join(" | ")));
+    line(&format!("|{}", "---|".repeat(HEAD.len())));
+    for row in outcome.rows() {
+        let cells: Vec<String> = row.iter().map(|cell| escaped(cell)).collect();
+        line(&format!("| {} |", cells.join(" | ")));
+    }
+    line(
+        "\n`claimed` is the certified upper bound of epsilon at delta, `at least` what was reached with confidence, `ratio`",
+    );
+    line(
+        "the second over the first. For Gaussian claims `of mu` compares the whole curves. `noise-free` is the share of the",
+    );
+    line("claimed sensitivity by which two models trained without noise were apart.\n");
+    line("## Each audit\n");
+    for finding in &outcome.findings {
+        for sentence in finding.statement().lines() {
+            line(&format!("    {sentence}"));
+        }
+        line("");
+    }
+    line("## How to repeat this\n");
+    line(&format!("    {}\n", outcome.rerun));
+    line(
+        "The same seed gives the same numbers on any machine and with any number of threads; only the seconds differ.",
+    );
+    text
+}
+
+fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
