@@ -299,7 +299,7 @@ impl<A: Adjacency> AboveThreshold<A> {
     /// For planning, on public or synthetic queries: what it returns is a function of the queries without any noise.
     ///
     /// # Errors
-    /// [`Error::NonFiniteInput`] unless all is finite.
+    /// [`Error::NonFiniteInput`] unless all is finite; [`Error::ScaleOverflow`] where a scale is no normal double.
     ///
     /// # Examples
     /// ```

@@ -6,6 +6,10 @@
 
 #[path = "bad_input/constructors.rs"]
 mod constructors;
+#[path = "bad_input/continuous.rs"]
+mod continuous;
+#[path = "bad_input/discrete.rs"]
+mod discrete;
 #[path = "bad_input/generators.rs"]
 mod generators;
 #[path = "bad_input/noise.rs"]

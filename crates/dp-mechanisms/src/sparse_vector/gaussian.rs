@@ -159,7 +159,7 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
     /// For planning, on public or synthetic queries.
     ///
     /// # Errors
-    /// [`Error::NonFiniteInput`] unless all is finite; [`Error::Length`] for more than `max_queries` queries.
+    /// [`Error::NonFiniteInput`] unless all is finite; [`Error::ScaleOverflow`] where a scale is no normal double; [`Error::Length`] for more than `max_queries` queries.
     pub fn first_answer(&self, queries: &[f64], threshold: f64) -> Result<Vec<f64>, Error> {
         if queries.len() as u64 > self.max_queries {
             return Err(Error::Length { name: "queries", found: queries.len(), expected: "at most max_queries" });

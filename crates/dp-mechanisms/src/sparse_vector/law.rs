@@ -76,6 +76,12 @@ pub(super) fn first_answer(
     queries: &[f64],
     threshold: f64,
 ) -> Result<Vec<f64>, Error> {
+    // The noise of an extreme sensitivity or epsilon may be no double in the units of the queries.
+    if let Some(scale) =
+        [threshold_noise, query_noise].map(NoiseLaw::scale).into_iter().find(|scale| !scale.is_normal())
+    {
+        return Err(Error::ScaleOverflow { scale });
+    }
     let margins = margins(threshold_noise, queries, threshold)?;
     Ok(over_threshold_noise(threshold_noise, query_noise, &margins, queries.len() + 1, |tails, values| {
         let mut below = 1.0;

@@ -4,7 +4,10 @@ use std::fmt::Debug;
 
 use dp_accountant::{Epsilon, ZeroOut};
 use dp_mechanisms::clip::ClippingNorm;
-use dp_mechanisms::{Gaussian, GaussianMixture, L2Sensitivity, LaplaceBall};
+use dp_mechanisms::{
+    AboveThreshold, DiscreteLaplace, Exponential, Gaussian, GaussianAboveThreshold, GaussianMixture, L1Sensitivity,
+    L2Sensitivity, LInfSensitivity, LaplaceBall, NoisyMax, PermuteAndFlip, RandomizedResponse,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -118,5 +121,22 @@ fn what_is_read_has_passed_its_constructor() {
     let mixture = GaussianMixture::<ZeroOut>::new(0.3, vec![0.1, 0.2], vec![0.5, 0.5]).unwrap();
     check(&mixture, |m| sound(m.std_dev(), m.sensitivity().get()));
     check(&sensitivity, |m| sound(1.0, m.get()));
+    let steps = L1Sensitivity::<ZeroOut>::new(3.0).unwrap();
+    let discrete = DiscreteLaplace::new(steps, Epsilon::new(0.7).unwrap()).unwrap();
+    check(&discrete, |m| sound(m.scale(), m.sensitivity().get()));
+    let response = RandomizedResponse::new(3, Epsilon::new(0.7).unwrap()).unwrap();
+    check(&response, |m| m.noise() > 0.0 && m.noise() < 1.0 && m.buckets() >= 2);
     check(&ClippingNorm::new(1.5).unwrap(), |m| m.get() >= ClippingNorm::LEAST);
+}
+
+#[test]
+fn what_is_read_of_a_choice_has_passed_its_constructor() {
+    let (sensitivity, epsilon) = (LInfSensitivity::<ZeroOut>::new(0.25).unwrap(), Epsilon::new(0.7).unwrap());
+    check(&Exponential::new(sensitivity, epsilon).unwrap(), |m| sound(m.epsilon().get(), m.sensitivity().get()));
+    check(&PermuteAndFlip::new(sensitivity, epsilon).unwrap(), |m| sound(m.epsilon().get(), m.sensitivity().get()));
+    check(&NoisyMax::new(sensitivity, epsilon).unwrap(), |m| sound(m.epsilon().get(), m.sensitivity().get()));
+    let sparse = AboveThreshold::new(sensitivity, epsilon, 2).unwrap();
+    check(&sparse, |m| sound(m.query_epsilon(), m.threshold_epsilon()) && m.answers() >= 1);
+    let gaussian = GaussianAboveThreshold::new(sensitivity, 1.5, 2.5, 10).unwrap();
+    check(&gaussian, |m| sound(m.query_std_dev(), m.threshold_std_dev()) && m.max_queries() >= 1);
 }
