@@ -70,6 +70,8 @@ mod lattice;
 mod lattice_scale;
 mod law_integral;
 pub mod mechanism;
+#[cfg(doctest)]
+mod misuse;
 mod noise;
 pub mod noisy_max;
 pub mod permute_and_flip;

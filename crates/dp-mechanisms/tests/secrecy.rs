@@ -4,7 +4,8 @@
 //! not compile in a *use* of these types (a second release, norms and relations mixed) is in the documentation tests.
 
 use dp_accountant::ZeroOut;
-use dp_mechanisms::clip::ClippedSum;
+use dp_mechanisms::clip::{ClippedSum, ExactSum, NormCount, RankOneSum};
+use dp_mechanisms::continual::{MatrixSession, TreeSession};
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::sparse_vector::Session;
 use dp_mechanisms::{Bounded, L1, L2, LInf, OsSeeded, Secret, SeededRng};
@@ -49,6 +50,11 @@ keeps_its_secret!(
     Bounded<Scores, ZeroOut, LInf>,
     Session<ZeroOut>,
     ClippedSum<f64, ZeroOut>,
+    ExactSum<ZeroOut>,
+    RankOneSum<ZeroOut>,
+    NormCount<ZeroOut>,
+    TreeSession<ZeroOut>,
+    MatrixSession<ZeroOut>,
     OsSeeded,
     SeededRng,
 );
