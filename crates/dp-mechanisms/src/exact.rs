@@ -8,13 +8,13 @@ use rand::CryptoRng;
 
 use crate::error::Error;
 
-mod certified;
+pub(crate) mod certified;
 mod discrete;
 mod integer;
-mod laws;
-mod real;
-mod source;
-mod table;
+pub(crate) mod laws;
+pub(crate) mod real;
+pub(crate) mod source;
+pub(crate) mod table;
 
 pub use real::Real;
 use source::Words;

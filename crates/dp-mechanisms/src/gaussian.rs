@@ -29,9 +29,9 @@ pub const GRID_BITS: u32 = 30;
 ///
 /// # Privacy
 /// For any two inputs whose L2 distance is at most `sensitivity` the release is exactly mu-GDP, `mu²/2`-zCDP and
-/// `alpha mu²/2`-RDP, under the relation `A`. Noise is drawn in [`Rounded`](NoiseMode::Rounded) mode on a grid 2^30
-/// below `std_dev`; see [`grid`](crate::grid) for what that idealises. The mechanism states no epsilon of its own: its
-/// [event](PrivacyEvent::event) does, to an accountant.
+/// `alpha mu²/2`-RDP, under the relation `A`. Noise is drawn in [`Exact`](NoiseMode::Exact) mode, unless chosen
+/// otherwise, on a grid 2^30 below `std_dev`: the ideal real noise, rounded without any error, see [`grid`](crate::grid).
+/// The mechanism states no epsilon of its own: its [event](PrivacyEvent::event) does, to an accountant.
 ///
 /// # Examples
 /// ```
@@ -150,14 +150,27 @@ impl<A: Adjacency> Gaussian<A> {
         Ok(Self { grid: Grid::new(self.std_dev, bits)?, ..self })
     }
 
+    /// The same with its noise drawn in another mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see
+    /// [`grid`](crate::grid); a certificate records the choice.
+    ///
+    /// # Errors
+    /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
+    pub fn with_noise_mode(self, mode: NoiseMode) -> Result<Self, Error> {
+        Ok(Self { sampler: Sampler::of(mode)?, ..self })
+    }
+
     /// A scale that is a result of ours, not a parameter of the caller's: not normal means out of range.
     fn from_derived(sensitivity: L2Sensitivity<A>, std_dev: f64) -> Result<Self, Error> {
         let grid = Grid::new(std_dev, GRID_BITS)?;
-        Ok(Self { std_dev, sensitivity, grid, sampler: Sampler::Rounded })
+        Ok(Self { std_dev, sensitivity, grid, sampler: Sampler::Exact })
     }
 
     /// The value with noise, not logged.
-    pub(crate) fn add_noise<F: RealField + Copy, R: ReleaseRng + ?Sized>(&self, value: Vec<F>, rng: &mut R) -> Vec<F> {
+    pub(crate) fn add_noise<F: RealField + Copy, R: ReleaseRng + ?Sized>(
+        &self,
+        value: Vec<F>,
+        rng: &mut R,
+    ) -> Result<Vec<F>, Error> {
         self.sampler.add_gaussian(value, self.std_dev, self.grid, rng)
     }
 
@@ -215,7 +228,7 @@ impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for Gaussian<A> {
         rng: &mut R,
     ) -> Result<Released<Vec<F>>, Error> {
         additive::release(input, self.sensitivity, self.std_dev, self.cost(), log, rng, |value, rng| {
-            Ok(self.add_noise(value, rng))
+            self.add_noise(value, rng)
         })
     }
 }

@@ -104,6 +104,15 @@ impl<A: Adjacency> GaussianMixture<A> {
         Ok(Self { noise: self.noise.with_grid_bits(bits)?, ..self })
     }
 
+    /// The same with its noise drawn in another mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see
+    /// [`grid`](crate::grid); a certificate records the choice.
+    ///
+    /// # Errors
+    /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
+    pub fn with_noise_mode(self, mode: NoiseMode) -> Result<Self, Error> {
+        Ok(Self { noise: self.noise.with_noise_mode(mode)?, ..self })
+    }
+
     /// Standard deviation of each coordinate's noise.
     pub fn std_dev(&self) -> f64 {
         self.noise.std_dev()
@@ -163,7 +172,7 @@ impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for GaussianMixture
         rng: &mut R,
     ) -> Result<Released<Vec<F>>, Error> {
         additive::release(input, self.sensitivity(), self.std_dev(), self.cost(), log, rng, |value, rng| {
-            Ok(self.noise.add_noise(value, rng))
+            self.noise.add_noise(value, rng)
         })
     }
 }

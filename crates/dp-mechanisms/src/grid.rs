@@ -15,6 +15,11 @@
 //! `value` is all multiples of `g`, whatever `value` is, up to where doubles themselves are coarser than `g`; there
 //! the sum of two multiples of `g` is rounded once more, which is post-processing again.
 //!
+//! In [`NoiseMode::Exact`], the default, the integer `round(f + noise / g)` has exactly the law that the formula states
+//! for ideal real noise: see [`exact`](crate::exact). Nothing is idealised. `noise / g` is the law at scale 1 times the
+//! least integer from `scale / g` on, so that the noise is never less than what is claimed, and more by at most
+//! `2^-bits` of it.
+//!
 //! # What `Rounded` idealises
 //! The noise itself. [`NoiseMode::Rounded`] takes it from a double-precision sampler: a normal deviate is a function
 //! of 64 random bits (more in the tail) computed with rounded multiplications, exponentials and logarithms, and
@@ -23,6 +28,7 @@
 //! and by more far in the tail. No attack that uses the difference is known; a certificate lists it as an assumption
 //! all the same.
 //!
+//! [`NoiseMode::Exact`]: dp_accountant::certificate::NoiseMode::Exact
 //! [`NoiseMode::Rounded`]: dp_accountant::certificate::NoiseMode::Rounded
 //!
 //! # References
@@ -31,6 +37,7 @@
 //! arXiv 2207.13793, 2022.
 
 use crate::error::Error;
+use crate::exact::real::Binary;
 use crate::rounding::{exponent, power_of_two};
 
 /// The least number of bits of a grid below the noise scale.
@@ -92,18 +99,40 @@ impl Grid {
         length / self.step
     }
 
+    /// The least number of steps that is no shorter, for a length of the order of the noise scale: below 2^42.
+    pub(crate) fn steps_up(self, length: f64) -> u64 {
+        self.in_steps(length).ceil() as u64
+    }
+
+    /// The nearest point of the grid, and what is left of the value.
+    #[inline]
+    pub(crate) fn place(self, value: f64) -> Place {
+        let position = value * (1.0 / self.step); // exact, as the step and its inverse are normal powers of two
+        // From 2^52 steps on, a double is a multiple of the step already (and the product may overflow).
+        if position.abs() < TWO_TO_52 {
+            let whole = nearest_integer(position);
+            Place { on_grid: whole * self.step, fraction: position - whole }
+        } else {
+            Place { on_grid: value, fraction: 0.0 }
+        }
+    }
+
+    /// The fraction of [`place`](Self::place) with all its digits, even where it is below the least double.
+    pub(crate) fn exact_fraction(self, value: f64, place: &Place) -> Binary {
+        if place.on_grid == 0.0 { Binary::of(value).shifted(-exponent(self.step)) } else { Binary::of(place.fraction) }
+    }
+
+    /// The point this many steps from the place's; finite.
+    #[inline]
+    pub(crate) fn join(self, place: &Place, steps: f64) -> f64 {
+        (place.on_grid + steps * self.step).clamp(-f64::MAX, f64::MAX)
+    }
+
     /// `value + noise` rounded to the grid, the noise given in units of the step; finite for a finite value.
     #[inline]
     pub(crate) fn round_sum(self, value: f64, noise_in_steps: f64) -> f64 {
-        let position = value * (1.0 / self.step); // exact, as the step and its inverse are normal powers of two
-        // From 2^52 steps on, a double is a multiple of the step already (and the product may overflow).
-        let (on_grid, fraction) = if position.abs() < TWO_TO_52 {
-            let whole = nearest_integer(position);
-            (whole * self.step, position - whole)
-        } else {
-            (value, 0.0)
-        };
-        (on_grid + nearest_integer(fraction + noise_in_steps) * self.step).clamp(-f64::MAX, f64::MAX)
+        let place = self.place(value);
+        self.join(&place, nearest_integer(place.fraction + noise_in_steps))
     }
 }
 
@@ -115,6 +144,14 @@ pub(crate) fn truncated(x: f64) -> f64 {
     let nearest = (magnitude + TWO_TO_52) - TWO_TO_52;
     let above = if nearest > magnitude { 1.0 } else { 0.0 };
     (nearest - above).copysign(x) + 0.0
+}
+
+/// Where a value lies: `on_grid + fraction · step`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    on_grid: f64,
+    /// In `[-1/2, 1/2]`, exact unless it is below the least normal double.
+    pub(crate) fraction: f64,
 }
 
 /// The nearest integer, ties to even, never `-0.0`.

@@ -33,8 +33,8 @@ pub const GRID_BITS: u32 = 20;
 /// # Privacy
 /// Pure epsilon-DP for any two inputs whose L2 distance is at most `sensitivity`, by the triangle inequality. For large
 /// `dim` one release is far more private than that at small delta, which the event (it carries scale, sensitivity and
-/// dimension) lets an accountant use. Noise is drawn in [`Rounded`](NoiseMode::Rounded) mode on a grid 2^20 below
-/// `scale`; see [`grid`](crate::grid) for what that idealises.
+/// dimension) lets an accountant use. Noise is drawn in [`Exact`](NoiseMode::Exact) mode, unless chosen
+/// otherwise, on a grid 2^20 below `scale`: the ideal real noise, rounded without any error, see [`grid`](crate::grid).
 ///
 /// The direction must be uniform on the *sphere*. With a direction uniform in the unit ball, as one published
 /// description has it, the density at 0 is infinite and the release is epsilon-DP for no epsilon.
@@ -102,10 +102,19 @@ impl<A: Adjacency> LaplaceBall<A> {
         Ok(Self { grid: Grid::new(self.scale, bits)?, ..self })
     }
 
+    /// The same with its noise drawn in another mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see
+    /// [`grid`](crate::grid); a certificate records the choice.
+    ///
+    /// # Errors
+    /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
+    pub fn with_noise_mode(self, mode: NoiseMode) -> Result<Self, Error> {
+        Ok(Self { sampler: Sampler::of(mode)?, ..self })
+    }
+
     fn from_derived(sensitivity: L2Sensitivity<A>, scale: f64, dim: u64) -> Result<Self, Error> {
         let dim = dimension(dim)?;
         let grid = Grid::new(scale, GRID_BITS)?;
-        Ok(Self { scale, sensitivity, dim, grid, sampler: Sampler::Rounded })
+        Ok(Self { scale, sensitivity, dim, grid, sampler: Sampler::Exact })
     }
 
     /// Scale of the norm's exponential decay.

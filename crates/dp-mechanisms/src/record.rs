@@ -23,13 +23,10 @@ impl Frame {
         Self { relation: A::KIND, grid_bits, noise }
     }
 
-    /// The relation must be that of the type, the noise mode one that is implemented.
+    /// The relation must be that of the type.
     fn check<A: Adjacency>(&self) -> Result<(), Error> {
         check_relation::<A>(self.relation)?;
-        match self.noise {
-            NoiseMode::Rounded => Ok(()),
-            mode => Err(Error::UnavailableNoise { mode }),
-        }
+        Ok(())
     }
 }
 
@@ -62,7 +59,9 @@ impl<A: Adjacency> TryFrom<GaussianRecord> for Gaussian<A> {
     fn try_from(record: GaussianRecord) -> Result<Self, Error> {
         record.on.check::<A>()?;
         let sensitivity = L2Sensitivity::new(record.sensitivity)?;
-        Self::from_std_dev(sensitivity, record.std_dev)?.with_grid_bits(record.on.grid_bits)
+        Self::from_std_dev(sensitivity, record.std_dev)?
+            .with_grid_bits(record.on.grid_bits)?
+            .with_noise_mode(record.on.noise)
     }
 }
 
@@ -91,7 +90,9 @@ impl<A: Adjacency> TryFrom<LaplaceBallRecord> for LaplaceBall<A> {
     fn try_from(record: LaplaceBallRecord) -> Result<Self, Error> {
         record.on.check::<A>()?;
         let sensitivity = L2Sensitivity::new(record.sensitivity)?;
-        Self::from_scale(sensitivity, record.scale, record.dim)?.with_grid_bits(record.on.grid_bits)
+        Self::from_scale(sensitivity, record.scale, record.dim)?
+            .with_grid_bits(record.on.grid_bits)?
+            .with_noise_mode(record.on.noise)
     }
 }
 
@@ -119,7 +120,9 @@ impl<A: Adjacency> TryFrom<GaussianMixtureRecord> for GaussianMixture<A> {
     type Error = Error;
     fn try_from(record: GaussianMixtureRecord) -> Result<Self, Error> {
         record.on.check::<A>()?;
-        Self::new(record.std_dev, record.sensitivities, record.weights)?.with_grid_bits(record.on.grid_bits)
+        Self::new(record.std_dev, record.sensitivities, record.weights)?
+            .with_grid_bits(record.on.grid_bits)?
+            .with_noise_mode(record.on.noise)
     }
 }
 
@@ -139,9 +142,13 @@ mod tests {
         let text = serde_json::to_string(&gaussian).unwrap();
         assert_eq!(
             text,
-            r#"{"std_dev":0.3333333333333333,"sensitivity":0.1,"on":{"relation":{"adjacency":"add-remove","n_public":true},"grid_bits":24,"noise":"rounded"}}"#
+            r#"{"std_dev":0.3333333333333333,"sensitivity":0.1,"on":{"relation":{"adjacency":"add-remove","n_public":true},"grid_bits":24,"noise":"exact"}}"#
         );
         assert_eq!(serde_json::from_str::<Gaussian<ZeroOut>>(&text).unwrap(), gaussian);
+        let rounded = gaussian.with_noise_mode(NoiseMode::Rounded).unwrap();
+        let text = serde_json::to_string(&rounded).unwrap();
+        assert!(text.contains(r#""noise":"rounded""#));
+        assert_eq!(serde_json::from_str::<Gaussian<ZeroOut>>(&text).unwrap(), rounded);
         let ball = LaplaceBall::new(sensitivity(), Epsilon::new(0.3).unwrap(), 17).unwrap();
         let text = serde_json::to_string(&ball).unwrap();
         assert_eq!(serde_json::from_str::<LaplaceBall<ZeroOut>>(&text).unwrap(), ball);
@@ -155,6 +162,7 @@ mod tests {
         let good = r#"{"std_dev":1.0,"sensitivity":0.1,"on":{"relation":{"adjacency":"add-remove","n_public":true},"grid_bits":24,"noise":"rounded"}}"#;
         let read = |text: &str| serde_json::from_str::<Gaussian<ZeroOut>>(text);
         assert!(read(good).is_ok());
+        assert!(read(&good.replacen("rounded", "exact", 1)).is_ok());
         assert!(serde_json::from_str::<Gaussian<ReplaceOne>>(good).is_err());
         for (from, to) in [
             ("1.0", "0.0"),
@@ -165,7 +173,6 @@ mod tests {
             ("0.1", "0"),
             ("24", "41"),
             ("24", "-1"),
-            ("rounded", "exact"),
             ("rounded", "none"),
             ("rounded", "plain"),
             ("\"std_dev\"", "\"extra\":1,\"std_dev\""),

@@ -10,7 +10,7 @@ use dp_accountant::{Adjacency, DpEvent, EventLog};
 use crate::bounded::{Bounded, Secret};
 use crate::error::Error;
 use crate::released::Released;
-use crate::rng::ReleaseRng;
+use crate::rng::{ReleaseRng, refuse_stuck};
 use crate::sensitivity::{Norm, Sensitivity};
 
 /// What a release writes to the log, all of it public and known before the draw.
@@ -26,7 +26,7 @@ pub(crate) struct Cost {
 /// Releases a value with a sensitivity.
 ///
 /// # Errors
-/// [`Error::SensitivityExceeded`], and those of `draw`; nothing is logged then.
+/// [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; nothing is logged then.
 pub(crate) fn bounded<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Bounded<V, A, N>,
     built_for: Sensitivity<N, A>,
@@ -44,7 +44,7 @@ pub(crate) fn bounded<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
 /// Releases a value of a finite set, any two members of which may be exchanged: it needs no sensitivity.
 ///
 /// # Errors
-/// Those of `draw`; nothing is logged then.
+/// [`Error::StuckGenerator`], and those of `draw`; nothing is logged then.
 pub(crate) fn secret<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Secret<V>,
     cost: Cost,
@@ -95,6 +95,7 @@ fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     rng: &mut R,
     draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
 ) -> Result<Released<O>, Error> {
+    refuse_stuck(rng)?;
     let output = draw(value, rng)?;
     record::<A, R>(cost, log);
     Ok(Released::new(output))

@@ -223,6 +223,55 @@ macro_rules! generator {
 generator!(OsSeeded, true);
 generator!(SeededRng, false);
 
+/// Refuses a generator that repeats one word, before anything private is opened. A generator that works is refused with
+/// probability `2^-192`.
+pub(crate) fn refuse_stuck<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<(), Error> {
+    let first = rng.next_u64();
+    for _ in 0..3 {
+        if rng.next_u64() != first {
+            return Ok(());
+        }
+    }
+    Err(Error::StuckGenerator)
+}
+
+/// A broken generator for tests, which returns one word for ever.
+#[cfg(test)]
+pub(crate) struct Stuck(pub(crate) u64);
+
+#[cfg(test)]
+mod stuck {
+    use super::*;
+
+    impl sealed::Sealed for Stuck {}
+
+    impl TryRng for Stuck {
+        type Error = Infallible;
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            Ok((self.0 >> 32) as u32)
+        }
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            Ok(self.0)
+        }
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+            bytes.fill(self.0 as u8);
+            Ok(())
+        }
+    }
+
+    impl TryCryptoRng for Stuck {}
+
+    impl ReleaseRng for Stuck {
+        const SECRET: bool = true;
+        fn stream(&self, _: Purpose, _: u64, _: u64) -> Self {
+            Self(self.0)
+        }
+        fn derive_key(&self, _: Purpose) -> [u8; 32] {
+            [0; 32]
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -200,7 +200,7 @@ impl<A: Adjacency> LayeredGaussian<A> {
         let cost = Cost { event, noise: self.noise_mode(), assumptions: Vec::new() };
         release::together(inputs, cost, log, rng, |values: Vec<Vec<F>>, rng| {
             values.iter().try_for_each(|value| additive::check_vector(value))?;
-            values.into_iter().zip(&self.parts).map(|(value, part)| Ok(part.add_noise(value, rng))).collect()
+            values.into_iter().zip(&self.parts).map(|(value, part)| part.add_noise(value, rng)).collect()
         })
     }
 

@@ -116,7 +116,7 @@ impl<A: Adjacency> StreamGrid<A> {
         let whole = |v: i128| (v + (1i128 << (bits - 1))) >> bits;
         let unit = power_of_two(-(bits as i32));
         let fractions = sum.iter().map(|&v| (v - (whole(v) << bits)) as f64 * unit * step).collect();
-        let noisy: Vec<f64> = self.noise.add_noise(fractions, rng);
+        let noisy: Vec<f64> = self.noise.add_noise(fractions, rng)?;
         let in_steps = 1.0 / step;
         Ok(sum.iter().zip(noisy).map(|(&v, noisy)| whole(v) + (noisy * in_steps) as i128).collect())
     }

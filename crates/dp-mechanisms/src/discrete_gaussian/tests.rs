@@ -164,4 +164,4 @@ fn seeded_values_are_stable() {
 }
 
 /// Changing these is a value-breaking change: say so in the changelog.
-const STABLE: [i64; 4] = [3, 997, -1013, 0];
+const STABLE: [i64; 4] = [-9, 994, -1007, 3];

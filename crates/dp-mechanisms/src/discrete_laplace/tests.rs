@@ -155,4 +155,4 @@ fn seeded_values_are_stable() {
 }
 
 /// Changing these is a value-breaking change: say so in the changelog.
-const STABLE: [i64; 4] = [2, 989, -1000, 37];
+const STABLE: [i64; 4] = [-8, 950, -1002, -3];

@@ -13,6 +13,8 @@ use crate::exact::table::{
 
 /// Points that are rejected in a row, each with probability below 1/4, after which a generator is called stuck.
 const REJECTIONS: u32 = 256;
+/// Words that must be equal to a suspect one before that.
+const CONFIRMATIONS: u32 = 3;
 /// Tails of the exponential law that follow each other, each with probability below 1/2, before that.
 const TAILS: u32 = 256;
 /// Digits of the place in a strip that the first word holds.
@@ -28,6 +30,26 @@ const COARSE_BITS: u32 = 16;
 pub(crate) struct Word(pub(crate) u64);
 
 impl Word {
+    /// Whether a generator may be stuck that returned this word: one in `2^63` are suspect.
+    #[inline]
+    fn suspect(self) -> bool {
+        self.0.wrapping_add(1) <= 1
+    }
+
+    /// Refuses a generator that returns nothing but zeros or nothing but ones, which would be a number close to 0.
+    #[inline]
+    fn confirm<S: Source>(self, source: &mut S) -> Result<(), Error> {
+        if self.suspect() {
+            for _ in 0..CONFIRMATIONS {
+                if source.bits(64)? != self.0 {
+                    return Ok(());
+                }
+            }
+            return Err(Error::StuckGenerator);
+        }
+        Ok(())
+    }
+
     #[inline]
     fn column(self) -> usize {
         (self.0 >> (64 - COLUMN_BITS)) as usize
@@ -57,7 +79,7 @@ pub(crate) fn signed_head(table: &Table, word: Word) -> Option<i64> {
     let threshold = entry.threshold >> COARSE_BITS;
     let coarse = word.coarse();
     let symbol = if coarse < threshold { column } else { usize::from(entry.alias) };
-    if symbol < MOST_STRIPS && coarse != threshold {
+    if symbol < MOST_STRIPS && coarse != threshold && !word.suspect() {
         let head = (symbol as i64) << PLACE_BITS | word.place() as i64;
         Some(if word.negative() { !head } else { head })
     } else {
@@ -73,6 +95,7 @@ pub(crate) fn magnitude<const PLACE: u32, S: Source>(
     first: Word,
     source: &mut S,
 ) -> Result<Real, Error> {
+    first.confirm(source)?;
     let mut word = first;
     let mut offset = 0i64;
     let mut tails = 0;
@@ -211,32 +234,32 @@ fn exponent<S: Source>(
     Ok(Interval { low, high })
 }
 
+/// A number of the table's law with a sign, given the first word.
+pub(crate) fn signed<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<Real, Error> {
+    Ok(unsigned(table, word, source)?.negated_if(word.negative()))
+}
+
+/// A number of the table's law, given the first word.
+pub(crate) fn unsigned<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<Real, Error> {
+    magnitude::<PLACE_BITS, S>(table, &EXPONENTIAL, word, source)
+}
+
 /// A standard normal number.
 pub(crate) fn normal<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
-    normal_from(word, source)
-}
-
-/// A standard normal number, given the first word.
-pub(crate) fn normal_from<S: Source>(word: Word, source: &mut S) -> Result<Real, Error> {
-    Ok(magnitude::<PLACE_BITS, S>(&HALF_NORMAL, &EXPONENTIAL, word, source)?.negated_if(word.negative()))
+    signed(&HALF_NORMAL, word, source)
 }
 
 /// A standard Laplace number, of density `exp(-|x|) / 2`.
 pub(crate) fn laplace<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
-    laplace_from(word, source)
-}
-
-/// A standard Laplace number, given the first word.
-pub(crate) fn laplace_from<S: Source>(word: Word, source: &mut S) -> Result<Real, Error> {
-    Ok(magnitude::<PLACE_BITS, S>(&EXPONENTIAL, &EXPONENTIAL, word, source)?.negated_if(word.negative()))
+    signed(&EXPONENTIAL, word, source)
 }
 
 /// A standard exponential number, of density `exp(-x)`.
 pub(crate) fn exponential<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
-    magnitude::<PLACE_BITS, S>(&EXPONENTIAL, &EXPONENTIAL, word, source)
+    unsigned(&EXPONENTIAL, word, source)
 }
 
 /// A uniform number in `[0, 1)`.

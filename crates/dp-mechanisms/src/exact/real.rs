@@ -17,7 +17,7 @@
 //! `m / 2^s`, later `2^-32` for each 32 digits. Only integers are compared, so the result has exactly the law of the
 //! rounded ideal number. A tie, an integer met by all digits, has probability 0 and is no case.
 
-use num_bigint::BigUint;
+use num_bigint::{BigInt, BigUint};
 
 use crate::error::Error;
 use crate::exact::source::Source;
@@ -64,6 +64,16 @@ impl Real {
         Ok((digits, self.head_bits + 32 * self.known.len() as u32))
     }
 
+    /// At least `bits` digits behind the point: the largest integer that is not above the number in units of the last of
+    /// them, and how many there are.
+    pub(crate) fn signed_digits<S: Source>(&mut self, bits: u32, source: &mut S) -> Result<(BigInt, u32), Error> {
+        let head = self.head;
+        let (digits, places) = self.digits(bits, source)?;
+        // `digits` appended the groups to |head|; they belong behind the signed head.
+        let magnitude = BigInt::from(head.unsigned_abs()) << (places - self.head_bits);
+        Ok((BigInt::from(digits) - magnitude + (BigInt::from(head) << (places - self.head_bits)), places))
+    }
+
     /// The nearest integer to `multiplier · self + fraction`.
     ///
     /// # Formula
@@ -97,34 +107,58 @@ impl Real {
 
     /// The integer part of `multiplier · self + offset`.
     pub(crate) fn floor_affine<S: Source>(
-        self,
+        mut self,
         multiplier: u64,
         offset: Offset,
         source: &mut S,
     ) -> Result<i128, Error> {
+        match self.floor_scaled(multiplier, 0, 0, offset, source)? {
+            Some(whole) => Ok(whole),
+            None => Err(Error::StuckGenerator),
+        }
+    }
+
+    /// The integer part of `M self / 2^scale_bits + offset` for a real `M` that is known up to an error: `M self` differs
+    /// from `multiplier · self` by at most `slack` in units of `2^-(head_bits + scale_bits)`. `None` if the error may matter.
+    pub(crate) fn floor_scaled<S: Source>(
+        &mut self,
+        multiplier: u64,
+        scale_bits: u32,
+        slack: u64,
+        offset: Offset,
+        source: &mut S,
+    ) -> Result<Option<i128>, Error> {
         let multiplier = i128::from(multiplier);
-        let mut bits = self.head_bits;
-        let total = multiplier * i128::from(self.head) + offset.floor(bits);
+        let mut bits = self.head_bits + scale_bits;
+        let mut slack = i128::from(slack);
+        // Everything is moved down by the slack, so that what is unknown lies above.
+        let total = multiplier * i128::from(self.head) + offset.floor(bits) - slack;
         let mut whole = total >> bits;
         let mut gap = ((whole + 1) << bits) - total;
         for group in 0..GROUPS {
-            if multiplier < gap {
-                return Ok(whole);
+            if multiplier + 2 * slack < gap {
+                return Ok(Some(whole));
             }
-            let drawn = match self.known.get(group) {
-                Some(&known) => known,
-                None => source.bits(32)? as u32,
-            };
+            if slack > multiplier {
+                return Ok(None);
+            }
+            if self.known.len() == group {
+                self.known.push(source.bits(32)? as u32);
+            }
             bits += 32;
-            gap = (gap << 32) - multiplier * i128::from(drawn) - i128::from(offset.digits(bits));
+            slack <<= 32;
+            gap = (gap << 32) - multiplier * i128::from(self.known[group]) - i128::from(offset.digits(bits));
             if gap <= 0 {
                 if bits >= 100 {
-                    // The gap is above -2^97, the integer after the next one further away than that.
-                    return Ok(whole + 1);
+                    // The gap is above -2^97, so that the one to the integer after the next is above 2^99; what is
+                    // unknown was at most 3 · 2^64 units before, and is at most 2^98 now.
+                    whole += 1;
+                    gap = 1 << 99;
+                } else {
+                    let passed = (-gap >> bits) + 1;
+                    whole += passed;
+                    gap += passed << bits;
                 }
-                let passed = (-gap >> bits) + 1;
-                whole += passed;
-                gap += passed << bits;
             }
         }
         Err(Error::StuckGenerator)
@@ -154,13 +188,24 @@ impl Binary {
         Self { exponent: self.exponent + power, ..self }
     }
 
-    /// The part beside an integer that was taken out: `self - whole`, for a self whose unit digits fit.
+    /// The integer part of the number times `2^bits`, for a number of size at most 1 and at most 120 places.
     pub(crate) fn floor(self, bits: u32) -> i128 {
         let shift = self.exponent + bits as i32;
         if shift >= 0 {
             i128::from(self.mantissa) << shift.min(64)
         } else {
             i128::from(self.mantissa >> (-shift).min(63))
+        }
+    }
+
+    /// The same for any number of places, and whether it is exact.
+    pub(crate) fn floor_big(self, bits: u32) -> (BigInt, bool) {
+        let shift = self.exponent + bits as i32;
+        if shift >= 0 {
+            (BigInt::from(self.mantissa) << shift, true)
+        } else {
+            let floor = BigInt::from(self.mantissa) >> -shift;
+            (floor.clone(), floor << -shift == BigInt::from(self.mantissa))
         }
     }
 

@@ -164,4 +164,4 @@ fn seeded_values_are_stable() {
 }
 
 /// Changing these is a value-breaking change: say so in the changelog.
-const STABLE: [u64; 16] = [5, 1, 2, 6, 10, 5, 9, 7, 10, 15, 10, 10, 11, 15, 0, 15];
+const STABLE: [u64; 16] = [15, 13, 15, 12, 4, 8, 5, 6, 8, 9, 1, 1, 12, 14, 2, 7];

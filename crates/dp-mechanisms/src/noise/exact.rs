@@ -1,0 +1,103 @@
+//! Ideal real noise, rounded exactly: `round(m X + c)` for the integer `m >= scale / step`.
+//!
+//! Most coordinates need one random word and one integer product: the word gives the first digits of `X`, and unless a
+//! rounding boundary lies within what is not drawn yet, that decides. See [`crate::exact`] for the others.
+
+use nalgebra::RealField;
+use rand::CryptoRng;
+
+use super::{BLOCK, Law, largest};
+use crate::error::Error;
+use crate::exact::laws::{self, HEAD_BITS, Word, signed_head};
+use crate::exact::real::{Offset, Real};
+use crate::exact::source::Words;
+use crate::exact::table::{EXPONENTIAL, HALF_NORMAL};
+use crate::grid::{Grid, Place};
+
+/// The first digits of a block of numbers, and what else is known of the few that needed more than a word.
+pub(super) struct Heads {
+    pub(super) heads: [i64; BLOCK],
+    longer: Vec<(usize, Vec<u32>)>,
+}
+
+impl Heads {
+    pub(super) fn new() -> Self {
+        Self { heads: [0; BLOCK], longer: Vec::new() }
+    }
+
+    /// Draws `count` numbers.
+    #[inline]
+    pub(super) fn draw<R: CryptoRng + ?Sized>(&mut self, law: Law, count: usize, rng: &mut R) -> Result<(), Error> {
+        let table = match law {
+            Law::Normal => &HALF_NORMAL,
+            Law::Laplace => &EXPONENTIAL,
+        };
+        self.longer.clear();
+        for (index, head) in self.heads[..count].iter_mut().enumerate() {
+            let word = Word(rng.next_u64());
+            *head = match signed_head(table, word) {
+                Some(head) => head,
+                None => {
+                    let real = laws::signed(table, word, &mut Words(rng))?;
+                    if !real.known.is_empty() {
+                        self.longer.push((index, real.known));
+                    }
+                    real.head
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// The number at this place with all that is known of it.
+    pub(super) fn take(&mut self, index: usize) -> Real {
+        let known = self.longer.iter_mut().find(|(longer, _)| *longer == index);
+        let known = known.map_or_else(Vec::new, |(_, known)| core::mem::take(known));
+        Real { head: self.heads[index], head_bits: HEAD_BITS, known }
+    }
+}
+
+/// Adds `multiplier` steps times independent numbers of this law to a vector.
+///
+/// The sum is taken in `f64` on the grid and converted to `F` once.
+pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
+    law: Law,
+    mut value: Vec<F>,
+    multiplier: u64,
+    grid: Grid,
+    rng: &mut R,
+) -> Result<Vec<F>, Error> {
+    let largest = largest::<F>();
+    let mut heads = Heads::new();
+    for block in value.chunks_mut(BLOCK) {
+        heads.draw(law, block.len(), rng)?;
+        for (index, coordinate) in block.iter_mut().enumerate() {
+            let unnoised = coordinate.to_subset_unchecked();
+            let place = grid.place(unnoised);
+            let total = i128::from(heads.heads[index]) * i128::from(multiplier);
+            let steps = match decided(total, multiplier, &place) {
+                Some(steps) => steps,
+                None => {
+                    let offset = Offset::half_above(grid.exact_fraction(unnoised, &place));
+                    heads.take(index).floor_affine(multiplier, offset, &mut Words(rng))? as i64
+                }
+            };
+            let sum = grid.join(&place, steps as f64);
+            *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
+        }
+    }
+    Ok(value)
+}
+
+/// The nearest integer to `(total + t) / 2^42 + fraction` where it is the same for every `t` in `[0, width]`.
+///
+/// The fraction's digits are cut, which is less than a unit to either side: a unit more is asked for on both sides.
+#[inline]
+pub(super) fn decided(total: i128, width: u64, place: &Place) -> Option<i64> {
+    const UNIT: u64 = 1 << HEAD_BITS;
+    let fraction = (place.fraction * UNIT as f64) as i64;
+    let total = total + i128::from(fraction + (UNIT as i64 >> 1));
+    let rest = total as u64 & (UNIT - 1);
+    let free = UNIT.checked_sub(width.saturating_add(2))?;
+    (rest.wrapping_sub(1) < free).then_some((total >> HEAD_BITS) as i64)
+}
