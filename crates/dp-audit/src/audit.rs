@@ -104,6 +104,8 @@ pub struct Reached {
 }
 
 /// The record of one audit.
+///
+/// Serialised with the `serde` feature; JSON writes a number that is not finite as `null`.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Audit {
@@ -142,9 +144,14 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// The lower bound over the claim: near 1 for a tight analysis and a strong attack, above 1 for a false claim.
+    /// The lower bound over the claim: near 1 for a tight analysis and a strong attack, above 1 for a false claim; 0 where
+    /// nothing was found, or the claim has no epsilon at its delta.
     pub fn ratio(&self) -> f64 {
-        self.epsilon_lower / self.claimed_epsilon
+        if self.epsilon_lower > 0.0 && self.claimed_epsilon < f64::INFINITY {
+            self.epsilon_lower / self.claimed_epsilon
+        } else {
+            0.0
+        }
     }
 
     /// The lower bound's ratio to the claim in whatever terms it is largest: epsilon, or mu of a Gaussian claim.

@@ -4,6 +4,39 @@
 //! many times, picks a test on one half of the runs, and turns the test's error rates on the other half into a lower
 //! bound on epsilon that holds with stated confidence. A bound above the claim is a bug beyond doubt; a bound below it
 //! says "not refuted at this confidence", never "is private".
+//!
+//! # From runs to a verdict
+//! ```text
+//! Subject ── half of the runs ──▶ Selected ── other half ──▶ Hits ──▶ Limits ──▶ epsilon, trade-off curve, mu
+//! inputs,    Auditor::select      scorer,     evaluate       counts   Clopper-       against the Claim: a Verdict
+//! Claim                           cuts                                Pearson
+//! ```
+//! * [`check`](check()) audits a [`Mechanism`](dp_mechanisms::Mechanism) in one call, [`subject::from_fn`] makes a subject
+//!   of a closure, and [`Subject`] is the trait of both.
+//! * An [`Auditor`] holds how many runs, how confident, from which seed; its two phases have no way to count the runs on
+//!   which the attack was chosen.
+//! * [`audit_all`] audits many with one false-alarm rate; [`report`] writes tables.
+//! * [`bounds`] are plain functions of counts.
+//!
+//! # Examples
+//! ```
+//! use dp_accountant::ReplaceOne;
+//! use dp_audit::{Auditor, Verdict, check};
+//! use dp_mechanisms::{L2Sensitivity, LaplaceBall};
+//!
+//! let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0)?;
+//! let laplace = LaplaceBall::from_scale(sensitivity, 1.0, 1)?;
+//! let auditor = Auditor::new(200_000)?.with_seed(1);
+//! let audit = check(&laplace, sensitivity, vec![0.0], vec![1.0], |output: &Vec<f64>| output[0], &auditor)?;
+//! assert_eq!(audit.verdict, Verdict::NotRefuted);
+//! assert!(audit.epsilon_lower > 0.9); // of 1
+//! # Ok::<(), dp_audit::Error>(())
+//! ```
+//!
+//! # References
+//! Z. Ding, Y. Wang, G. Wang, D. Zhang, D. Kifer, "Detecting violations of differential privacy", 2018, arXiv 1805.10559.
+//! M. Jagielski, J. Ullman, A. Oprea, "Auditing differentially private machine learning", 2020, arXiv 2006.07709. M. Nasr
+//! et al., "Tight auditing of differentially private machine learning", 2023, arXiv 2302.07956.
 #![forbid(unsafe_code)]
 
 mod attack;
@@ -19,12 +52,21 @@ pub mod report;
 mod selection;
 pub mod subject;
 pub mod suite;
+#[cfg(test)]
+mod testing;
 mod trials;
 
 pub use audit::{Audit, BoundKind, Verdict};
 pub use auditor::{Auditor, Selected};
 pub use check::{MechanismSubject, check};
+/// The generator that trials are given.
+pub use dp_mechanisms::SeededRng;
 pub use error::Error;
 pub use monitor::{Monitor, Unwatched};
 pub use subject::{Claim, Side, Statistic, Subject};
 pub use suite::{Suite, audit_all};
+
+/// The README's program is compiled and run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

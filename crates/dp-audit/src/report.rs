@@ -55,9 +55,12 @@ fn rows(audits: &[Audit]) -> Vec<[String; 8]> {
         .collect()
 }
 
+/// Four digits, towards claiming less: a bound of an attack is cut off, not rounded.
 fn number(value: f64) -> String {
-    if value == 0.0 || (1e-3..1e4).contains(&value) || !value.is_finite() {
-        format!("{value:.4}")
+    if value == 0.0 || !value.is_finite() {
+        format!("{value}")
+    } else if (1e-3..1e4).contains(&value) {
+        format!("{:.4}", (value * 1e4 * (1.0 + 4.0 * f64::EPSILON)).floor() / 1e4)
     } else {
         format!("{value:.3e}")
     }
@@ -84,12 +87,14 @@ pub fn statement(audit: &Audit) -> String {
         audit.delta,
         audit.event.name()
     );
-    let _ = writeln!(text, "  lower bound  epsilon >= {} (ratio {:.3})", audit.epsilon_lower, audit.ratio());
+    let _ = writeln!(text, "  lower bound  epsilon >= {} (ratio {:.3})", number(audit.epsilon_lower), audit.ratio());
     if let Some(gaussian) = audit.gaussian {
         let _ = writeln!(
             text,
             "  as Gaussian  mu >= {} against {}; epsilon {} if Gaussian",
-            gaussian.mu_lower, gaussian.claimed_mu, gaussian.epsilon
+            number(gaussian.mu_lower),
+            number(gaussian.claimed_mu),
+            number(gaussian.epsilon)
         );
     }
     let _ = writeln!(
@@ -112,8 +117,8 @@ pub fn statement(audit: &Audit) -> String {
             test.hits.positives,
             test.hits.false_positives,
             test.hits.negatives,
-            test.epsilon_lower,
-            test.mu_lower,
+            number(test.epsilon_lower),
+            number(test.mu_lower),
         );
         if let Some(conviction) = convicts {
             let _ = match (conviction.bound, test.least_type_two) {

@@ -60,6 +60,9 @@ impl Rate {
 /// A limit's tail lies within this of what it may be, relatively.
 const TIGHT: f64 = 1e-10;
 
+/// A rate below 1e-304, where doubles end, is 0.
+const LEAST_LOG_ODDS: f64 = -700.0;
+
 /// More steps than any search takes.
 const MAX_STEPS: u32 = 200;
 
@@ -73,17 +76,17 @@ fn lower_log_odds(hits: u64, trials: u64, log_failure: f64) -> f64 {
     let excess = |log_odds: f64| log_upper_tail(hits, trials, log_odds) - log_failure;
     // The invariant: `low` is a valid limit, `high` is not known to be one.
     let mut high = (hits as f64 / (trials - hits) as f64).ln();
-    let mut low = likely_lower(hits, trials, -log_failure);
+    let mut low = likely_lower(hits, trials, -log_failure).max(LEAST_LOG_ODDS);
     let mut step = 1e-6 + 1e-3 * (high - low).abs();
     let mut at_low = excess(low);
     while !(at_low <= 0.0) {
-        high = low;
-        low -= step;
-        step *= 2.0;
-        at_low = excess(low);
-        if !(low > -1e6) {
+        if !(low > LEAST_LOG_ODDS) {
             return f64::NEG_INFINITY;
         }
+        high = low;
+        low = (low - step).max(LEAST_LOG_ODDS);
+        step *= 2.0;
+        at_low = excess(low);
     }
     let mut at_high = excess(high);
     // A false position with halving of the end that stays (Illinois), aimed at the middle of what is tight.
@@ -135,7 +138,7 @@ pub(crate) fn likely_lower(hits: u64, trials: u64, nats: f64) -> f64 {
         if !(slope > 0.0) || !change.is_finite() {
             break;
         }
-        log_odds += change.clamp(-2.0, 2.0);
+        log_odds = (log_odds + change.min(2.0)).max(LEAST_LOG_ODDS);
         if change.abs() < 1e-9 {
             break;
         }

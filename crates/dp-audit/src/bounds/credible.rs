@@ -13,7 +13,7 @@ use super::clopper_pearson::{Hits, Limits};
 use crate::error::{self, Error};
 
 /// Points at which each posterior is tabulated.
-const POINTS: usize = 4001;
+const POINTS: usize = 1001;
 
 /// Half the width of a table, in standard deviations of a rate's log-odds, beside what exponential tails need.
 const WIDTH: f64 = 12.0;
