@@ -1,59 +1,94 @@
-//! The mechanisms of `dp-mechanisms`, each on its worst-case inputs: what `dp audit mechanism` runs.
+//! Every mechanism of [`dp_mechanisms`] on its worst-case pairs of inputs.
+//!
+//! | mechanism | neighbours | what the attacker computes |
+//! |---|---|---|
+//! | noise on a vector | at distance D along one axis and along the diagonal, at the origin and far from it, 1 to 1000 coordinates | the log-likelihood ratio |
+//! | noise on integers | 0 and D, at the origin and far from it | the log-likelihood ratio |
+//! | randomised response | two labels | the answer |
+//! | selection | all scores equal, or one up by D and all others down; two that change places; one up by D | the log-likelihood ratio of the chosen index |
+//! | sparse vector | queries at the threshold that move towards the observed pattern | the pattern of answers |
+//! | clipped sum, then noise | no record, and a record of norm far below, at, an ulp off and far above the clipping norm, or not finite | the projection on the record |
+//!
+//! An audit that stays far below a claim says that the attack is weak or the analysis loose there. Scores are exact
+//! likelihood ratios where these are known, so that what is left is chance, the confidence, and for vectors and selection
+//! that the worst outcome is rare.
+//!
+//! # Examples
+//! ```
+//! use dp_audit::{Auditor, Verdict, mechanisms};
+//! let subjects = mechanisms::subjects()?;
+//! let gaussian = subjects.iter().find(|subject| subject.name() == "gaussian/1").ok_or("no such subject")?;
+//! let audit = Auditor::new(20_000)?.audit(gaussian)?;
+//! assert_eq!(audit.verdict, Verdict::NotRefuted);
+//! assert!(audit.best_ratio() > 0.9);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use dp_accountant::{EventLog, ReplaceOne};
-use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, LaplaceBall, Mechanism};
+mod additive;
+mod clipped_sum;
+mod integer;
+mod local;
+mod selection;
+mod sparse_vector;
+
+use dp_accountant::{Epsilon, ReplaceOne};
+use dp_mechanisms::{Norm, SeededRng, Sensitivity};
 
 use crate::error::Error;
-use crate::subject::{Claim, Side, Statistic, Subject, from_fn};
+use crate::subject::{Claim, FromFn, Side, Statistic, Subject, from_fn};
 
-/// Every pair of inputs of every mechanism. Names begin with the mechanism's, then a slash.
+/// A subject of the registry.
+type Entry = Box<dyn Subject>;
+
+/// The sensitivity of every subject.
+const SENSITIVITY: f64 = 1.0;
+
+/// Every pair of inputs of every mechanism. Names are unique and begin with the mechanism's, then a slash.
 ///
 /// # Errors
-/// A mechanism that refuses its parameters.
-///
-/// # Examples
-/// ```
-/// let subjects = dp_audit::mechanisms::subjects()?;
-/// assert!(subjects.iter().any(|subject| subject.name().starts_with("gaussian/")));
-/// # Ok::<(), dp_audit::Error>(())
-/// ```
+/// A mechanism that refuses its parameters; none does.
 pub fn subjects() -> Result<Vec<Box<dyn Subject>>, Error> {
-    let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0)?;
-    let mut subjects: Vec<Box<dyn Subject>> = Vec::new();
-    for dim in [1usize, 2, 10] {
-        let gaussian = Gaussian::from_std_dev(sensitivity, 1.0)?;
-        // The first coordinate is the projection on the shift.
-        subjects.push(additive(format!("gaussian/{dim}"), gaussian, sensitivity, dim, |output| output[0])?);
-        let ball = LaplaceBall::from_scale(sensitivity, 1.0, dim as u64)?;
-        let score = |output: &[f64]| {
-            let rest: f64 = output[1..].iter().map(|y| y * y).sum();
-            (output[0].powi(2) + rest).sqrt() - ((output[0] - 1.0).powi(2) + rest).sqrt()
-        };
-        subjects.push(additive(format!("laplace-ball/{dim}"), ball, sensitivity, dim, score)?);
-    }
-    Ok(subjects)
+    let parts = [
+        additive::subjects()?,
+        integer::subjects()?,
+        local::subjects()?,
+        selection::subjects()?,
+        sparse_vector::subjects()?,
+        clipped_sum::subjects()?,
+    ];
+    Ok(parts.into_iter().flatten().collect())
 }
 
-/// Noise added to the origin, and to the unit vector of the first coordinate.
-fn additive<M>(
-    name: String,
-    mechanism: M,
-    sensitivity: L2Sensitivity<ReplaceOne>,
-    dim: usize,
-    score: fn(&[f64]) -> f64,
-) -> Result<Box<dyn Subject>, Error>
-where
-    M: Mechanism<Vec<f64>, ReplaceOne, Output = Vec<f64>, Norm = dp_mechanisms::L2> + Send + Sync + 'static,
-{
-    let claim = Claim::new(mechanism.event())?;
-    let pair = format!("0 and a unit vector, {dim} coordinates");
-    let subject = from_fn(name, pair, claim, Statistic::Score, move |side, rng, features| {
-        let mut value = vec![0.0; dim];
-        value[0] = f64::from(side == Side::Neighbour);
-        let bounded = Bounded::with_proven_sensitivity(value, sensitivity);
-        let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
-        features.push(score(released.get()));
-        Ok(())
-    });
-    Ok(Box::new(subject.with_relative_cost(dim as f64)))
+fn sensitivity<N: Norm>() -> Result<Sensitivity<N, ReplaceOne>, Error> {
+    Ok(Sensitivity::new(SENSITIVITY)?)
 }
+
+fn epsilon() -> Result<Epsilon, Error> {
+    Ok(Epsilon::new(1.0)?)
+}
+
+/// A subject with one score or one event's indicator.
+fn scored<F>(name: String, pair: String, claim: Claim, statistic: Statistic, observe: F) -> FromFn<impl Observe>
+where
+    F: Fn(Side, &mut SeededRng) -> Result<f64, Error> + Send + Sync,
+{
+    from_fn(name, pair, claim, statistic, move |side, rng: &mut SeededRng, features: &mut Vec<f64>| {
+        features.push(observe(side, rng)?);
+        Ok(())
+    })
+}
+
+/// What a subject does in a trial.
+trait Observe: Fn(Side, &mut SeededRng, &mut Vec<f64>) -> Result<(), Error> + Send + Sync {}
+impl<F: Fn(Side, &mut SeededRng, &mut Vec<f64>) -> Result<(), Error> + Send + Sync> Observe for F {}
+
+/// `base` or `neighbour`.
+fn pick<T>(side: Side, base: T, neighbour: T) -> T {
+    match side {
+        Side::Base => base,
+        Side::Neighbour => neighbour,
+    }
+}
+
+#[cfg(test)]
+mod tests;

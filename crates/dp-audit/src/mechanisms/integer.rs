@@ -1,0 +1,39 @@
+//! Noise added to integers.
+
+use dp_accountant::{EventLog, ReplaceOne};
+use dp_mechanisms::{Bounded, DiscreteLaplace, L1Sensitivity, Mechanism, PrivacyEvent};
+
+use super::{Entry, epsilon, pick, scored};
+use crate::error::Error;
+use crate::subject::{Claim, Statistic};
+
+/// At the origin, and where doubles no longer hold every integer.
+const ORIGINS: [(&str, i64); 2] = [("", 0), ("/far", 1 << 60)];
+
+pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
+    let mut subjects = Vec::new();
+    for (suffix, origin) in ORIGINS {
+        for distance in [1, 10] {
+            let mechanism = DiscreteLaplace::<ReplaceOne>::new(L1Sensitivity::new(distance as f64)?, epsilon()?)?;
+            let name = format!("discrete-laplace/{distance}{suffix}");
+            subjects.push(release(name, mechanism, origin, distance)?);
+        }
+    }
+    Ok(subjects)
+}
+
+/// `origin` and `origin + distance`; any function that grows with the output between the two is the likelihood ratio.
+fn release<M>(name: String, mechanism: M, origin: i64, distance: i64) -> Result<Entry, Error>
+where
+    M: Mechanism<i64, ReplaceOne, Output = i64> + Send + Sync + 'static,
+{
+    let claim = Claim::new(mechanism.event())?;
+    let words = format!("{origin} and {distance} more");
+    let subject = scored(name, words, claim, Statistic::Score, move |side, rng| {
+        let value = pick(side, origin, origin + distance);
+        let bounded = Bounded::with_proven_sensitivity(value, dp_mechanisms::Sensitivity::new(distance as f64)?);
+        let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
+        Ok(released.get().saturating_sub(origin).clamp(-1000, 1000) as f64)
+    });
+    Ok(Box::new(subject))
+}

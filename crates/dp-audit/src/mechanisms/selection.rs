@@ -1,0 +1,105 @@
+//! Selection: the log-likelihood ratio of the chosen index, from the mechanism's own law.
+
+use dp_accountant::{EventLog, ReplaceOne};
+use dp_mechanisms::scores::Scores;
+use dp_mechanisms::{Bounded, Exponential, LInf, Mechanism, NoisyMax, PermuteAndFlip};
+
+use super::{Entry, epsilon, pick, scored, sensitivity};
+use crate::error::Error;
+use crate::subject::{Claim, Statistic};
+
+/// Scores of both neighbours.
+struct Pair {
+    name: &'static str,
+    words: &'static str,
+    base: Vec<f64>,
+    neighbour: Vec<f64>,
+    monotonic: bool,
+}
+
+fn pairs() -> [Pair; 5] {
+    let one_up = |count: usize, others: f64| (0..count).map(|i| if i == 0 { 1.0 } else { others }).collect();
+    [
+        Pair {
+            name: "10",
+            words: "(0, .., 0) and (D, -D, .., -D) of ten candidates",
+            base: vec![0.0; 10],
+            neighbour: one_up(10, -1.0),
+            monotonic: false,
+        },
+        Pair {
+            name: "100",
+            words: "(0, .., 0) and (D, -D, .., -D) of a hundred candidates",
+            base: vec![0.0; 100],
+            neighbour: one_up(100, -1.0),
+            monotonic: false,
+        },
+        Pair {
+            name: "2",
+            words: "(0, D) and (D, 0)",
+            base: vec![0.0, 1.0],
+            neighbour: vec![1.0, 0.0],
+            monotonic: false,
+        },
+        Pair {
+            name: "far",
+            words: "10^6 D and the same, one up by D and nine down by D",
+            base: vec![1e6; 10],
+            neighbour: one_up(10, -1.0).iter().map(|score: &f64| 1e6 + score).collect(),
+            monotonic: false,
+        },
+        Pair {
+            name: "monotonic",
+            words: "(0, .., 0) and (D, 0, .., 0) of ten candidates, scores that rise together",
+            base: vec![0.0; 10],
+            neighbour: one_up(10, 0.0),
+            monotonic: true,
+        },
+    ]
+}
+
+pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
+    let (sensitivity, epsilon) = (sensitivity::<LInf>()?, epsilon()?);
+    let mut subjects = Vec::new();
+    for pair in pairs() {
+        let mechanism = Exponential::<ReplaceOne>::new(sensitivity, epsilon)?;
+        let mechanism = if pair.monotonic { mechanism.monotonic()? } else { mechanism };
+        let laws = [&pair.base, &pair.neighbour].map(|scores| mechanism.probabilities(&Scores::new(scores.clone())?));
+        subjects.push(select("exponential", &pair, mechanism, laws)?);
+
+        let mechanism = PermuteAndFlip::<ReplaceOne>::new(sensitivity, epsilon)?;
+        let mechanism = if pair.monotonic { mechanism.monotonic()? } else { mechanism };
+        let laws = [&pair.base, &pair.neighbour].map(|scores| mechanism.probabilities(&Scores::new(scores.clone())?));
+        subjects.push(select("permute-and-flip", &pair, mechanism, laws)?);
+
+        let mechanism = NoisyMax::<ReplaceOne>::new(sensitivity, epsilon)?;
+        let mechanism = if pair.monotonic { mechanism.monotonic()? } else { mechanism };
+        let laws = [&pair.base, &pair.neighbour].map(|scores| mechanism.probabilities(&Scores::new(scores.clone())?));
+        subjects.push(select("noisy-max", &pair, mechanism, laws)?);
+    }
+    Ok(subjects)
+}
+
+/// Both laws' probabilities of each index.
+type Laws = [Result<Vec<f64>, dp_mechanisms::Error>; 2];
+
+fn select<M>(name: &str, pair: &Pair, mechanism: M, laws: Laws) -> Result<Entry, Error>
+where
+    M: Mechanism<Scores, ReplaceOne, Norm = LInf, Output = usize> + Send + Sync + 'static,
+{
+    let claim = Claim::new(mechanism.event())?;
+    let sensitivity = sensitivity::<LInf>()?;
+    let (base, neighbour) = (pair.base.clone(), pair.neighbour.clone());
+    let [base_law, neighbour_law] = laws;
+    let log_ratios: Vec<f64> = base_law?.iter().zip(neighbour_law?).map(|(p, q)| (q / p).ln()).collect();
+    let cost = 1.0 + base.len() as f64 / 4.0;
+    let (name, words) = (format!("{name}/{}", pair.name), pair.words.to_owned());
+    let subject = scored(name, words, claim, Statistic::Score, move |side, rng| {
+        let scores = Scores::new(pick(side, &base, &neighbour).clone())?;
+        let bounded = Bounded::with_proven_sensitivity(scores, sensitivity);
+        let chosen = mechanism.release(bounded, &mut EventLog::new(), rng)?;
+        // An index of no candidate would be an outcome that only one law has.
+        Ok(log_ratios.get(*chosen.get()).copied().unwrap_or(f64::INFINITY))
+    });
+    Ok(Box::new(subject.with_relative_cost(cost)))
+}

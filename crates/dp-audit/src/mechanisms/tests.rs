@@ -1,0 +1,49 @@
+use std::collections::HashSet;
+use std::time::Instant;
+
+use super::*;
+use crate::{Auditor, Verdict};
+use rayon::prelude::*;
+
+const SUITE: f64 = 1e-3;
+const TRIALS: u64 = 100_000;
+
+/// All claims together are refuted falsely with probability 1e-3 at most, split evenly. `DP_AUDIT=long` runs a hundred
+/// times the trials; with `--nocapture` the table is printed.
+#[test]
+fn no_claim_is_refuted() {
+    let start = Instant::now();
+    let subjects = subjects().unwrap();
+    let names: HashSet<_> = subjects.iter().map(|subject| subject.name()).collect();
+    assert_eq!(names.len(), subjects.len(), "two subjects share a name");
+    let long = std::env::var("DP_AUDIT").is_ok_and(|length| length == "long");
+    let auditor = Auditor::new(TRIALS)
+        .unwrap()
+        .with_multiplier(if long { 100 } else { 1 })
+        .with_failure_probability(SUITE / subjects.len() as f64)
+        .unwrap();
+    let audits: Vec<_> = subjects
+        .par_iter()
+        .map(|subject| {
+            let start = Instant::now();
+            let audit = auditor.audit(subject).unwrap_or_else(|error| panic!("{}: {error}", subject.name()));
+            (audit, start.elapsed().as_secs_f64())
+        })
+        .collect();
+    println!("{:32} {:>7} {:>8} {:>9} {:>6} {:>9}", "subject", "delta", "claim", "bound", "ratio", "trials");
+    for (audit, seconds) in &audits {
+        println!(
+            "{:32} {:7.0e} {:8.4} {:9.4} {:6.3} {:9} {seconds:5.1} s",
+            audit.subject,
+            audit.delta,
+            audit.claimed_epsilon,
+            audit.epsilon_lower,
+            audit.best_ratio(),
+            audit.trials
+        );
+    }
+    println!("{} subjects in {:.1} s", subjects.len(), start.elapsed().as_secs_f64());
+    for (audit, _) in &audits {
+        assert_eq!(audit.verdict, Verdict::NotRefuted, "{}", audit.subject);
+    }
+}
