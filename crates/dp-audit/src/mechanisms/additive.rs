@@ -1,11 +1,11 @@
 //! Noise added to vectors.
 
 use dp_accountant::{Epsilon, EventLog, ReplaceOne};
-use dp_mechanisms::{Bounded, Gaussian, GaussianMixture, L2Sensitivity, LaplaceBall, Mechanism};
+use dp_mechanisms::{Bounded, Gaussian, GaussianMixture, LaplaceBall, Mechanism, PrivacyEvent, exact};
 
 use super::{Entry, SENSITIVITY, pick, scored, sensitivity};
 use crate::error::Error;
-use crate::subject::{Claim, Statistic};
+use crate::subject::{Claim, Statistic, USUAL_DELTA};
 
 /// How far from the origin a fault of absolute precision would show, in sensitivities.
 const FAR: f64 = 1e6;
@@ -83,7 +83,7 @@ where
 {
     let Pair { name: suffix, words, base, neighbour } = pair.clone();
     let sensitivity = sensitivity::<M::Norm>()?;
-    let cost = 1.0 + base.len() as f64 / 8.0;
+    let cost = 1.0 + base.len() as f64 / 40.0;
     let subject = scored(format!("{name}/{suffix}"), words, claim, Statistic::Score, move |side, rng| {
         let value = pick(side, &base, &neighbour).clone();
         let bounded = Bounded::with_proven_sensitivity(value, sensitivity);
@@ -96,7 +96,7 @@ where
 /// mu = 1; the projection on the shift.
 fn gaussian(pair: &Pair) -> Result<Entry, Error> {
     let mechanism = Gaussian::<ReplaceOne>::from_std_dev(sensitivity()?, 1.0)?;
-    let claim = Claim::new(dp_mechanisms::PrivacyEvent::event(&mechanism))?;
+    let claim = Claim::new(mechanism.event())?;
     release("gaussian", pair, mechanism, claim, |output, base, neighbour| {
         output.iter().zip(base).zip(neighbour).map(|((y, base), neighbour)| (y - base) * (neighbour - base)).sum()
     })
@@ -107,9 +107,9 @@ fn gaussian(pair: &Pair) -> Result<Entry, Error> {
 fn ball(pair: &Pair) -> Result<Entry, Error> {
     let epsilon = Epsilon::new((pair.dim() as f64).sqrt())?;
     let mechanism = LaplaceBall::<ReplaceOne>::new(sensitivity()?, epsilon, pair.dim())?;
-    let mut claim = Claim::new(dp_mechanisms::PrivacyEvent::event(&mechanism))?;
+    let mut claim = Claim::new(mechanism.event())?;
     if pair.dim() > 1 {
-        claim.delta = crate::subject::USUAL_DELTA;
+        claim.delta = USUAL_DELTA;
     }
     release("laplace-ball", pair, mechanism, claim, |output, base, neighbour| {
         distance(output, base) - distance(output, neighbour)
@@ -125,12 +125,12 @@ fn mixture() -> Result<Entry, Error> {
     const STD_DEV: f64 = 0.5;
     let (shifts, weights) = ([0.0, 0.5, 1.0], [0.25, 0.25, 0.5]);
     let mechanism = GaussianMixture::<ReplaceOne>::new(STD_DEV, shifts.to_vec(), weights.to_vec())?;
-    let claim = Claim::new(dp_mechanisms::PrivacyEvent::event(&mechanism))?;
+    let claim = Claim::new(mechanism.event())?;
     let words = "0, and 0, D/2 or D by a hidden index".to_owned();
     let subject = scored("gaussian-mixture/1".to_owned(), words, claim, Statistic::Score, move |side, rng| {
-        let place = dp_mechanisms::exact::uniform_below(4, rng)?;
+        let place = exact::uniform_below(4, rng)?;
         let shift = pick(side, 0.0, [0.0, 0.5, 1.0, 1.0].get(place as usize).copied().unwrap_or(0.0));
-        let bounded = Bounded::with_proven_sensitivity(vec![shift], L2Sensitivity::new(SENSITIVITY)?);
+        let bounded = Bounded::with_proven_sensitivity(vec![shift], sensitivity()?);
         let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
         let y: f64 = released.get().iter().sum();
         let ratio = |shift: f64| (shift * (y - 0.5 * shift) / (STD_DEV * STD_DEV)).exp();

@@ -49,5 +49,5 @@ fn clipped_sum((name, words, record): (&str, &str, [f64; 2])) -> Result<Entry, E
         let released = mechanism.release(sum.finish(), &mut EventLog::new(), rng)?;
         Ok(released.get().first().copied().unwrap_or(f64::NAN))
     });
-    Ok(Box::new(subject.with_relative_cost(2.0)))
+    Ok(Box::new(subject.with_relative_cost(1.5)))
 }

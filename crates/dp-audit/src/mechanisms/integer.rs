@@ -1,7 +1,7 @@
 //! Noise added to integers.
 
 use dp_accountant::{EventLog, ReplaceOne};
-use dp_mechanisms::{Bounded, DiscreteLaplace, L1Sensitivity, Mechanism, PrivacyEvent};
+use dp_mechanisms::{Bounded, DiscreteLaplace, L1Sensitivity, Mechanism, Sensitivity};
 
 use super::{Entry, epsilon, pick, scored};
 use crate::error::Error;
@@ -31,7 +31,7 @@ where
     let words = format!("{origin} and {distance} more");
     let subject = scored(name, words, claim, Statistic::Score, move |side, rng| {
         let value = pick(side, origin, origin + distance);
-        let bounded = Bounded::with_proven_sensitivity(value, dp_mechanisms::Sensitivity::new(distance as f64)?);
+        let bounded = Bounded::with_proven_sensitivity(value, Sensitivity::new(distance as f64)?);
         let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
         Ok(released.get().saturating_sub(origin).clamp(-1000, 1000) as f64)
     });

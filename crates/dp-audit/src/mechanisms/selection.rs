@@ -28,10 +28,10 @@ fn pairs() -> [Pair; 5] {
             monotonic: false,
         },
         Pair {
-            name: "100",
-            words: "(0, .., 0) and (D, -D, .., -D) of a hundred candidates",
-            base: vec![0.0; 100],
-            neighbour: one_up(100, -1.0),
+            name: "30",
+            words: "(0, .., 0) and (D, -D, .., -D) of thirty candidates",
+            base: vec![0.0; 30],
+            neighbour: one_up(30, -1.0),
             monotonic: false,
         },
         Pair {
@@ -92,7 +92,7 @@ where
     let (base, neighbour) = (pair.base.clone(), pair.neighbour.clone());
     let [base_law, neighbour_law] = laws;
     let log_ratios: Vec<f64> = base_law?.iter().zip(neighbour_law?).map(|(p, q)| (q / p).ln()).collect();
-    let cost = 1.0 + base.len() as f64 / 4.0;
+    let cost = 1.0 + base.len() as f64 / 20.0;
     let (name, words) = (format!("{name}/{}", pair.name), pair.words.to_owned());
     let subject = scored(name, words, claim, Statistic::Score, move |side, rng| {
         let scores = Scores::new(pick(side, &base, &neighbour).clone())?;

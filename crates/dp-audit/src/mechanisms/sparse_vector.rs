@@ -1,10 +1,10 @@
 //! The sparse vector technique: fixed patterns of answers that the neighbour's queries make likelier or less likely.
 
-use dp_accountant::{EventLog, ReplaceOne};
+use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, bound};
 use dp_mechanisms::sparse_vector::{Answer, Session};
 use dp_mechanisms::{AboveThreshold, Bounded, GaussianAboveThreshold, LInf, PrivacyEvent, SeededRng};
 
-use super::{Entry, epsilon, pick, scored, sensitivity};
+use super::{Entry, pick, scored, sensitivity};
 use crate::error::Error;
 use crate::subject::{Claim, Statistic};
 
@@ -39,11 +39,11 @@ const PATTERNS: [Pattern; 4] = [
     },
     Pattern {
         name: "ladder",
-        words: "eight below at T - 8 D and above at T, against all D nearer to the other side",
+        words: "eight below at T - D/2 and above at T + D/2, against all D nearer to the other side",
         below: 8,
         above: 1,
-        base: [-8.0, 0.0],
-        neighbour: [-7.0, -1.0],
+        base: [-0.5, 0.5],
+        neighbour: [0.5, -0.5],
     },
     Pattern {
         name: "rare",
@@ -55,24 +55,27 @@ const PATTERNS: [Pattern; 4] = [
     },
     Pattern {
         name: "several",
-        words: "two below and three above at T, against all D nearer to the other side",
-        below: 2,
+        words: "four below and three above at T, against all D nearer to the other side",
+        below: 4,
         above: 3,
         base: [0.0, 0.0],
         neighbour: [1.0, -1.0],
     },
 ];
 
+/// At which a few queries come near to the worst ratio, often enough to be seen.
+const EPSILON: f64 = 2.0;
+
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     let mut subjects = Vec::new();
     for pattern in PATTERNS {
         let answers = pattern.above as u64;
-        let laplace = AboveThreshold::<ReplaceOne>::new(sensitivity::<LInf>()?, epsilon()?, answers)?;
+        let laplace = AboveThreshold::<ReplaceOne>::new(sensitivity::<LInf>()?, Epsilon::new(EPSILON)?, answers)?;
         let claim = Claim::new(laplace.event())?;
         let name = format!("above-threshold/{}", pattern.name);
         if pattern.above == 1 {
             let most = (pattern.below + pattern.above) as u64;
-            let gaussian = GaussianAboveThreshold::<ReplaceOne>::new(sensitivity::<LInf>()?, 2.0, 4.0, most)?;
+            let gaussian = GaussianAboveThreshold::<ReplaceOne>::new(sensitivity::<LInf>()?, 1.0, 2.0, most)?;
             let claim = Claim::new(gaussian.event())?;
             let name = format!("gaussian-above-threshold/{}", pattern.name);
             subjects.push(observe(name, &pattern, claim, move |log, rng| gaussian.start(THRESHOLD, log, rng)));
@@ -92,7 +95,7 @@ where
 {
     let (base, neighbour) = (pattern.queries(pattern.base), pattern.queries(pattern.neighbour));
     let below = pattern.below;
-    let cost = 1.0 + base.len() as f64;
+    let cost = 1.0 + base.len() as f64 / 4.0;
     let subject = scored(name, pattern.words.to_owned(), claim, Statistic::Event, move |side, rng| {
         let mut log = EventLog::new();
         let mut session = start(&mut log, rng)?;
@@ -108,21 +111,22 @@ where
     Box::new(subject.with_relative_cost(cost))
 }
 
-/// A positive answer's value, whose noise is its own: two queries below and a value, which moves with the query.
+/// A positive answer's value, whose noise is its own. The claim is what all parts cost together at delta = 0.
 fn value() -> Result<Entry, Error> {
-    let third = dp_accountant::Epsilon::new(0.5)?;
-    let mechanism = AboveThreshold::<ReplaceOne>::new(sensitivity::<LInf>()?, third, 1)?.with_values(third)?;
-    let claim = Claim::new(mechanism.event())?;
-    let words = "a query at T + 20 D that is answered with its value, and D more".to_owned();
+    let half = Epsilon::new(0.5 * EPSILON)?;
+    let mechanism = AboveThreshold::<ReplaceOne>::new(sensitivity::<LInf>()?, half, 1)?.with_values(half)?;
+    let epsilon = bound::epsilon(&mechanism.event(), Delta::ZERO)?.value;
+    let claim = Claim::new(DpEvent::PureDp { epsilon })?;
+    let words = "a query at T that may be answered with its value, and D more".to_owned();
     let subject = scored("above-threshold/value".to_owned(), words, claim, Statistic::Score, move |side, rng| {
         let mut log = EventLog::new();
         let mut session = mechanism.start(THRESHOLD, &mut log, rng)?;
-        let query = THRESHOLD + pick(side, 20.0, 21.0);
+        let query = THRESHOLD + pick(side, 0.0, 1.0);
         let query = Bounded::with_proven_sensitivity(query, sensitivity::<LInf>()?);
         Ok(match session.answer(query, &mut log, rng)?.get() {
             Answer::Above { value: Some(value) } => *value,
             Answer::Above { value: None } | Answer::Below => f64::NEG_INFINITY,
         })
     });
-    Ok(Box::new(subject.with_relative_cost(3.0)))
+    Ok(Box::new(subject.with_relative_cost(1.5)))
 }
