@@ -48,6 +48,7 @@ pub const MAX_BITS: u32 = 40;
 /// overflow can stop at a multiple of the step.
 const LARGEST_STEP_EXPONENT: i32 = 970;
 const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
+const TWO_TO_126: f64 = 85_070_591_730_234_615_865_843_651_857_942_052_864.0;
 
 /// A grid: all multiples of a power of two, fixed by a noise scale and a number of bits.
 ///
@@ -126,6 +127,16 @@ impl Grid {
     #[inline]
     pub(crate) fn join(self, place: &Place, steps: f64) -> f64 {
         (place.on_grid + steps * self.step).clamp(-f64::MAX, f64::MAX)
+    }
+
+    /// How many steps from 0 a place lies, at most `2^126`: the numbers of places further out are those of the ends.
+    pub(crate) fn index(self, place: &Place) -> i128 {
+        (place.on_grid * (1.0 / self.step)).clamp(-TWO_TO_126, TWO_TO_126) as i128
+    }
+
+    /// The double nearest to the point this many steps from 0; finite.
+    pub(crate) fn point(self, index: i128) -> f64 {
+        (index as f64 * self.step).clamp(-f64::MAX, f64::MAX)
     }
 
     /// `value + noise` rounded to the grid, the noise given in units of the step; finite for a finite value.
@@ -217,6 +228,22 @@ mod tests {
         assert!(grid.round_sum(-3.0 * step, 3.0).is_sign_positive());
         assert_eq!(grid.round_sum(f64::MAX, 1e300), f64::MAX);
         assert_eq!(grid.round_sum(-f64::MAX, f64::NEG_INFINITY), -f64::MAX);
+    }
+
+    #[test]
+    fn indices_and_points() {
+        let grid = Grid::new(1.0, 20).unwrap();
+        let index = |value| grid.index(&grid.place(value));
+        for (value, expected) in
+            [(0.0, 0), (-0.0, 0), (1.0, 1 << 20), (-2.6 * grid.step(), -3), (1e30, 1e30 as i128 * (1 << 20))]
+        {
+            assert_eq!(index(value), expected, "{value}");
+        }
+        assert_eq!((index(f64::MAX), index(-f64::MAX)), (1 << 126, -(1 << 126)));
+        assert_eq!(grid.point(-3), -3.0 * grid.step());
+        assert_eq!(grid.point((1 << 60) + 1), 2f64.powi(40));
+        let coarse = Grid::new(power_of_two(1000), 30).unwrap();
+        assert_eq!((coarse.point(i128::MAX), coarse.point(i128::MIN)), (f64::MAX, -f64::MAX));
     }
 
     fn is_multiple(x: f64, step: f64) -> bool {

@@ -98,6 +98,7 @@ pub use error::Error;
 pub use exponential::Exponential;
 pub use gaussian::Gaussian;
 pub use gaussian_mixture::GaussianMixture;
+pub use laplace::Laplace;
 pub use laplace_ball::LaplaceBall;
 pub use mechanism::{Mechanism, PrivacyEvent};
 pub use noisy_max::NoisyMax;
@@ -107,6 +108,7 @@ pub use released::Released;
 pub use rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 pub use sensitivity::{L1, L1Sensitivity, L2, L2Sensitivity, LInf, LInfSensitivity, Norm, Sensitivity};
 pub use sparse_vector::{AboveThreshold, GaussianAboveThreshold};
+pub use staircase::Staircase;
 
 /// The README's program is compiled and run with the documentation's.
 #[cfg(doctest)]

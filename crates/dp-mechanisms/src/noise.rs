@@ -75,7 +75,6 @@ impl Sampler {
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
-    #[allow(dead_code)]
     pub(crate) fn add_laplace<F: RealField + Copy, R: CryptoRng + ?Sized>(
         self,
         value: Vec<F>,

@@ -1,7 +1,9 @@
 //! The serialised form of mechanisms: their public parameters, checked again when they are read.
 
 pub(crate) mod integer;
+pub(crate) mod laplace;
 pub(crate) mod randomized_response;
+pub(crate) mod staircase;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, AdjacencyKind};

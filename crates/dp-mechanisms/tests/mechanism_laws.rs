@@ -1,13 +1,15 @@
 //! Laws that every additive mechanism keeps, checked for each of them.
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AddRemoveOne, Adjacency, ChangeListLabels, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_mechanisms::{
-    Bounded, Error, Gaussian, GaussianMixture, L2, L2Sensitivity, LaplaceBall, Mechanism, OsSeeded, SeededRng,
+    Bounded, Error, Gaussian, GaussianMixture, L2Sensitivity, Laplace, LaplaceBall, Mechanism, Norm, OsSeeded,
+    SeededRng, Sensitivity,
 };
 use nalgebra::RealField;
 
-fn bound<A: Adjacency>(value: f64) -> L2Sensitivity<A> {
-    L2Sensitivity::new(value).unwrap()
+fn bound<N: Norm, A: Adjacency>(value: f64) -> Sensitivity<N, A> {
+    Sensitivity::new(value).unwrap()
 }
 
 /// What the laws have to know of a mechanism besides the trait.
@@ -24,11 +26,11 @@ fn laws<F, A, M>(subject: &Subject<M>)
 where
     F: RealField + Copy,
     A: Adjacency,
-    M: Mechanism<Vec<F>, A, Norm = L2, Output = Vec<F>>,
+    M: Mechanism<Vec<F>, A, Output = Vec<F>>,
 {
     let Subject { mechanism, sensitivity, spread, dim, .. } = subject;
     let filled = |value: f64, sensitivity: f64| {
-        Bounded::<Vec<F>, A>::with_proven_sensitivity(vec![nalgebra::convert(value); *dim], bound(sensitivity))
+        Bounded::<Vec<F>, A, M::Norm>::with_proven_sensitivity(vec![nalgebra::convert(value); *dim], bound(sensitivity))
     };
 
     // One release, one entry, with the event that was announced; a secret generator keeps the log private.
@@ -79,7 +81,7 @@ fn every_output_is_finite_and_on_the_grid<F, A, M>(subject: &Subject<M>)
 where
     F: RealField + Copy,
     A: Adjacency,
-    M: Mechanism<Vec<F>, A, Norm = L2, Output = Vec<F>>,
+    M: Mechanism<Vec<F>, A, Output = Vec<F>>,
 {
     let largest: f64 = F::max_value().map_or(f64::MAX, |largest| nalgebra::try_convert(largest).unwrap());
     let values = [0.0, -0.0, 1.0 / 3.0, -7.1 * subject.spread, 1e-30, subject.spread * 1e5, largest, -largest, 1e-44];
@@ -101,7 +103,7 @@ fn noise_is_there_and_has_the_stated_size<F, A, M>(subject: &Subject<M>)
 where
     F: RealField + Copy,
     A: Adjacency,
-    M: Mechanism<Vec<F>, A, Norm = L2, Output = Vec<F>>,
+    M: Mechanism<Vec<F>, A, Output = Vec<F>>,
 {
     let mut rng = SeededRng::new(10);
     let mut seen: Vec<Vec<F>> = Vec::new();
@@ -132,6 +134,11 @@ fn gaussian<A: Adjacency>(sensitivity: f64, std_dev: f64) -> Subject<Gaussian<A>
     Subject { mechanism, sensitivity, spread: std_dev, step: mechanism.grid().step(), dim: 50 }
 }
 
+fn laplace<A: Adjacency>(sensitivity: f64, scale: f64) -> Subject<Laplace<A>> {
+    let mechanism = Laplace::from_scale(bound(sensitivity), scale).unwrap();
+    Subject { mechanism, sensitivity, spread: scale * 2f64.sqrt(), step: mechanism.grid().step(), dim: 50 }
+}
+
 fn ball<A: Adjacency>(sensitivity: f64, epsilon: f64, dim: usize) -> Subject<LaplaceBall<A>> {
     let mechanism = LaplaceBall::new(bound(sensitivity), Epsilon::new(epsilon).unwrap(), dim as u64).unwrap();
     let spread = mechanism.scale() * (dim as f64 + 1.0).sqrt();
@@ -147,6 +154,19 @@ fn gaussian_laws() {
     laws::<f64, ChangeListLabels, _>(&gaussian(1e200, 1e290));
     laws::<f32, ZeroOut, _>(&gaussian(1e20, 1e30));
     laws::<f32, ZeroOut, _>(&gaussian(1e-30, 1e-37));
+}
+
+#[test]
+fn laplace_laws() {
+    laws::<f64, ReplaceOne, _>(&laplace(1.0, 0.7));
+    laws::<f32, ReplaceOne, _>(&laplace(1.0, 0.7));
+    laws::<f64, ZeroOut, _>(&laplace(0.01, 3e5));
+    laws::<f64, AddRemoveOne, _>(&laplace(1e-200, 1e-290));
+    laws::<f64, ChangeListLabels, _>(&laplace(1e200, 1e290));
+    laws::<f32, ZeroOut, _>(&laplace(1e20, 1e30));
+    let rounded = laplace::<ReplaceOne>(1.0, 0.7);
+    let mechanism = rounded.mechanism.with_noise_mode(NoiseMode::Rounded).unwrap();
+    laws::<f64, ReplaceOne, _>(&Subject { mechanism, ..rounded });
 }
 
 #[test]
