@@ -158,7 +158,7 @@ pub(crate) fn escaped(text: &str) -> String {
 
 fn noise_in_words(noise: NoiseMode) -> &'static str {
     match noise {
-        NoiseMode::Exact => "exact on a grid",
+        NoiseMode::Exact => "drawn exactly, on a grid",
         NoiseMode::Rounded => "double precision, rounded to a grid",
         NoiseMode::None => "none",
         _ => "named in the certificate",

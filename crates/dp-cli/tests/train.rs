@@ -123,6 +123,36 @@ fn noise_is_fresh_without_a_seed() {
 }
 
 #[test]
+fn noise_is_exact_unless_told_otherwise() {
+    let place = Workplace::new();
+    place.write("people.csv", people(300, 23));
+    for (extra, mode, in_report) in [
+        (&[][..], "exact", "noise: drawn exactly, on a grid"),
+        (&["--noise", "exact"], "exact", "noise: drawn exactly, on a grid"),
+        (&["--noise", "rounded"], "rounded", "noise: double precision, rounded to a grid"),
+    ] {
+        for budget in [&["--epsilon", "1"][..], &["--epsilon", "1", "--delta", "1e-6"]] {
+            let arguments = [budget, extra, &["--report", "r.md", "--force"]].concat();
+            train(&place, "people.csv", "m.json", &arguments);
+            let certificate = &place.json("m.json")["certificate"];
+            assert_eq!(certificate["noise"], mode);
+            assert_eq!(certificate["derivation"]["recipe"]["noise_mode"], mode);
+            let idealised = certificate["assumptions"].to_string().contains("idealised_float");
+            assert_eq!(idealised, mode == "rounded");
+            let report = place.read("r.md");
+            assert!(report.contains(in_report), "{report}");
+            assert_eq!(report.contains("the theorem is about real numbers"), idealised);
+            let verified = place.dp(&["verify", "m.json"]).ok();
+            assert_eq!(verified.contains("the theorem is about real numbers"), idealised, "{verified}");
+        }
+    }
+    let mut arguments = vec!["train", "--data", "people.csv", "--out", "n.json", "--epsilon", "1"];
+    arguments.extend(FROM_DATA);
+    place.dp(&[&arguments[..], &["--noise", "none"]].concat()).fails(2, "usage.value").says("exact").says("rounded");
+    assert!(!place.path("n.json").exists());
+}
+
+#[test]
 fn more_budget_gives_a_better_model() {
     let place = Workplace::new();
     place.write("people.csv", people(20_000, 16));

@@ -80,6 +80,8 @@ fn an_untouched_model_holds_however_it_is_laid_out() {
         &["--epsilon", "1", "--algorithm", "bolt-on-strongly-convex"],
         &["--epsilon", "1", "--delta", "1e-7", "--algorithm", "bolt-on-strongly-convex", "--loss", "huber-svm"],
         &["--epsilon", "2", "--adjacency", "add-remove", "--float", "f32"],
+        &["--epsilon", "1", "--noise", "rounded"],
+        &["--epsilon", "0.5", "--delta", "1e-6", "--noise", "rounded", "--float", "f32"],
     ] {
         let (place, file) = trained(extra);
         let verified = place.dp(&["verify", "model.json", "--json"]).json();
@@ -225,13 +227,6 @@ fn each_kind_of_lie_has_its_code() {
         reseal(&mut vouching);
         verify(vouching).fails(5, "verify.assumption");
     }
-    // Exact noise is not what this recipe draws, even where the assumption that goes with rounding is gone too.
-    let mut exact = file.clone();
-    exact["certificate"]["noise"] = "exact".into();
-    let assumptions = exact["certificate"]["assumptions"].as_array_mut().unwrap();
-    assumptions.retain(|assumption| assumption["assumption"] != "idealised_float");
-    reseal(&mut exact);
-    verify(exact).fails(5, "verify.guarantee").says("certificate.noise");
     // Targets are -1 and 1; under squared loss a smaller bound would be a smaller sensitivity.
     verify(resealed(&file, "/certificate/derivation/recipe/target_bound", &0.5.into()))
         .fails(5, "verify.guarantee")
@@ -241,6 +236,60 @@ fn each_kind_of_lie_has_its_code() {
     whitewashed["model"]["encoder"]["input"]["table"]["columns"][0]["review"] = "reviewed".into();
     reseal(&mut whitewashed);
     verify(whitewashed).fails(5, "verify.assumption");
+}
+
+fn without_idealisation(file: &Value) -> Value {
+    let mut file = file.clone();
+    let assumptions = file["certificate"]["assumptions"].as_array_mut().unwrap();
+    assumptions.retain(|assumption| assumption["assumption"] != "idealised_float");
+    file
+}
+
+/// How noise was drawn stands in the recipe, in the certificate and, where it is an idealisation, among the assumptions:
+/// none of them changes alone.
+#[test]
+fn noise_is_what_the_recipe_says() {
+    let idealised = serde_json::json!({ "assumption": "idealised_float" });
+    let verify = |place: &Workplace, mut edited: Value| {
+        reseal(&mut edited);
+        place.write("edited.json", edited.to_string());
+        place.dp(&["verify", "edited.json"])
+    };
+    let (place, rounded) = trained(&["--epsilon", "1", "--noise", "rounded"]);
+    assert_eq!(rounded["certificate"]["noise"], "rounded");
+    assert!(rounded["certificate"]["assumptions"].as_array().unwrap().contains(&idealised));
+    verify(&place, without_idealisation(&rounded)).fails(5, "verify.assumption");
+    let mut other = rounded.clone();
+    other["certificate"]["noise"] = "exact".into();
+    verify(&place, other.clone()).fails(5, "verify.guarantee").says("certificate.noise");
+    verify(&place, without_idealisation(&other)).fails(5, "verify.assumption");
+    let mut recipe = rounded.clone();
+    recipe["certificate"]["derivation"]["recipe"]["noise_mode"] = "exact".into();
+    verify(&place, recipe.clone()).fails(5, "verify.guarantee").says("certificate.noise");
+    verify(&place, without_idealisation(&recipe)).fails(5, "verify.guarantee");
+    // A recipe written before it said how: rounded.
+    let mut earlier = rounded.clone();
+    earlier["certificate"]["derivation"]["recipe"].as_object_mut().unwrap().remove("noise_mode").expect("a member");
+    verify(&place, earlier.clone()).ok();
+    verify(&place, without_idealisation(&earlier)).fails(5, "verify.assumption");
+
+    let (place, exact) = trained(&["--epsilon", "1"]);
+    assert_eq!(exact["certificate"]["noise"], "exact");
+    assert!(!exact["certificate"]["assumptions"].as_array().unwrap().contains(&idealised));
+    let mut modest = exact.clone();
+    modest["certificate"]["assumptions"].as_array_mut().unwrap().push(idealised);
+    verify(&place, modest.clone()).fails(5, "verify.assumption");
+    modest["certificate"]["noise"] = "rounded".into();
+    verify(&place, modest).fails(5, "verify.guarantee").says("certificate.noise");
+    for noise in ["none", "plain"] {
+        for path in ["/certificate/noise", "/certificate/derivation/recipe/noise_mode"] {
+            let run = verify(&place, resealed(&exact, path, &noise.into()));
+            assert!(run.code == 5 || run.code == 3, "{path} {noise}: {run:#?}");
+        }
+    }
+    let mut earlier = exact;
+    earlier["certificate"]["derivation"]["recipe"].as_object_mut().unwrap().remove("noise_mode").expect("a member");
+    assert_eq!(verify(&place, earlier).code, 5, "such a recipe drew its noise rounded");
 }
 
 #[test]
@@ -294,7 +343,7 @@ fn certificates_say_what_was_assumed_and_nothing_about_the_machine() {
     }
     let assumptions = file["certificate"]["assumptions"].as_array().unwrap();
     let named = |name: &str| assumptions.iter().find(|entry| entry["assumption"] == name);
-    assert!(named("public_n").is_some() && named("row_norm").is_some() && named("idealised_float").is_some());
+    assert!(named("public_n").is_some() && named("row_norm").is_some() && named("idealised_float").is_none());
     let public = named("assumed_public").expect("columns taken from the data")["columns"].as_array().unwrap();
     for column in ["age", "hours", "trade"] {
         assert!(public.contains(&column.into()), "{column}: {public:?}");

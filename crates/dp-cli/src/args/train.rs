@@ -109,8 +109,10 @@ pub enum RowNorm {
 /// How noise is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Noise {
-    /// Double precision, rounded to a grid; the certificate names the idealisation.
+    /// By exact samplers, on a grid: the theorem as stated.
     #[default]
+    Exact,
+    /// Double precision, rounded to a grid; the certificate names the idealisation.
     Rounded,
 }
 

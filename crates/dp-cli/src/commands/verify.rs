@@ -10,7 +10,7 @@
 //! - state a wider guarantee as asked for, other versions, or settings on which this recipe's sensitivity does not
 //!   depend (the promise stays the same);
 //! - invent a whole run: another number of records with the noise that would follow from it, noise that was never
-//!   drawn, a seeded run called unseeded, columns called reviewed.
+//!   drawn, rounded noise called exact, a seeded run called unseeded, columns called reviewed.
 //!
 //! The last kind is what the curator alone can vouch for. Against an edit by somebody else, compare the printed SHA-256
 //! of the certificate with the one that the curator published.
@@ -130,8 +130,11 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
             if !(model.encoder.target_bound() <= derivation.recipe.target_bound) {
                 return mismatch("the encoder's targets are larger than the recipe allows", "certificate.derivation");
             }
-            if certificate.noise != NoiseMode::Rounded {
-                return mismatch("this recipe draws its noise rounded to a grid", "certificate.noise");
+            if certificate.noise != derivation.recipe.noise_mode {
+                return mismatch(
+                    "the recipe draws its noise in another way than the certificate says",
+                    "certificate.noise",
+                );
             }
         }
         _ => return mismatch("the recipe gives no guarantee", "certificate.derivation"),
@@ -152,7 +155,7 @@ fn check_assumptions(file: &ModelFile) -> Result<(), Failure> {
             .expected(report::in_words(&of_schema)));
     }
     let mut needed = certificate.derivation.assumptions();
-    needed.extend([Assumption::IdealisedFloat, Assumption::EarlierRunsNotAccounted, of_schema]);
+    needed.extend([Assumption::EarlierRunsNotAccounted, of_schema]);
     for (i, assumption) in certificate.assumptions.iter().enumerate() {
         if !needed.contains(assumption) || certificate.assumptions[..i].contains(assumption) {
             return Err(unfit("the certificate lists an assumption that its guarantee does not rest on")

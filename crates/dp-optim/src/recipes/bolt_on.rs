@@ -20,6 +20,7 @@ mod tests;
 pub use derivation::{BoltOnDerivation, NoiseScale};
 pub use plan::Plan;
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_losses::{Constants, Domain, L2, LossKind};
 
@@ -143,6 +144,10 @@ pub struct BoltOn {
     pub stopping: Stopping,
     /// The noise on the released model.
     pub output_noise: OutputNoise,
+    /// How that noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
+    /// the certificate names. A serialised recipe that does not say drew it rounded.
+    #[cfg_attr(feature = "serde", serde(default = "unsaid_noise_mode"))]
+    pub noise_mode: NoiseMode,
     /// Count on the record's secret position in the permutation, where that needs less noise: Gaussian noise, one secret
     /// order for all passes (neither fresh nor declared), and positions that differ in sensitivity. It costs nothing.
     pub hide_position: bool,
@@ -154,6 +159,12 @@ pub struct BoltOn {
     pub row_norm: f64,
     /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
     pub target_bound: f64,
+}
+
+/// How noise was drawn before recipes said so.
+#[cfg(feature = "serde")]
+fn unsaid_noise_mode() -> NoiseMode {
+    NoiseMode::Rounded
 }
 
 impl BoltOn {
@@ -173,6 +184,7 @@ impl BoltOn {
             divisor: Divisor::Nominal,
             stopping: Stopping::Passes,
             output_noise: OutputNoise::Least,
+            noise_mode: NoiseMode::Exact,
             hide_position: true,
             float: FloatKind::F64,
             arithmetic: Arithmetic::Buffered,
@@ -203,6 +215,9 @@ impl BoltOn {
     /// Checks what does not depend on the data's size.
     fn check(&self) -> Result<(), Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
+        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
+            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
+        }
         if self.passes == 0 {
             return Err(Error::Count { name: "passes", value: 0, range: "1 or more: without any the model is 0" });
         }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon};
 use dp_data::encode::{Encoding, MAX_FEATURES, RowNorm};
 use dp_losses::{HuberSvm, LossKind};
@@ -29,6 +30,8 @@ pub struct TrainConfig {
     pub method: Method,
     /// Settings that were given; the rest follows from public numbers.
     pub settings: Settings,
+    /// How noise is drawn.
+    pub noise: NoiseMode,
     /// The arithmetic of training.
     pub float: FloatKind,
     /// A seed makes the run reproducible and not private.
@@ -181,6 +184,10 @@ impl TrainConfig {
             loss: loss(args.loss, args.huber_width)?,
             method,
             settings: settings(args)?,
+            noise: match args.noise {
+                args::Noise::Exact => NoiseMode::Exact,
+                args::Noise::Rounded => NoiseMode::Rounded,
+            },
             float: match args.float {
                 args::Float::F64 => FloatKind::F64,
                 args::Float::F32 => FloatKind::F32,

@@ -47,6 +47,7 @@ pub(super) fn bolt_on(
     recipe.radius = settings.radius;
     recipe.order = settings.order.unwrap_or(recipe.order);
     recipe.stopping = settings.stopping.unwrap_or(recipe.stopping);
+    recipe.noise_mode = config.noise;
     recipe.float = config.float;
     recipe.arithmetic = arithmetic(shape);
     recipe.averaging = averaging(settings, shape.n, recipe.batch_size, recipe.passes);

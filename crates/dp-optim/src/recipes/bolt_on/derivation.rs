@@ -1,7 +1,7 @@
 //! What a certificate needs to say again how a bolt-on release was made: the recipe, the public shape of the data and
 //! the noise's scale. The sensitivity is not among them: it is recomputed.
 
-use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::{BoltOn, RECIPE, Stopping, Terms, allow_for};
@@ -140,6 +140,9 @@ impl Derives for BoltOnDerivation {
     fn assumptions(&self) -> Vec<Assumption> {
         let mut assumptions =
             vec![Assumption::PublicN, Assumption::RowNorm { bound: self.recipe.row_norm }, Assumption::OneRowPerUnit];
+        if self.recipe.noise_mode != NoiseMode::Exact {
+            assumptions.push(Assumption::IdealisedFloat);
+        }
         if self.recipe.float == FloatKind::F32 {
             assumptions.push(Assumption::FloatTraining);
         }

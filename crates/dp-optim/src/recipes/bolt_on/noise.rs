@@ -20,8 +20,20 @@ pub(super) enum Noise<A: Adjacency> {
 }
 
 impl<A: Adjacency> Noise<A> {
-    /// The least noise of the recipe's kind that meets the budget.
+    /// The least noise of the recipe's kind that meets the budget, drawn as the recipe says.
     pub(super) fn calibrate(recipe: &BoltOn, derived: &Derived, dim: u64, budget: Budget) -> Result<Self, Error> {
+        Self::least(recipe, derived, dim, budget)?.drawn(recipe.noise_mode)
+    }
+
+    fn drawn(self, mode: NoiseMode) -> Result<Self, Error> {
+        Ok(match self {
+            Self::LaplaceBall(ball) => Self::LaplaceBall(ball.with_noise_mode(mode)?),
+            Self::Gaussian(gaussian) => Self::Gaussian(gaussian.with_noise_mode(mode)?),
+            Self::HiddenPosition(mixture) => Self::HiddenPosition(mixture.with_noise_mode(mode)?),
+        })
+    }
+
+    fn least(recipe: &BoltOn, derived: &Derived, dim: u64, budget: Budget) -> Result<Self, Error> {
         let sensitivity = L2Sensitivity::<A>::new(derived.sensitivity)?;
         let pure = budget.delta.get() == 0.0;
         if recipe.output_noise == OutputNoise::Gaussian && pure {

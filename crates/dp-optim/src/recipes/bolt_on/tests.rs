@@ -1,6 +1,6 @@
 use core::sync::atomic::AtomicBool;
 
-use dp_accountant::certificate::Derivation as Derives;
+use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Certificate, Delta, DpEvent};
 use dp_data::{Description, Examples, Order, PassRequest, PassSource, RowStream, SourceError};
@@ -63,6 +63,42 @@ fn every_recipe_trains_and_its_certificate_verifies() {
             }
         }
     }
+}
+
+#[test]
+fn noise_is_drawn_and_certified_as_the_recipe_says() {
+    let mut source = MemorySource::new(data(200, 3, 9), 1.0, 1.0);
+    for recipe in recipes() {
+        assert_eq!(recipe.noise_mode, NoiseMode::Exact);
+        for mode in [NoiseMode::Exact, NoiseMode::Rounded] {
+            let recipe = BoltOn { noise_mode: mode, ..recipe.clone() };
+            for budget in [budget(1.0, 0.0), budget(1.0, 1e-6)] {
+                if recipe.output_noise == OutputNoise::Gaussian && budget.delta == Delta::ZERO {
+                    continue;
+                }
+                let mut certificate = certify(&recipe.plan::<ReplaceOne>(200, 3, budget).unwrap(), &mut source);
+                assert_eq!(certificate.noise, mode);
+                let idealised = certificate.assumptions.contains(&Assumption::IdealisedFloat);
+                assert_eq!(idealised, mode == NoiseMode::Rounded);
+                certificate.verify().unwrap();
+                certificate.assumptions.retain(|assumption| *assumption != Assumption::IdealisedFloat);
+                assert_eq!(certificate.verify().is_err(), idealised);
+            }
+        }
+        let none = BoltOn { noise_mode: NoiseMode::None, ..recipe.clone() };
+        assert!(matches!(none.plan::<ReplaceOne>(200, 3, budget(1.0, 1e-6)), Err(Error::NotProved { .. })));
+    }
+}
+
+/// A recipe that was written before it said how its noise is drawn drew it rounded.
+#[cfg(feature = "serde")]
+#[test]
+fn an_earlier_recipe_is_read_as_rounded() {
+    let recipe = BoltOn::convex(LossKind::Logistic);
+    let mut text = serde_json::to_value(&recipe).unwrap();
+    assert_eq!(text.as_object_mut().unwrap().remove("noise_mode"), Some("exact".into()));
+    let read: BoltOn = serde_json::from_value(text).unwrap();
+    assert_eq!(read, BoltOn { noise_mode: NoiseMode::Rounded, ..recipe });
 }
 
 #[test]
@@ -449,6 +485,7 @@ fn every_field_of_a_derivation_counts() {
         ("divisor", &|d| d.recipe.divisor = Divisor::Actual),
         ("float", &|d| d.recipe.float = FloatKind::F32),
         ("arithmetic", &|d| d.recipe.arithmetic = Arithmetic::Scaled),
+        ("noise mode", &|d| d.recipe.noise_mode = NoiseMode::Rounded),
         ("row norm", &|d| d.recipe.row_norm = 0.9),
         ("target bound", &|d| d.recipe.target_bound = 2.0),
         ("relation", &|d| d.relation = AdjacencyKind::ZeroOut),
