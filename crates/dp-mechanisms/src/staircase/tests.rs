@@ -58,19 +58,22 @@ proptest! {
 fn ratios_by_enumeration() {
     for (epsilon, period) in [(0.5f64, 40u64), (2.0, 64), (6.0, 1000)] {
         let law = Law::new(epsilon, Ratio::at_least(quotient_up(1.0, epsilon)).unwrap(), period);
-        let density = |z: f64| {
-            let mass = law.magnitude_tail((z.abs()).floor()) - law.magnitude_tail(z.abs().floor() + 1.0);
-            0.5 * mass
+        // Half the mass of each cell between whole numbers, on which the density is constant.
+        let (shift, reach) = (period as i64, 5 * period as i64);
+        let tails: Vec<f64> = (0..=reach + shift + 1).map(|cell| law.magnitude_tail(cell as f64)).collect();
+        let mass = |cell: i64| {
+            let magnitude = if cell < 0 { -cell - 1 } else { cell } as usize;
+            0.5 * (tails[magnitude] - tails[magnitude + 1])
         };
-        let reach = 5 * period as i64;
         let (mut largest, mut total) = (0.0f64, 0.0);
         for cell in -reach..reach {
-            let z = cell as f64 + 0.5;
-            total += density(z);
-            for shift in -(period as i64)..=period as i64 {
-                largest = largest.max((density(z) / density(z + shift as f64)).ln());
-            }
+            total += mass(cell);
+            // Largest and least over all shifts, so that a ratio of the two is one of two neighbours.
+            let least = (cell..=cell + shift).map(mass).fold(f64::INFINITY, f64::min);
+            let most = (cell..=cell + shift).map(mass).fold(0.0, f64::max);
+            largest = largest.max((mass(cell) / least).max(most / mass(cell)));
         }
+        let largest = largest.ln();
         assert!(largest <= epsilon + 1e-9 && largest > epsilon - 1e-3, "{epsilon}: {largest}");
         assert!((total - 1.0).abs() < (-4.0 * epsilon).exp() + 1e-9, "{epsilon}: {total}");
     }
