@@ -31,7 +31,7 @@ use crate::sensitivity::{L2, L2Sensitivity};
 /// [`noise_mode`](Self::noise_mode) is [`Exact`](NoiseMode::Exact) and there is no other.
 ///
 /// In one dimension the law against its own shift by `D` dominates, as the law is log-concave, and the accountant reads
-/// an exact curve from it. In more there is no such pair: which shift is the worst depends on epsilon. Where a tight
+/// an exact curve from it (up to scales of about 25,000, for a whole `D`). In more there is no such pair: which shift is the worst depends on epsilon. Where a tight
 /// (epsilon, delta) matters more than whole numbers, the [`Gaussian`](crate::Gaussian) on a grid has an exact curve in
 /// any dimension.
 ///

@@ -158,8 +158,8 @@ impl<A: Adjacency> Staircase<A> {
         NoiseMode::Exact
     }
 
-    /// The length of half the first step over that of the others: a ratio of whole numbers of grid steps, next to
-    /// [`optimal_gamma`].
+    /// The length of half the first step over that of the others: a ratio of whole numbers of grid steps, so within half
+    /// a step over the sensitivity, less than `2^-bits`, of [`optimal_gamma`].
     pub fn gamma(&self) -> f64 {
         self.law.gamma()
     }

@@ -3,7 +3,7 @@
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AddRemoveOne, Adjacency, ChangeListLabels, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_mechanisms::{
-    Bounded, Error, Gaussian, GaussianMixture, L2Sensitivity, Laplace, LaplaceBall, Mechanism, Norm, OsSeeded,
+    Bounded, Error, Gaussian, GaussianMixture, L1, L2Sensitivity, Laplace, LaplaceBall, Mechanism, Norm, OsSeeded,
     SeededRng, Sensitivity,
 };
 use nalgebra::RealField;
@@ -213,6 +213,13 @@ fn equivariant_under_powers_of_two() {
         let (one, other) = (gaussian::<ReplaceOne>(1.0, 0.7), gaussian(factor, 0.7 * factor));
         let one = one.mechanism.release(input(&value, 1.0), &mut EventLog::new(), &mut seeded()).unwrap();
         let other = other.mechanism.release(input(&scaled, factor), &mut EventLog::new(), &mut seeded()).unwrap();
+        assert!(one.get().iter().zip(other.get()).all(|(a, b)| (a * factor).to_bits() == b.to_bits()), "{power}");
+        let input_l1 = |value: &[f64], sensitivity| {
+            Bounded::<_, ReplaceOne, L1>::with_proven_sensitivity(value.to_vec(), bound(sensitivity))
+        };
+        let (one, other) = (laplace::<ReplaceOne>(1.0, 0.7), laplace(factor, 0.7 * factor));
+        let one = one.mechanism.release(input_l1(&value, 1.0), &mut EventLog::new(), &mut seeded()).unwrap();
+        let other = other.mechanism.release(input_l1(&scaled, factor), &mut EventLog::new(), &mut seeded()).unwrap();
         assert!(one.get().iter().zip(other.get()).all(|(a, b)| (a * factor).to_bits() == b.to_bits()), "{power}");
         let (one, other) = (ball::<ReplaceOne>(1.0, 0.7, 100), ball(factor, 0.7, 100));
         let one = one.mechanism.release(input(&value, 1.0), &mut EventLog::new(), &mut seeded()).unwrap();
