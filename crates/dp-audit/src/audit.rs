@@ -3,7 +3,7 @@
 use dp_accountant::trade_off::{Errors, TradeOff};
 use dp_accountant::{DpEvent, bound};
 
-use crate::bounds::{Hits, Limits};
+use crate::bounds::{Hits, Limits, credible};
 use crate::error::Error;
 use crate::subject::{Side, Statistic};
 
@@ -162,6 +162,41 @@ impl Audit {
     /// One minus the failure probability.
     pub fn confidence(&self) -> f64 {
         1.0 - self.failure_probability
+    }
+
+    /// The test of the largest bound of epsilon.
+    pub fn strongest(&self) -> Option<&Test> {
+        self.tests.iter().max_by(|a, b| a.epsilon_lower.total_cmp(&b.epsilon_lower))
+    }
+
+    /// Credible interval of epsilon at the claim's delta, of posterior probability `probability`, from the
+    /// [`strongest`](Self::strongest) test. A description of what was seen, which no verdict uses: see [`credible`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a probability outside (0, 1).
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::DpEvent;
+    /// use dp_audit::{Auditor, Claim, Side, Statistic, subject};
+    /// use rand::RngExt;
+    ///
+    /// let claim = Claim::new(DpEvent::PureDp { epsilon: 1.0 })?;
+    /// let coin = subject::from_fn("coin", "heads or tails", claim, Statistic::Event, |side, rng, features| {
+    ///     let honest = rng.random::<f64>() < 0.7310585; // e / (1 + e)
+    ///     features.push(f64::from((side == Side::Neighbour) == honest));
+    ///     Ok(())
+    /// });
+    /// let audit = Auditor::exactly(2000)?.audit(&coin)?;
+    /// let (low, high) = audit.credible_interval(0.95)?;
+    /// assert!(audit.epsilon_lower < low && low < 1.0 && 1.0 < high && high < 1.2);
+    /// # Ok::<(), dp_audit::Error>(())
+    /// ```
+    pub fn credible_interval(&self, probability: f64) -> Result<(f64, f64), Error> {
+        match self.strongest() {
+            Some(test) => credible::interval(test.hits, self.delta, probability),
+            None => Ok((0.0, f64::INFINITY)),
+        }
     }
 
     /// `count` points of the claimed trade-off curve, to be drawn beside the [`reached`](Self::reached) one.

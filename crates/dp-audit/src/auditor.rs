@@ -296,6 +296,24 @@ impl Plan {
 }
 
 /// An attack that was chosen on the first half of the runs; [`evaluate`](Self::evaluate) tries it on the second.
+///
+/// It is tried once, so that nobody can evaluate until the verdict suits:
+/// ```compile_fail,E0382
+/// # use dp_audit::{Auditor, Error, Subject, Unwatched};
+/// fn twice(auditor: &Auditor, subject: &dyn Subject) -> Result<(), Error> {
+///     let selected = auditor.select(subject, &Unwatched)?;
+///     let first = selected.evaluate()?;
+///     let second = selected.evaluate()?; // `selected` was moved
+///     Ok(())
+/// }
+/// ```
+/// And it carries nothing of the runs on which it was chosen:
+/// ```compile_fail,E0616
+/// # use dp_audit::Selected;
+/// fn read(selected: Selected<'_>) {
+///     let plan = selected.plan;
+/// }
+/// ```
 pub struct Selected<'a> {
     auditor: Auditor,
     trials: Trials<'a>,

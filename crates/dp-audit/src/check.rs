@@ -25,7 +25,7 @@ use crate::subject::{Claim, Side, Statistic, Subject};
 ///
 /// let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0)?;
 /// let gaussian = Gaussian::from_std_dev(sensitivity, 1.0)?;
-/// let auditor = Auditor::new(20_000)?;
+/// let auditor = Auditor::new(50_000)?;
 /// let audit = check(&gaussian, sensitivity, vec![0.0], vec![1.0], |output: &Vec<f64>| output[0], &auditor)?;
 /// assert_eq!(audit.verdict, Verdict::NotRefuted);
 /// assert!(audit.best_ratio() > 0.9); // mu >= 0.9, with 99.9 % confidence

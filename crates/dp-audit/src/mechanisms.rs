@@ -18,7 +18,7 @@
 //! use dp_audit::{Auditor, Verdict, mechanisms};
 //! let subjects = mechanisms::subjects()?;
 //! let gaussian = subjects.iter().find(|subject| subject.name() == "gaussian/1").ok_or("no such subject")?;
-//! let audit = Auditor::new(20_000)?.audit(gaussian)?;
+//! let audit = Auditor::new(50_000)?.audit(gaussian)?;
 //! assert_eq!(audit.verdict, Verdict::NotRefuted);
 //! assert!(audit.best_ratio() > 0.9);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

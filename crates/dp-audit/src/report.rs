@@ -3,6 +3,8 @@
 use core::fmt::Write as _;
 
 use crate::audit::{Audit, BoundKind, Verdict};
+use crate::auditor::TOLERANCE;
+use crate::bounds::trade_off;
 use crate::subject::Side;
 
 /// The headings of the table.
@@ -88,6 +90,10 @@ pub fn statement(audit: &Audit) -> String {
         audit.event.name()
     );
     let _ = writeln!(text, "  lower bound  epsilon >= {} (ratio {:.3})", number(audit.epsilon_lower), audit.ratio());
+    if let Ok((low, high)) = audit.credible_interval(0.95) {
+        let _ =
+            writeln!(text, "  description  epsilon in [{}, {}], 95 % credible; no bound", number(low), number(high));
+    }
     if let Some(gaussian) = audit.gaussian {
         let _ = writeln!(
             text,
@@ -101,6 +107,11 @@ pub fn statement(audit: &Audit) -> String {
         text,
         "  runs         {} a side, {} of them counted; seed {}",
         audit.trials, audit.counted, audit.seed
+    );
+    let _ = writeln!(
+        text,
+        "  tolerance    a bound exceeds a claim if by more than a factor of 1 + {TOLERANCE:e}, or {:e} of a curve",
+        trade_off::TOLERANCE
     );
     for (index, test) in audit.tests.iter().enumerate() {
         let convicts = audit.conviction.filter(|conviction| conviction.test == index);

@@ -46,12 +46,24 @@ impl Case {
         self.input[name].as_f64().unwrap_or_else(|| panic!("{}: no input {name}", self.id))
     }
 
+    pub(crate) fn input_or(&self, name: &str, otherwise: f64) -> f64 {
+        if self.input[name].is_null() { otherwise } else { self.input(name) }
+    }
+
+    pub(crate) fn list(&self, name: &str) -> Vec<f64> {
+        self.input[name].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).collect()
+    }
+
+    pub(crate) fn output(&self, name: &str) -> f64 {
+        self.out[name].as_f64().unwrap_or_else(|| panic!("{}: no output {name}", self.id))
+    }
+
     pub(crate) fn count(&self, name: &str) -> u64 {
         self.input[name].as_u64().unwrap_or_else(|| panic!("{}: no count {name}", self.id))
     }
 
     pub(crate) fn check(&self, name: &str, found: f64) {
-        let expected = self.out[name].as_f64().unwrap_or_else(|| panic!("{}: no output {name}", self.id));
+        let expected = self.output(name);
         assert!(
             (found - expected).abs() <= self.tolerance * expected.abs(),
             "{}: {name} = {found}, expected {expected}",

@@ -1,3 +1,5 @@
+mod sparse_vector;
+
 use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

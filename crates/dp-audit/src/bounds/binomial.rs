@@ -185,8 +185,9 @@ fn stirling_error(n: f64) -> f64 {
         / n
 }
 
-/// Terms of the tail that are added before the rest is bounded.
-const MAX_TERMS: u64 = 10_000_000;
+/// Terms of the tail that are added before the rest is bounded: all that matter up to 2^42 trials. With more the limits are
+/// valid, but wider.
+const MAX_TERMS: u64 = 1 << 20;
 
 /// The logarithm of an upper bound of `P(X >= hits)`, tight to 1e-12 or so where the tail is one (`p < hits/trials`), and 0
 /// elsewhere.
