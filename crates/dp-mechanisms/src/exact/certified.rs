@@ -9,7 +9,7 @@ use num_bigint::BigUint;
 
 use crate::error::Error;
 use crate::exact::source::Source;
-use crate::exact::table::Bracket;
+use crate::exact::table::{Bracket, EXPONENTIAL, MOST_STRIPS, STRIP_BITS};
 
 /// What 63-bit fixed-point numbers count in.
 pub(crate) const ONE: u64 = 1 << 63;
@@ -119,15 +119,82 @@ impl Uniform {
     }
 }
 
-/// True with probability `exp(-numerator / denominator)`, for integers of any length.
-pub(crate) fn bernoulli_exp_big<S: Source>(
-    numerator: &BigUint,
-    denominator: &BigUint,
+/// A positive number known to a relative error: at least `mantissa · 2^exponent`, the mantissa's top bit being set.
+///
+/// Each operation rounds down by less than `2^-62` of the result, and so inherits the errors of its arguments and adds
+/// one of that size; a quotient also inherits the error of its divisor, which makes it too large.
+#[derive(Clone, Copy)]
+pub(crate) struct Approximate {
+    mantissa: u64,
+    exponent: i32,
+}
+
+impl Approximate {
+    /// A positive integer.
+    pub(crate) fn of(x: u128) -> Self {
+        let shift = 64 - x.leading_zeros() as i32;
+        let mantissa = if shift >= 0 { x >> shift } else { x << -shift };
+        Self { mantissa: mantissa as u64, exponent: shift }
+    }
+
+    pub(crate) fn times(self, other: Self) -> Self {
+        let product = Self::of(u128::from(self.mantissa) * u128::from(other.mantissa));
+        Self { exponent: product.exponent + self.exponent + other.exponent, ..product }
+    }
+
+    pub(crate) fn over(self, other: Self) -> Self {
+        let quotient = Self::of((u128::from(self.mantissa) << 63) / u128::from(other.mantissa));
+        Self { exponent: quotient.exponent + self.exponent - other.exponent - 63, ..quotient }
+    }
+
+    /// The integer part of the number times `2^63`, for a number below `limit`.
+    fn fixed_point(self, limit: u32) -> Option<u128> {
+        let shift = self.exponent + 63;
+        if shift > 0 && shift + 64 > 63 + limit.ilog2() as i32 {
+            return None;
+        }
+        Some(if shift >= 0 {
+            u128::from(self.mantissa) << shift
+        } else {
+            u128::from(self.mantissa) >> (-shift).min(64)
+        })
+    }
+}
+
+/// Exponents from here on are left to the integers of any length.
+const LARGEST_EXPONENT: u32 = 64;
+
+/// `exp(-z)` for a `z` that is the result of at most 16 operations, if it is not too large.
+fn exp_minus_approximate(z: Approximate) -> Option<Bracket> {
+    let fixed = z.fixed_point(LARGEST_EXPONENT)?;
+    // Up to 16 · 2^-62 of z to either side, and the rounding to fixed point.
+    let error = (fixed >> 58) as u64 + 2;
+    let low = fixed.saturating_sub(u128::from(error));
+    // exp(-z) = exp(-8)^eights exp(-strips/32) exp(-rest).
+    const STRIP: u32 = 63 - STRIP_BITS;
+    let strips = (low >> STRIP) as usize;
+    let rest = (low & ((1 << STRIP) - 1)) as u64;
+    let table = &EXPONENTIAL.left;
+    let mut bracket = table[strips % MOST_STRIPS].times(exp_minus(rest, rest + 2 * error));
+    for _ in 0..strips / MOST_STRIPS {
+        bracket = bracket.times(table[MOST_STRIPS]);
+    }
+    Some(bracket)
+}
+
+/// True with probability `exp(-z)`, `z` the quotient of two integers of any length, given also approximately if it can be.
+pub(crate) fn bernoulli_exp<S: Source>(
+    approximate: Option<Approximate>,
+    exact: impl Fn() -> (BigUint, BigUint),
     source: &mut S,
 ) -> Result<bool, Error> {
     let coin = Uniform { base: 0, width: 1, digits: source.bits(64)? };
+    if let Some(below) = approximate.and_then(exp_minus_approximate).and_then(|bracket| coin.below(1, bracket)) {
+        return Ok(below);
+    }
+    let (numerator, denominator) = exact();
     coin.below_exp(1, source, |bits, _| {
-        let low = (numerator << bits) / denominator;
+        let low = (&numerator << bits) / &denominator;
         Ok(Interval { high: &low + 1u32, low })
     })
 }

@@ -3,7 +3,7 @@
 use num_bigint::BigUint;
 
 use crate::error::Error;
-use crate::exact::certified::bernoulli_exp_big;
+use crate::exact::certified::{Approximate, bernoulli_exp};
 use crate::exact::integer::positive;
 use crate::exact::laws;
 use crate::exact::real::Offset;
@@ -45,15 +45,31 @@ pub(crate) fn discrete_gaussian<S: Source>(numerator: u128, denominator: u128, s
         return Err(Error::OutOfRange { name: "variance", value: variance, range: "(0, 2^104]" });
     }
     let scale = (numerator / denominator).isqrt() as u64 + 1;
+    let of = |x: u64| Approximate::of(u128::from(x));
+    let (n, d, t) = (Approximate::of(numerator), Approximate::of(denominator), of(scale));
+    let divisor = n.times(d).times(t.times(t)).times(of(2));
     for _ in 0..REJECTIONS {
         let candidate = discrete_laplace(scale, 1, source)?;
         // With v = n/d: (|y| - n/(d t))² d / (2 n) = (|y| t d - n)² / (2 n d t²).
-        let (n, d, t) = (BigUint::from(numerator), BigUint::from(denominator), BigUint::from(scale));
-        let product = BigUint::from(candidate.unsigned_abs()) * &t * &d;
-        let distance = if product > n { product - &n } else { &n - product };
-        if bernoulli_exp_big(&(&distance * &distance), &(n * d * &t * &t * 2u32), source)? {
+        let product = (candidate.unsigned_abs() * u128::from(scale)).checked_mul(denominator);
+        let approximate =
+            product.map(|product| product.abs_diff(numerator)).filter(|&distance| distance > 0).map(|distance| {
+                let distance = Approximate::of(distance);
+                distance.times(distance).over(divisor)
+            });
+        let exponent = || exact_exponent(candidate, numerator, denominator, scale);
+        let accepted = bernoulli_exp(approximate, exponent, source)?;
+        if accepted {
             return Ok(candidate as i64);
         }
     }
     Err(Error::StuckGenerator)
+}
+
+/// `(|y| t d - n)²` and `2 n d t²`.
+fn exact_exponent(candidate: i128, numerator: u128, denominator: u128, scale: u64) -> (BigUint, BigUint) {
+    let (n, d, t) = (BigUint::from(numerator), BigUint::from(denominator), BigUint::from(scale));
+    let product = BigUint::from(candidate.unsigned_abs()) * &t * &d;
+    let distance = if product > n { product - &n } else { &n - product };
+    (&distance * &distance, n * d * &t * &t * 2u32)
 }

@@ -71,20 +71,23 @@ impl Word {
     }
 }
 
-/// The head of a signed number that this word decides alone, as most do.
+/// The head of a number that this word decides alone, as most do.
 #[inline]
-pub(crate) fn signed_head(table: &Table, word: Word) -> Option<i64> {
+fn head(table: &Table, word: Word) -> Option<i64> {
     let column = word.column();
     let entry = table.columns[column];
     let threshold = entry.threshold >> COARSE_BITS;
     let coarse = word.coarse();
     let symbol = if coarse < threshold { column } else { usize::from(entry.alias) };
-    if symbol < MOST_STRIPS && coarse != threshold && !word.suspect() {
-        let head = (symbol as i64) << PLACE_BITS | word.place() as i64;
-        Some(if word.negative() { !head } else { head })
-    } else {
-        None
-    }
+    // Where the leading digits meet those of the threshold, the next ones decide.
+    let certain = symbol < MOST_STRIPS && coarse != threshold && !word.suspect();
+    certain.then_some((symbol as i64) << PLACE_BITS | word.place() as i64)
+}
+
+/// The head of a signed number that this word decides alone.
+#[inline]
+pub(crate) fn signed_head(table: &Table, word: Word) -> Option<i64> {
+    head(table, word).map(|head| if word.negative() { !head } else { head })
 }
 
 /// A number of the table's law on `[0, inf)`, given the first word. `PLACE` digits of the place in the strip are used of
@@ -235,28 +238,36 @@ fn exponent<S: Source>(
 }
 
 /// A number of the table's law with a sign, given the first word.
+#[inline]
 pub(crate) fn signed<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<Real, Error> {
     Ok(unsigned(table, word, source)?.negated_if(word.negative()))
 }
 
 /// A number of the table's law, given the first word.
+#[inline]
 pub(crate) fn unsigned<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<Real, Error> {
-    magnitude::<PLACE_BITS, S>(table, &EXPONENTIAL, word, source)
+    match head(table, word) {
+        Some(head) => Ok(Real { head, head_bits: HEAD_BITS, known: Vec::new() }),
+        None => magnitude::<PLACE_BITS, S>(table, &EXPONENTIAL, word, source),
+    }
 }
 
 /// A standard normal number.
+#[inline]
 pub(crate) fn normal<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
     signed(&HALF_NORMAL, word, source)
 }
 
 /// A standard Laplace number, of density `exp(-|x|) / 2`.
+#[inline]
 pub(crate) fn laplace<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
     signed(&EXPONENTIAL, word, source)
 }
 
 /// A standard exponential number, of density `exp(-x)`.
+#[inline]
 pub(crate) fn exponential<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
     unsigned(&EXPONENTIAL, word, source)

@@ -64,6 +64,17 @@ impl Real {
         Ok((digits, self.head_bits + 32 * self.known.len() as u32))
     }
 
+    /// The first `bits` digits behind the point of a number that is not negative, as an integer that must fit, for `bits`
+    /// up to 32 more than the head has.
+    pub(crate) fn leading_digits<S: Source>(&mut self, bits: u32, source: &mut S) -> Result<u64, Error> {
+        debug_assert!((self.head_bits..=self.head_bits + 32).contains(&bits));
+        if self.known.is_empty() {
+            self.known.push(source.bits(32)? as u32);
+        }
+        let more = bits - self.head_bits;
+        Ok(self.head.unsigned_abs() << more | u64::from(self.known[0]) >> (32 - more))
+    }
+
     /// At least `bits` digits behind the point: the largest integer that is not above the number in units of the last of
     /// them, and how many there are.
     pub(crate) fn signed_digits<S: Source>(&mut self, bits: u32, source: &mut S) -> Result<(BigInt, u32), Error> {

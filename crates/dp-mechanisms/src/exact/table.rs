@@ -63,7 +63,7 @@ pub(crate) struct Bracket {
 }
 
 impl Bracket {
-    const fn times(self, other: Self) -> Self {
+    pub(crate) const fn times(self, other: Self) -> Self {
         let low = (self.low as u128 * other.low as u128) >> 63;
         let high = (self.high as u128 * other.high as u128 + (ONE as u128 - 1)) >> 63;
         Self { low: low as u64, high: high as u64 }

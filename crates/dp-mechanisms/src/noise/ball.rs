@@ -10,7 +10,7 @@
 //! mean is below `2^-100` unless the sum itself is tiny.
 //!
 //! # Rounding
-//! `S = m √W` is computed once for a release, by integer square roots of both ends of the interval, to 62 bits: `S = (M +
+//! `S = m √W` is computed once for a release, by integer square roots of both ends of the interval, to 60 bits: `S = (M +
 //! e) / 2^s` with an integer `M` and `0 <= e <= 2`. A coordinate is then a multiple of a number whose first digits are
 //! drawn, as in the other laws, with an error of at most `2 |N_i|` units, which nearly always does not matter. Where it
 //! may matter, both intervals are computed again with more digits until they decide. Only integers are compared.
@@ -31,7 +31,7 @@ use crate::grid::Grid;
 /// Places behind the point of the exponential numbers at first.
 const FIRST_PLACES: u32 = HEAD_BITS + 64;
 /// Bits of the multiplier that coordinates share.
-const MULTIPLIER_BITS: u64 = 62;
+const MULTIPLIER_BITS: u32 = 60;
 /// Doublings of precision after which a generator is called stuck.
 const LEVELS: u32 = 8;
 
@@ -133,7 +133,9 @@ struct Radius {
     scale: u64,
     /// How many exponential numbers are summed.
     count: u64,
-    /// `K`, with `places` digits behind the point.
+    /// `K`, with [`FIRST_PLACES`] digits behind the point: the sum of the first [`HEAD_BITS`] of them, and of the rest.
+    first: (u128, u128),
+    /// `K` with more digits behind the point, once they were needed, and how many.
     sum: BigUint,
     places: u32,
     /// Digits beyond that are drawn already, 32 each: how many numbers they are of, and their sum.
@@ -144,7 +146,6 @@ struct Radius {
 
 impl Radius {
     fn draw<S: Source>(dim: u64, scale: u64, source: &mut S) -> Result<Self, Error> {
-        const FIRST_GROUPS: usize = 2;
         let count = dim.div_ceil(2);
         let (mut heads, mut tails) = (0u128, 0u128);
         let mut known: Vec<(u64, u128)> = Vec::new();
@@ -171,8 +172,7 @@ impl Radius {
         } else {
             None
         };
-        let sum = (BigUint::from(heads) << (32 * FIRST_GROUPS)) + tails;
-        Ok(Self { scale, count, sum, places: FIRST_PLACES, known, normal })
+        Ok(Self { scale, count, first: (heads, tails), sum: BigUint::ZERO, places: 0, known, normal })
     }
 
     /// Draws 32 digits more of every exponential number.
@@ -189,6 +189,11 @@ impl Radius {
 
     /// Bounds of `S` from at least `wanted` places of everything, in units of `2^-places`, and that number of places.
     fn bounds<S: Source>(&mut self, wanted: u32, source: &mut S) -> Result<(BigUint, BigUint, u32), Error> {
+        if self.places == 0 {
+            let (heads, tails) = self.first;
+            self.sum = (BigUint::from(heads) << (FIRST_PLACES - HEAD_BITS)) + tails;
+            self.places = FIRST_PLACES;
+        }
         while self.places < wanted {
             self.extend(source)?;
         }
@@ -208,13 +213,16 @@ impl Radius {
         Ok(((low * &square).sqrt(), (high * square).sqrt() + 1u32, places))
     }
 
-    /// The multiplier to 62 bits.
+    /// The multiplier to 60 bits.
     fn multiplier<S: Source>(&mut self, source: &mut S) -> Result<Multiplier, Error> {
+        if let Some(multiplier) = self.multiplier_in_words(source)? {
+            return Ok(multiplier);
+        }
         let mut wanted = FIRST_PLACES;
         for _ in 0..LEVELS {
             let (low, high, places) = self.bounds(wanted, source)?;
-            // S is below 2^60, so that at least two bits are behind the point; for S < 1/2 there are fewer than 62 in all.
-            let cut = low.bits().max(u64::from(places)) - MULTIPLIER_BITS;
+            // S is below 2^58, so that at least two bits are behind the point; for S < 1/2 there are fewer than 60 in all.
+            let cut = low.bits().max(u64::from(places)) - u64::from(MULTIPLIER_BITS);
             let (whole, end): (BigUint, BigUint) = (&low >> cut, (high >> cut) + 1u32);
             if end <= &whole + 2u32
                 && let (Ok(whole), Some(bits @ 1..)) = (u64::try_from(whole), places.checked_sub(cut as u32))
@@ -225,5 +233,34 @@ impl Radius {
             wanted *= 2;
         }
         Err(Error::StuckGenerator)
+    }
+
+    /// The same in integers of 128 bits, where they hold enough of it.
+    fn multiplier_in_words<S: Source>(&mut self, source: &mut S) -> Result<Option<Multiplier>, Error> {
+        const NORMAL_PLACES: u32 = 60;
+        let (heads, tails) = self.first;
+        if heads >> 60 > 0 || self.normal.as_ref().is_some_and(|normal| normal.head >> (HEAD_BITS + 3) > 0) {
+            return Ok(None);
+        }
+        // W with FIRST_PLACES places.
+        let sum = (heads << (FIRST_PLACES - HEAD_BITS)) + tails;
+        let (mut low, mut high) = (2 * sum, 2 * (sum + u128::from(self.count)));
+        if let Some(normal) = &mut self.normal {
+            let digits = normal.leading_digits(NORMAL_PLACES, source)?;
+            let square = |digits: u64| (u128::from(digits) * u128::from(digits)) >> (2 * NORMAL_PLACES - FIRST_PLACES);
+            low += square(digits);
+            high += square(digits + 1) + 1;
+        }
+        // Its root, with as many digits as 128 bits have: an even number of places.
+        let shift = high.leading_zeros() & !1;
+        let places = (FIRST_PLACES + shift) / 2;
+        let (low, high) = ((low << shift).isqrt(), (high << shift).isqrt() + 1);
+        let (low, high) = (low * u128::from(self.scale), high * u128::from(self.scale));
+        let cut = (u128::BITS - low.leading_zeros()).max(places).saturating_sub(MULTIPLIER_BITS);
+        let (whole, end) = (low >> cut, (high >> cut) + 1);
+        Ok(match (u64::try_from(whole), places.checked_sub(cut)) {
+            (Ok(whole), Some(bits @ 1..)) if end <= u128::from(whole) + 2 => Some(Multiplier { whole, bits }),
+            _ => None,
+        })
     }
 }
