@@ -12,8 +12,11 @@
 //!   ([`L1`], [`L2`], [`LInf`]) and its neighbouring relation in the type. It comes from [`clip`], or from
 //!   [`Bounded::with_proven_sensitivity`], a name that a reviewer can search for.
 //! * A [`Mechanism`] takes it by value, so that it is released once, and appends its event to the log in the same call,
-//!   so that nothing is released unrecorded. [`Gaussian`] adds normal noise, [`LaplaceBall`] the noise of pure
-//!   differential privacy for L2 sensitivities, [`GaussianMixture`] is the Gaussian with a hidden index.
+//!   so that nothing is released unrecorded. [`Gaussian`] adds normal noise, [`Laplace`] and [`LaplaceBall`] the noise
+//!   of pure differential privacy for L1 and L2 sensitivities, [`GaussianMixture`] is the Gaussian with a hidden index.
+//!   [`DiscreteGaussian`] and [`DiscreteLaplace`] are for whole numbers, [`Staircase`] for one number and a large
+//!   epsilon.
+//! * [`RandomizedResponse`] asks no sensitivity: each record, a [`Secret`], answers for itself.
 //! * A [`Released`] may be published; computing on it is free.
 //! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The second is reproducible, and marks the log as not
 //!   private for good. See [`rng`].
