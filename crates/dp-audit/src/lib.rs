@@ -48,7 +48,9 @@ pub mod error;
 mod logistic;
 pub mod mechanisms;
 pub mod monitor;
+mod plan;
 pub mod report;
+pub mod selected;
 mod selection;
 pub mod subject;
 pub mod suite;
@@ -57,12 +59,13 @@ mod testing;
 mod trials;
 
 pub use audit::{Audit, BoundKind, Verdict};
-pub use auditor::{Auditor, Selected};
+pub use auditor::Auditor;
 pub use check::{MechanismSubject, check};
 /// The generator that trials are given.
 pub use dp_mechanisms::SeededRng;
 pub use error::Error;
 pub use monitor::{Monitor, Unwatched};
+pub use selected::Selected;
 pub use subject::{Claim, Side, Statistic, Subject};
 pub use suite::{Suite, audit_all};
 

@@ -9,7 +9,9 @@ use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
-use crate::subject::{Claim, from_fn};
+use crate::audit::{BoundKind, Verdict};
+use crate::bounds::Limits;
+use crate::subject::{Claim, Side, from_fn};
 use crate::testing::{coin, gaussian, laplace};
 
 fn exactly(trials: u64) -> Auditor {
@@ -259,4 +261,38 @@ fn progress_ends_with_all_runs_and_an_audit_can_be_stopped() {
     let watch = Watch { last: AtomicU64::new(0), stop_at: 20_000 };
     assert_eq!(exactly(50_000).audit_with(&laplace(1.0, 1.0), &watch), Err(Error::Cancelled));
     assert!(watch.last.load(Ordering::Relaxed) < 100_000);
+}
+
+#[test]
+fn all_limits_of_an_audit_share_its_failure_probability() {
+    let subjects: [(&dyn Subject, usize); 3] =
+        [(&coin(1.0, 1.0), 2), (&laplace(1.0, 1.0), 2), (&gaussian(1.0, 1.0), 3)];
+    for (subject, tests) in subjects {
+        let audit = exactly(2000).with_failure_probability(0.01).unwrap().audit(subject).unwrap();
+        assert_eq!(audit.tests.len(), tests);
+        assert!(audit.tests.iter().any(|test| test.accused == Side::Base));
+        assert!(audit.tests.iter().any(|test| test.accused == Side::Neighbour));
+        for test in &audit.tests {
+            assert_eq!(test.limits, Limits::new(test.hits, 0.01 / tests as f64).unwrap());
+            assert_eq!((test.hits.positives, test.hits.negatives), (audit.counted, audit.counted));
+        }
+        assert!(audit.counted == if audit.statistic == Statistic::Event { 2000 } else { 1000 });
+    }
+}
+
+#[test]
+fn subjects_of_other_names_draw_other_numbers() {
+    let first = |name: &str, seed| {
+        let drawn = AtomicU64::new(0);
+        let subject = from_fn(name, "", coin(1.0, 1.0).claim().clone(), Statistic::Event, |_, rng, features| {
+            drawn.fetch_xor(rng.next_u64(), Ordering::Relaxed);
+            features.push(0.0);
+            Ok(())
+        });
+        exactly(100).with_seed(seed).audit(&subject).unwrap();
+        drawn.load(Ordering::Relaxed)
+    };
+    assert_eq!(first("a", 0), first("a", 0));
+    assert_ne!(first("a", 0), first("b", 0));
+    assert_ne!(first("a", 0), first("a", 1));
 }

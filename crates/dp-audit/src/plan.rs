@@ -1,0 +1,100 @@
+//! Which scorer and which cuts: what the selection half leaves to the evaluation half.
+
+use crate::attack::{Rule, Scored, Scorer};
+use crate::error::Error;
+use crate::logistic::Logistic;
+use crate::selection::{Goal, Scores};
+use crate::subject::Side;
+use crate::trials::{Half, Trials};
+
+/// Runs a side on which a regression is trained, at most, and the features that they may hold together.
+const MOST_TRAINED: u64 = 20_000;
+const MOST_FEATURES: u64 = 1 << 23;
+
+/// Points of the reached curve.
+const CURVE_POINTS: usize = 48;
+
+/// How runs are scored and counted.
+pub(crate) struct Plan {
+    pub(crate) scorer: Scorer,
+    pub(crate) rules: Vec<Rule>,
+    /// Cuts at which runs are counted, ascending; those of the rules among them.
+    pub(crate) cuts: Vec<Scored>,
+    /// Runs a side that are spent on choosing.
+    pub(crate) selecting: u64,
+    /// Runs a side that are counted.
+    pub(crate) counting: u64,
+}
+
+impl Plan {
+    /// So many runs a side to choose on, and to count.
+    pub(crate) fn new(selecting: u64, counting: u64) -> Self {
+        Self { scorer: Scorer::First, rules: Vec::new(), cuts: Vec::new(), selecting, counting }
+    }
+
+    /// The event is fixed beforehand: either input may be the one that it accuses.
+    pub(crate) fn fixed_event(mut self) -> Self {
+        let cut = Scored { score: 0.5, tie: 0.0 };
+        self.rules = [Side::Neighbour, Side::Base].map(|accused| Rule { accused, cut, above: true }).to_vec();
+        self.cuts = vec![cut];
+        self
+    }
+
+    /// Scores by a trained regression.
+    pub(crate) fn with_model(mut self, model: Logistic) -> Self {
+        self.scorer = Scorer::Learned(model);
+        self
+    }
+
+    /// Chooses one cut for each direction of the pair, and a third for claims with a delta, whose curve is refuted
+    /// elsewhere than epsilon at one delta.
+    pub(crate) fn with_cuts(mut self, trials: &Trials<'_>, from: u64, delta: f64, failure: f64) -> Result<Self, Error> {
+        let scores = |side| {
+            let batches = trials.run(
+                Half::Selection,
+                side,
+                from..self.selecting,
+                Vec::new,
+                |into: &mut Vec<Scored>, features, rng| into.push(self.scorer.score(features, rng)),
+            )?;
+            Ok::<_, Error>(batches.concat())
+        };
+        let scores = Scores::new(scores(Side::Base)?, scores(Side::Neighbour)?);
+        let mut goals =
+            vec![Goal::Epsilon { accused: Side::Neighbour, delta }, Goal::Epsilon { accused: Side::Base, delta }];
+        if delta > 0.0 {
+            goals.push(Goal::Separation);
+        }
+        let nats = (2.0 * goals.len() as f64 / failure).ln();
+        self.rules = goals.into_iter().map(|goal| scores.choose(goal, nats)).collect();
+        self.cuts = scores.spread(CURVE_POINTS);
+        self.cuts.extend(self.rules.iter().map(|rule| rule.cut));
+        self.cuts.sort_unstable_by(Scored::compare);
+        self.cuts.dedup_by(|a, b| a.compare(b).is_eq());
+        Ok(self)
+    }
+
+    /// How many of `reached[i]` runs, those at or above the i-th cut, a rule hits.
+    pub(crate) fn hits(&self, rule: &Rule, reached: &[u64]) -> u64 {
+        let index = self.cuts.partition_point(|cut| cut.compare(&rule.cut).is_lt());
+        let above = reached.get(index).copied().unwrap_or(0);
+        if rule.above { above } else { self.counting - above }
+    }
+}
+
+/// Trains the regression on the first runs of the selection half; how many that were.
+pub(crate) fn train(trials: &Trials<'_>, selecting: u64) -> Result<(Logistic, u64), Error> {
+    let features = |side, range| {
+        let batches = trials
+            .run(Half::Selection, side, range, Vec::new, |into: &mut Vec<f64>, features, _| into.extend(features))?;
+        Ok::<_, Error>(batches.concat())
+    };
+    // The first run tells how many features there are.
+    let mut base = features(Side::Base, 0..1)?;
+    let width = trials.width.get().copied().unwrap_or(1);
+    let most = (MOST_FEATURES / width as u64).clamp(2, MOST_TRAINED);
+    let count = (selecting / 2).min(most).max(1);
+    base.extend(features(Side::Base, 1..count)?);
+    let neighbour = features(Side::Neighbour, 0..count)?;
+    Ok((Logistic::fit(&base, &neighbour, width), count))
+}
