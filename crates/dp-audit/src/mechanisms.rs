@@ -8,6 +8,8 @@
 //! | selection | all scores equal, or one up by D and all others down; two that change places; one up by D | the log-likelihood ratio of the chosen index |
 //! | sparse vector | queries at the threshold that move towards the observed pattern | the pattern of answers |
 //! | clipped sum, then noise | no record, and a record of norm far below, at, an ulp off and far above the clipping norm, or not finite | the projection on the record |
+//! | adaptive clipping | no record, and a record just below or above the clipping norm | the log-likelihood ratio of the noisy sum and the next norm |
+//! | continual release | a record in one step or two of a stream, or not | the log-likelihood ratio of all that is released, or what is learned of it |
 //!
 //! An audit that stays far below a claim says that the attack is weak or the analysis loose there. Scores are exact
 //! likelihood ratios where these are known, so that what is left is chance, the confidence, and for vectors and selection
@@ -26,6 +28,7 @@
 
 mod additive;
 mod clipped_sum;
+mod continual;
 mod integer;
 mod local;
 mod selection;
@@ -55,6 +58,7 @@ pub fn subjects() -> Result<Vec<Box<dyn Subject>>, Error> {
         selection::subjects()?,
         sparse_vector::subjects()?,
         clipped_sum::subjects()?,
+        continual::subjects()?,
     ];
     Ok(parts.into_iter().flatten().collect())
 }

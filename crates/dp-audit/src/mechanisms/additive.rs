@@ -1,5 +1,6 @@
 //! Noise added to vectors.
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Epsilon, EventLog, ReplaceOne};
 use dp_mechanisms::{Bounded, Gaussian, GaussianMixture, LaplaceBall, Mechanism, PrivacyEvent, exact};
 
@@ -13,10 +14,16 @@ const FAR: f64 = 1e6;
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     let mut subjects = Vec::new();
     for pair in Pair::all() {
-        subjects.push(gaussian(&pair)?);
-        subjects.push(ball(&pair)?);
+        subjects.push(gaussian(&pair, NoiseMode::Exact)?);
+        subjects.push(ball(&pair, NoiseMode::Exact)?);
     }
-    subjects.push(mixture()?);
+    for dim in [1, 10] {
+        let pair = Pair::axis(dim, 0.0);
+        subjects.push(gaussian(&pair, NoiseMode::Rounded)?);
+        subjects.push(ball(&pair, NoiseMode::Rounded)?);
+    }
+    subjects.push(mixture(NoiseMode::Exact)?);
+    subjects.push(mixture(NoiseMode::Rounded)?);
     Ok(subjects)
 }
 
@@ -70,9 +77,11 @@ impl Pair {
     }
 }
 
-/// `mechanism` on the pair; `log_ratio(output, base, neighbour)` grows with the likelihood of the neighbour.
+/// `mechanism` on the pair, with its cost for one coordinate; `log_ratio(output, base, neighbour)` grows with the
+/// likelihood of the neighbour.
 fn release<M>(
-    name: &str,
+    (name, cost): (&str, f64),
+    mode: NoiseMode,
     pair: &Pair,
     mechanism: M,
     claim: Claim,
@@ -83,37 +92,47 @@ where
 {
     let Pair { name: suffix, words, base, neighbour } = pair.clone();
     let sensitivity = sensitivity::<M::Norm>()?;
-    let cost = 1.0 + base.len() as f64 / 40.0;
-    let subject = scored(format!("{name}/{suffix}"), words, claim, Statistic::Score, move |side, rng| {
-        let value = pick(side, &base, &neighbour).clone();
-        let bounded = Bounded::with_proven_sensitivity(value, sensitivity);
-        let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
-        Ok(log_ratio(released.get(), &base, &neighbour))
-    });
-    Ok(Box::new(subject.with_relative_cost(cost)))
+    let subject =
+        scored(format!("{name}/{suffix}{}", suffix_of(mode)), words, claim, Statistic::Score, move |side, rng| {
+            let value = pick(side, &base, &neighbour).clone();
+            let bounded = Bounded::with_proven_sensitivity(value, sensitivity);
+            let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
+            Ok(log_ratio(released.get(), &base, &neighbour))
+        });
+    Ok(Box::new(subject.with_relative_cost(cost * (1.0 + pair.dim() as f64 / 40.0))))
 }
 
 /// mu = 1; the projection on the shift.
-fn gaussian(pair: &Pair) -> Result<Entry, Error> {
-    let mechanism = Gaussian::<ReplaceOne>::from_std_dev(sensitivity()?, 1.0)?;
+fn gaussian(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
+    let mechanism = Gaussian::<ReplaceOne>::from_std_dev(sensitivity()?, 1.0)?.with_noise_mode(mode)?;
     let claim = Claim::new(mechanism.event())?;
-    release("gaussian", pair, mechanism, claim, |output, base, neighbour| {
+    release(("gaussian", 1.0), mode, pair, mechanism, claim, |output, base, neighbour| {
         output.iter().zip(base).zip(neighbour).map(|((y, base), neighbour)| (y - base) * (neighbour - base)).sum()
     })
 }
 
 /// Epsilon = √d, at which the loss has about the same spread for all d, stated at delta = 0 for one coordinate and at
 /// 10^-5 beyond, where what is pure is rare.
-fn ball(pair: &Pair) -> Result<Entry, Error> {
+fn ball(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
     let epsilon = Epsilon::new((pair.dim() as f64).sqrt())?;
-    let mechanism = LaplaceBall::<ReplaceOne>::new(sensitivity()?, epsilon, pair.dim())?;
+    let mechanism = LaplaceBall::<ReplaceOne>::new(sensitivity()?, epsilon, pair.dim())?.with_noise_mode(mode)?;
     let mut claim = Claim::new(mechanism.event())?;
     if pair.dim() > 1 {
         claim.delta = USUAL_DELTA;
     }
-    release("laplace-ball", pair, mechanism, claim, |output, base, neighbour| {
-        distance(output, base) - distance(output, neighbour)
-    })
+    release(
+        ("laplace-ball", if mode == NoiseMode::Exact { 3.0 } else { 1.0 }),
+        mode,
+        pair,
+        mechanism,
+        claim,
+        |output, base, neighbour| distance(output, base) - distance(output, neighbour),
+    )
+}
+
+/// What a name says of the mode: nothing of the default one.
+fn suffix_of(mode: NoiseMode) -> &'static str {
+    if mode == NoiseMode::Rounded { "/rounded" } else { "" }
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {
@@ -121,20 +140,22 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// A record whose hidden place decides how far it moves the value: 0, 1/2 or 1.
-fn mixture() -> Result<Entry, Error> {
+fn mixture(mode: NoiseMode) -> Result<Entry, Error> {
     const STD_DEV: f64 = 0.5;
     let (shifts, weights) = ([0.0, 0.5, 1.0], [0.25, 0.25, 0.5]);
-    let mechanism = GaussianMixture::<ReplaceOne>::new(STD_DEV, shifts.to_vec(), weights.to_vec())?;
+    let mechanism =
+        GaussianMixture::<ReplaceOne>::new(STD_DEV, shifts.to_vec(), weights.to_vec())?.with_noise_mode(mode)?;
     let claim = Claim::new(mechanism.event())?;
     let words = "0, and 0, D/2 or D by a hidden index".to_owned();
-    let subject = scored("gaussian-mixture/1".to_owned(), words, claim, Statistic::Score, move |side, rng| {
-        let place = exact::uniform_below(4, rng)?;
-        let shift = pick(side, 0.0, [0.0, 0.5, 1.0, 1.0].get(place as usize).copied().unwrap_or(0.0));
-        let bounded = Bounded::with_proven_sensitivity(vec![shift], sensitivity()?);
-        let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
-        let y: f64 = released.get().iter().sum();
-        let ratio = |shift: f64| (shift * (y - 0.5 * shift) / (STD_DEV * STD_DEV)).exp();
-        Ok(shifts.iter().zip(weights).map(|(&shift, weight)| weight * ratio(shift)).sum())
-    });
+    let subject =
+        scored(format!("gaussian-mixture/1{}", suffix_of(mode)), words, claim, Statistic::Score, move |side, rng| {
+            let place = exact::uniform_below(4, rng)?;
+            let shift = pick(side, 0.0, [0.0, 0.5, 1.0, 1.0].get(place as usize).copied().unwrap_or(0.0));
+            let bounded = Bounded::with_proven_sensitivity(vec![shift], sensitivity()?);
+            let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
+            let y: f64 = released.get().iter().sum();
+            let ratio = |shift: f64| (shift * (y - 0.5 * shift) / (STD_DEV * STD_DEV)).exp();
+            Ok(shifts.iter().zip(weights).map(|(&shift, weight)| weight * ratio(shift)).sum())
+        });
     Ok(Box::new(subject))
 }

@@ -1,7 +1,7 @@
 //! Noise added to integers.
 
 use dp_accountant::{EventLog, ReplaceOne};
-use dp_mechanisms::{Bounded, DiscreteLaplace, L1Sensitivity, Mechanism, Sensitivity};
+use dp_mechanisms::{Bounded, DiscreteGaussian, DiscreteLaplace, L1Sensitivity, L2Sensitivity, Mechanism, Sensitivity};
 
 use super::{Entry, epsilon, pick, scored};
 use crate::error::Error;
@@ -15,9 +15,14 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     for (suffix, origin) in ORIGINS {
         for distance in [1, 10] {
             let mechanism = DiscreteLaplace::<ReplaceOne>::new(L1Sensitivity::new(distance as f64)?, epsilon()?)?;
-            let name = format!("discrete-laplace/{distance}{suffix}");
-            subjects.push(release(name, mechanism, origin, distance)?);
+            subjects.push(release(format!("discrete-laplace/{distance}{suffix}"), mechanism, origin, distance)?);
         }
+    }
+    // Two of the four, as this law's trade-off curve is dear.
+    for ((suffix, origin), distance) in ORIGINS.into_iter().zip([1, 10]) {
+        let scale = distance as f64;
+        let mechanism = DiscreteGaussian::<ReplaceOne>::from_scale(L2Sensitivity::new(scale)?, scale, 1)?;
+        subjects.push(release(format!("discrete-gaussian/{distance}{suffix}"), mechanism, origin, distance)?);
     }
     Ok(subjects)
 }

@@ -64,35 +64,33 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     for pair in pairs() {
         let mechanism = Exponential::<ReplaceOne>::new(sensitivity, epsilon)?;
         let mechanism = if pair.monotonic { mechanism.monotonic()? } else { mechanism };
-        let laws = [&pair.base, &pair.neighbour].map(|scores| mechanism.probabilities(&Scores::new(scores.clone())?));
-        subjects.push(select("exponential", &pair, mechanism, laws)?);
+        subjects.push(select(("exponential", 1.0), &pair, mechanism, Exponential::probabilities)?);
 
         let mechanism = PermuteAndFlip::<ReplaceOne>::new(sensitivity, epsilon)?;
         let mechanism = if pair.monotonic { mechanism.monotonic()? } else { mechanism };
-        let laws = [&pair.base, &pair.neighbour].map(|scores| mechanism.probabilities(&Scores::new(scores.clone())?));
-        subjects.push(select("permute-and-flip", &pair, mechanism, laws)?);
+        subjects.push(select(("permute-and-flip", 1.0), &pair, mechanism, PermuteAndFlip::probabilities)?);
 
         let mechanism = NoisyMax::<ReplaceOne>::new(sensitivity, epsilon)?;
         let mechanism = if pair.monotonic { mechanism.monotonic()? } else { mechanism };
-        let laws = [&pair.base, &pair.neighbour].map(|scores| mechanism.probabilities(&Scores::new(scores.clone())?));
-        subjects.push(select("noisy-max", &pair, mechanism, laws)?);
+        subjects.push(select(("noisy-max", 2.0), &pair, mechanism, NoisyMax::probabilities)?);
     }
     Ok(subjects)
 }
 
-/// Both laws' probabilities of each index.
-type Laws = [Result<Vec<f64>, dp_mechanisms::Error>; 2];
+/// The probability of each index.
+type Law<M> = fn(&M, &Scores) -> Result<Vec<f64>, dp_mechanisms::Error>;
 
-fn select<M>(name: &str, pair: &Pair, mechanism: M, laws: Laws) -> Result<Entry, Error>
+fn select<M>((name, cost): (&str, f64), pair: &Pair, mechanism: M, law: Law<M>) -> Result<Entry, Error>
 where
     M: Mechanism<Scores, ReplaceOne, Norm = LInf, Output = usize> + Send + Sync + 'static,
 {
     let claim = Claim::new(mechanism.event())?;
     let sensitivity = sensitivity::<LInf>()?;
     let (base, neighbour) = (pair.base.clone(), pair.neighbour.clone());
-    let [base_law, neighbour_law] = laws;
-    let log_ratios: Vec<f64> = base_law?.iter().zip(neighbour_law?).map(|(p, q)| (q / p).ln()).collect();
-    let cost = 1.0 + base.len() as f64 / 20.0;
+    let probabilities = |scores: &[f64]| law(&mechanism, &Scores::new(scores.to_vec())?);
+    let neighbour_law = probabilities(&neighbour)?;
+    let log_ratios: Vec<f64> = probabilities(&base)?.iter().zip(neighbour_law).map(|(p, q)| (q / p).ln()).collect();
+    let cost = cost * (1.0 + base.len() as f64 / 20.0);
     let (name, words) = (format!("{name}/{}", pair.name), pair.words.to_owned());
     let subject = scored(name, words, claim, Statistic::Score, move |side, rng| {
         let scores = Scores::new(pick(side, &base, &neighbour).clone())?;

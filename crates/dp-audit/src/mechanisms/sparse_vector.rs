@@ -28,7 +28,7 @@ impl Pattern {
 /// The threshold itself: far from 0, as queries are.
 const THRESHOLD: f64 = 1000.0;
 
-const PATTERNS: [Pattern; 4] = [
+const PATTERNS: [Pattern; 3] = [
     Pattern {
         name: "step",
         words: "below at T and above at T + D, against the reverse",
@@ -44,14 +44,6 @@ const PATTERNS: [Pattern; 4] = [
         above: 1,
         base: [-0.5, 0.5],
         neighbour: [0.5, -0.5],
-    },
-    Pattern {
-        name: "rare",
-        words: "above at T - 8 D, against T - 7 D",
-        below: 0,
-        above: 1,
-        base: [0.0, -8.0],
-        neighbour: [0.0, -7.0],
     },
     Pattern {
         name: "several",

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 /// Outputs shown to the attacker for each input, to learn from and again to be tested on.
-pub(crate) const SHOWN: usize = 10_000;
+pub(crate) const SHOWN: usize = 4_000;
 
 /// The false-alarm rate of one attack on a release that leaks nothing.
 pub(crate) const FALSE_ALARM: f64 = 1e-9;

@@ -31,7 +31,7 @@ const PLAIN: [(&str, Plain, u64); 4] = [
     ("ideal noise, rounded addition", plain::ideal_laplace, 4),
 ];
 
-/// Answers 0 and 1, noise of scale 1. Among 20,000 guesses a coin is right on 50% ± 2.4% (1e-9); demanded here: 75%.
+/// Answers 0 and 1, noise of scale 1. Among 8,000 guesses a coin is right on 50% ± 3.7% (1e-9); demanded here: 75%.
 #[test]
 fn low_bits_tell_the_input_of_plain_noise() {
     for (name, sampler, seed) in PLAIN {
@@ -45,7 +45,7 @@ fn low_bits_tell_the_input_of_plain_noise() {
 }
 
 /// How often an output near 0 is a multiple of 2^-53: always for the answer 1, seldom for the answer 0. One output
-/// decides. Counts: 10,000 outputs in the window for each answer.
+/// decides. Counts: 4,000 outputs in the window for each answer.
 #[test]
 fn outputs_near_zero_are_multiples_of_the_neighbours_precision() {
     let share = |sampler: Plain, answer: f64, seed: u64| {
