@@ -2,7 +2,9 @@
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Epsilon, EventLog, ReplaceOne};
-use dp_mechanisms::{Bounded, Gaussian, GaussianMixture, LaplaceBall, Mechanism, PrivacyEvent, exact};
+use dp_mechanisms::{
+    Bounded, Gaussian, GaussianMixture, Laplace, LaplaceBall, Mechanism, PrivacyEvent, Staircase, exact,
+};
 
 use super::{Entry, SENSITIVITY, pick, scored, sensitivity};
 use crate::error::Error;
@@ -16,6 +18,18 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     for pair in Pair::all() {
         subjects.push(gaussian(&pair, NoiseMode::Exact)?);
         subjects.push(ball(&pair, NoiseMode::Exact)?);
+    }
+    // L1 and L2 distance agree along an axis.
+    for (dim, origin, mode) in [
+        (1, 0.0, NoiseMode::Exact),
+        (10, 0.0, NoiseMode::Exact),
+        (1, FAR, NoiseMode::Exact),
+        (1, 0.0, NoiseMode::Rounded),
+    ] {
+        subjects.push(laplace(&Pair::axis(dim, origin), mode)?);
+    }
+    for epsilon in [1.0, 4.0] {
+        subjects.push(staircase(epsilon)?);
     }
     for dim in [1, 10] {
         let pair = Pair::axis(dim, 0.0);
@@ -111,6 +125,31 @@ fn gaussian(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
     })
 }
 
+/// Epsilon = 1; the log-likelihood ratio.
+fn laplace(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
+    let mechanism = Laplace::<ReplaceOne>::new(sensitivity()?, Epsilon::new(1.0)?)?.with_noise_mode(mode)?;
+    let claim = Claim::new(mechanism.event())?;
+    release(("laplace", 1.0), mode, pair, mechanism, claim, |output, base, neighbour| {
+        let ratio = |((y, base), neighbour): ((&f64, &f64), &f64)| (y - base).abs() - (y - neighbour).abs();
+        output.iter().zip(base).zip(neighbour).map(ratio).sum()
+    })
+}
+
+/// 0 and D: how many steps of the staircase lie between the output and either.
+fn staircase(epsilon: f64) -> Result<Entry, Error> {
+    let mechanism = Staircase::<ReplaceOne>::new(sensitivity()?, Epsilon::new(epsilon)?)?;
+    let claim = Claim::new(mechanism.event())?;
+    let gamma = mechanism.gamma();
+    let words = format!("0 and D, epsilon = {epsilon}");
+    let subject = scored(format!("staircase/{epsilon}"), words, claim, Statistic::Score, move |side, rng| {
+        let bounded = Bounded::with_proven_sensitivity(pick(side, 0.0, SENSITIVITY), sensitivity()?);
+        let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
+        let step = |distance: f64| (distance.abs() / SENSITIVITY + 1.0 - gamma).floor();
+        Ok(step(*released.get()) - step(*released.get() - SENSITIVITY))
+    });
+    Ok(Box::new(subject))
+}
+
 /// Epsilon = √d, at which the loss has about the same spread for all d, stated at delta = 0 for one coordinate and at
 /// 10^-5 beyond, where what is pure is rare.
 fn ball(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
@@ -121,7 +160,7 @@ fn ball(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
         claim.delta = USUAL_DELTA;
     }
     release(
-        ("laplace-ball", if mode == NoiseMode::Exact { 3.0 } else { 1.0 }),
+        ("laplace-ball", if mode == NoiseMode::Exact { 1.5 } else { 1.0 }),
         mode,
         pair,
         mechanism,

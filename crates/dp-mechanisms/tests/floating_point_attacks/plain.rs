@@ -1,6 +1,6 @@
 //! Noise as it should not be added: plain floating point. Each adds noise of scale 1 to `x`.
 
-use rand::{CryptoRng, Rng, RngExt};
+use rand::{CryptoRng, RngExt};
 
 /// A multiple of `2^-53` in `(0, 1]`.
 fn unit<R: CryptoRng>(rng: &mut R) -> f64 {
