@@ -44,6 +44,7 @@ pub mod audit;
 pub mod auditor;
 pub mod bounds;
 pub mod check;
+pub mod claimed;
 pub mod error;
 mod logistic;
 pub mod mechanisms;
@@ -61,6 +62,7 @@ mod trials;
 pub use audit::{Audit, BoundKind, Verdict};
 pub use auditor::Auditor;
 pub use check::{MechanismSubject, check};
+pub use claimed::Claimed;
 /// The generator that trials are given.
 pub use dp_mechanisms::SeededRng;
 pub use error::Error;

@@ -37,6 +37,7 @@ mod tests;
 
 pub use canary::{Canary, Record, Search};
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon};
 use dp_audit::Subject;
 use dp_losses::{HuberSvm, LossKind};
@@ -70,6 +71,8 @@ pub struct Parameters {
     pub batch_size: u64,
     /// The ball that iterates are projected onto.
     pub radius: Option<f64>,
+    /// How noise is drawn; `None` is each of exact and rounded.
+    pub noise_mode: Option<NoiseMode>,
     /// How hard the farthest pair of data sets is looked for: that many pairs, fewer where training takes long.
     pub pairs: u32,
 }
@@ -93,6 +96,7 @@ impl Default for Parameters {
             passes: 1,
             batch_size: 4,
             radius: None,
+            noise_mode: None,
             pairs: 1000,
         }
     }
@@ -109,7 +113,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// What is audited: one for each kind of noise that the recipe can release with under these parameters.
+    /// What is audited: one for each law and mode of noise that the recipe can release with under these parameters.
     ///
     /// # Errors
     /// Parameters that the recipe refuses.

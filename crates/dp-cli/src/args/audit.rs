@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use super::account::count;
-use super::{Adjacency, Loss};
+use super::{Adjacency, Loss, Noise};
 
 /// Arguments of `dp audit`.
 #[derive(Debug, Clone, Args)]
@@ -144,6 +144,9 @@ pub struct AuditRecipeArgs {
     /// The weights are kept within this distance of 0
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub radius: Option<f64>,
+    /// How noise is drawn [default: each way in turn]
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "Recipe")]
+    pub noise: Option<Noise>,
     /// Number of records
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, default_value = "20", help_heading = "Recipe")]
     pub n: u64,

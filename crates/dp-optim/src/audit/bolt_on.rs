@@ -1,6 +1,6 @@
 //! The canaries of the bolt-on recipes.
 
-use dp_accountant::certificate::Derivation as _;
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Order;
@@ -69,15 +69,33 @@ fn variants(variants: Variants, parameters: &Parameters) -> Result<Vec<Audited>,
 }
 
 fn build<A: RecordAdjacency + 'static>(variants: Variants, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let modes = match parameters.noise_mode {
+        Some(mode) => vec![mode],
+        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
+    };
+    let mut all = Vec::new();
+    for mode in modes {
+        all.extend(drawn::<A>(&variants, mode, parameters)?);
+    }
+    Ok(all)
+}
+
+/// The forms under one mode of noise.
+fn drawn<A: RecordAdjacency + 'static>(
+    variants: &Variants,
+    noise_mode: NoiseMode,
+    parameters: &Parameters,
+) -> Result<Vec<Audited>, Error> {
     let Variants { name, recipe, uneven } = variants;
-    let shaped = |recipe: BoltOn| BoltOn {
+    let shaped = |recipe: &BoltOn| BoltOn {
+        noise_mode,
         passes: parameters.passes,
         batch_size: parameters.batch_size,
         radius: parameters.radius,
-        ..recipe
+        ..recipe.clone()
     };
     // The canary at the worst place, in an order that the attacker knows: the claim holds for every order.
-    let known = |output_noise| BoltOn { output_noise, declared_order: true, ..shaped(recipe.clone()) };
+    let known = |output_noise| BoltOn { output_noise, declared_order: true, ..shaped(recipe) };
     let budget = parameters.budget()?;
     let plan = |recipe: &BoltOn| recipe.plan::<A>(parameters.n, parameters.dim, budget);
     let mut forms = vec![("laplace-ball", plan(&known(OutputNoise::LaplaceBall))?)];
@@ -93,7 +111,8 @@ fn build<A: RecordAdjacency + 'static>(variants: Variants, parameters: &Paramete
             forms.push(("hidden-position", hidden));
         }
     }
-    forms.into_iter().map(|(form, plan)| audited(format!("{name}/{form}"), plan, parameters)).collect()
+    let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    forms.into_iter().map(|(form, plan)| audited(format!("{name}/{form}/{mode}"), plan, parameters)).collect()
 }
 
 /// Finds the canary of a plan and the laws of what it releases.

@@ -24,7 +24,7 @@ fn scores(audited: &Audited, trials: u64) -> [Vec<f64>; 2] {
 fn every_recipe_is_within_its_sensitivity_and_near_it() {
     for relation in [AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut] {
         let all = subjects(&Parameters { relation, ..Parameters::default() }).unwrap();
-        assert_eq!(all.len(), 7);
+        assert_eq!(all.len(), 14);
         for Audited { subject, distance } in all {
             assert!(distance.holds() && distance.ratio() > 0.95, "{} {relation}: {distance:?}", subject.name());
         }
@@ -80,9 +80,11 @@ fn what_is_audited_has_a_name_of_its_own_and_a_claim_within_its_budget() {
         assert!(bound.value <= 1.0 && bound.value > 0.99, "{}: {bound:?}", audited.subject.name());
         assert!(audited.subject.pair().contains("against"));
     }
+    let exact = subjects(&Parameters { noise_mode: Some(NoiseMode::Exact), ..Parameters::default() }).unwrap();
+    assert!(exact.len() == 7 && exact.iter().all(|audited| audited.subject.name().ends_with("/exact")));
     // With delta = 0 there is no Gaussian.
     let pure = subjects(&Parameters { delta: 0.0, ..Parameters::default() }).unwrap();
-    assert!(pure.len() == 3 && pure.iter().all(|audited| audited.subject.claim().delta == 0.0));
+    assert!(pure.len() == 6 && pure.iter().all(|audited| audited.subject.claim().delta == 0.0));
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
-use dp_audit::{Claim, Side, Statistic, Subject};
-use dp_mechanisms::{OsSeeded, SeededRng};
+use dp_audit::{Claim, Claimed, Subject};
+use dp_mechanisms::OsSeeded;
 use dp_optim::audit::{Distance, Parameters};
 use rand::Rng;
 
@@ -77,7 +78,7 @@ impl AuditConfig {
             AuditJob::Mechanism(args) => {
                 let claim = Reclaim::new(&args.claim)?;
                 let audited = catalogue::mechanisms(&args.name)?;
-                let what = format!("mechanism {}{}", args.name, claim_flags(&args.claim));
+                let what = format!("mechanism {}{}", quoted(&args.name), claim_flags(&args.claim));
                 (&args.run, what, reclaimed(audited, claim)?)
             }
             AuditJob::Recipe(args) => {
@@ -185,6 +186,10 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
         passes: at_least_one("--passes", u64::from(args.passes))?,
         batch_size: at_least_one("--batch-size", args.batch_size)?,
         radius: args.radius,
+        noise_mode: args.noise.map(|noise| match noise {
+            args::Noise::Exact => NoiseMode::Exact,
+            args::Noise::Rounded => NoiseMode::Rounded,
+        }),
         pairs: args.pairs,
     };
     // What memory the data sets need is known beforehand: 8 bytes for each number, twice.
@@ -223,43 +228,18 @@ impl Reclaim {
 
 fn reclaimed(audited: Vec<Audited>, claim: Option<Reclaim>) -> Result<Vec<Audited>, Failure> {
     let Some(Reclaim { epsilon, delta }) = claim else { return Ok(audited) };
-    let with_claim = |Audited { subject, distance }| {
-        let subject: Box<dyn Subject> = subject;
+    let with_claim = |Audited { subject, distance }: Audited| {
         let delta = delta.unwrap_or(subject.claim().delta);
         let event = if delta > 0.0 { DpEvent::ApproximateDp { epsilon, delta } } else { DpEvent::PureDp { epsilon } };
-        Audited { subject: Box::new(Reclaimed { claim: Claim { event, delta }, subject }), distance }
+        Audited { subject: Box::new(Claimed::new(subject, Claim { event, delta })), distance }
     };
     Ok(audited.into_iter().map(with_claim).collect())
 }
 
-/// A subject of which something else is claimed.
-struct Reclaimed {
-    subject: Box<dyn Subject>,
-    claim: Claim,
-}
-
-impl Subject for Reclaimed {
-    fn name(&self) -> &str {
-        self.subject.name()
-    }
-    fn pair(&self) -> &str {
-        self.subject.pair()
-    }
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-    fn statistic(&self) -> Statistic {
-        self.subject.statistic()
-    }
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        self.subject.observe(side, rng, features)
-    }
-    fn relative_cost(&self) -> f64 {
-        self.subject.relative_cost()
-    }
-    fn trials_hint(&self) -> Option<u64> {
-        self.subject.trials_hint()
-    }
+/// A word of a command line, in quotes where a shell would read more than a word into it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=,:".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// ` --flag value`, where there is a value.
@@ -291,6 +271,7 @@ fn recipe_flags(args: &AuditRecipeArgs) -> String {
         flag("passes", Some(args.passes)),
         flag("batch-size", Some(args.batch_size)),
         flag("radius", args.radius),
+        flag("noise", args.noise.as_ref().map(word)),
         flag("n", Some(args.n)),
         flag("dim", Some(args.dim)),
         flag("pairs", Some(args.pairs)),

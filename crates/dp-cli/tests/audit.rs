@@ -1,0 +1,303 @@
+//! `dp audit`: real audits with small budgets; what is printed, written and refused.
+
+mod support;
+
+use serde_json::Value;
+use support::{Workplace, one_value};
+
+/// The small recipe that most tests audit.
+const RECIPE: [&str; 8] = ["audit", "recipe", "--algorithm", "bolt-on-convex", "--trials", "4000", "--pairs", "20"];
+
+fn with<'a>(arguments: &[&'a str], extra: &[&'a str]) -> Vec<&'a str> {
+    [arguments, extra].concat()
+}
+
+/// What does not depend on the clock.
+fn without_seconds(mut value: Value) -> Value {
+    value.as_object_mut().unwrap().remove("seconds");
+    for audit in value["audits"].as_array_mut().unwrap() {
+        audit.as_object_mut().unwrap().remove("seconds");
+    }
+    value
+}
+
+/// The name of some mechanism.
+fn a_mechanism(place: &Workplace) -> String {
+    place.dp(&["audit", "list", "--json"]).json()["mechanisms"][0]["name"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_can_be_audited_is_listed() {
+    let place = Workplace::new();
+    let list = place.dp(&["audit", "list", "--json"]).json();
+    assert_eq!(list["schema"], "dp.audit-list/1");
+    for kind in ["mechanisms", "recipes"] {
+        let entries = list[kind].as_array().unwrap();
+        assert!(entries.len() >= 2, "{list}");
+        assert!(entries.iter().all(|entry| entry["name"].is_string() && entry["about"].is_string()));
+    }
+    let text = place.dp(&["audit", "list"]).ok();
+    let names = |kind: &str| -> Vec<String> {
+        list[kind].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(names("mechanisms").iter().chain(&names("recipes")).all(|name| text.contains(name)), "{text}");
+    // Each recipe can be asked for by its name, and no two are the same.
+    let mut recipes = names("recipes");
+    recipes.sort();
+    recipes.dedup();
+    assert_eq!(recipes.len(), names("recipes").len());
+    for name in recipes {
+        place.dp(&["audit", "recipe", "--algorithm", &name, "--dry-run"]).ok();
+    }
+}
+
+#[test]
+fn a_sound_recipe_is_not_refuted() {
+    let place = Workplace::new();
+    let value = place.dp(&with(&RECIPE, &["--json"])).json();
+    assert_eq!((&value["schema"], &value["verdict"]), (&"dp.audit/1".into(), &"not-refuted".into()));
+    assert_eq!((&value["seed"], &value["confidence"]), (&1.into(), &0.999.into()));
+    let audits = value["audits"].as_array().unwrap();
+    assert!(audits.len() >= 3, "{value}");
+    for audit in audits {
+        let number = |key: &str| audit[key].as_f64().unwrap_or_else(|| panic!("{key}: {audit}"));
+        assert_eq!(audit["verdict"], "not-refuted");
+        assert!(number("claimed_epsilon") <= 1.0 && number("epsilon_lower") < number("claimed_epsilon"), "{audit}");
+        assert!((number("ratio") - number("epsilon_lower") / number("claimed_epsilon")).abs() < 1e-12);
+        assert_eq!((number("trials"), number("counted")), (4000.0, 2000.0));
+        // The confidence of the whole run is divided among the audits.
+        let failure = 0.001 / audits.len() as f64;
+        assert!((1.0 - number("confidence") - failure).abs() < 1e-9);
+        assert!(audit["distance"]["ratio"].as_f64().unwrap() > 0.95 && number("seconds") >= 0.0);
+        assert!(audit["convicted_by"].is_null() && audit["inputs"].is_string() && audit["method"].is_string());
+    }
+    // The pure release is attacked well even so, and a Gaussian claim is compared by mu.
+    let named = |part: &str| audits.iter().find(|audit| audit["name"].as_str().unwrap().contains(part)).unwrap();
+    assert!(named("laplace-ball")["ratio"].as_f64().unwrap() > 0.5);
+    let gaussian = named("gaussian");
+    let share = gaussian["mu_lower"].as_f64().unwrap() / gaussian["claimed_mu"].as_f64().unwrap();
+    assert!(share > 0.1 && share < 1.0, "{gaussian}");
+}
+
+#[test]
+fn a_sound_mechanism_is_not_refuted() {
+    let place = Workplace::new();
+    let name = a_mechanism(&place);
+    let value = place.dp(&["audit", "mechanism", &name, "--trials", "4000", "--json"]).json();
+    assert_eq!(value["verdict"], "not-refuted");
+    assert_eq!(value["audits"][0]["name"], name.as_str());
+    assert!(value["audits"][0]["distance"].is_null());
+    // The first word stands for all pairs of inputs.
+    let word = name.split('/').next().unwrap();
+    let all = place.dp(&["audit", "mechanism", word, "--trials", "200", "--json"]).json();
+    let names: Vec<&str> =
+        all["audits"].as_array().unwrap().iter().map(|audit| audit["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&name.as_str()) && names.iter().all(|name| name.starts_with(word)), "{names:?}");
+}
+
+#[test]
+fn a_lowered_claim_is_refuted_with_5() {
+    let place = Workplace::new();
+    let refuted = with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.1"]);
+    let run = place.dp(&refuted);
+    assert_eq!((run.code, run.stderr.as_str()), (5, ""), "{run:#?}");
+    for said in ["REFUTED", "CONVICTS", "1 ", "inputs", "seed", "dp audit recipe --algorithm bolt-on-convex"] {
+        assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+    }
+    let run = place.dp(&with(&refuted, &["--json"]));
+    assert_eq!((run.code, run.stderr.as_str()), (5, ""), "{run:#?}");
+    let value = one_value(&run.stdout);
+    assert_eq!(value["verdict"], "refuted");
+    let audit = &value["audits"][0];
+    assert_eq!((&audit["verdict"], &audit["claimed_epsilon"]), (&"refuted".into(), &0.1.into()));
+    assert!(audit["epsilon_lower"].as_f64().unwrap() > 0.1 && audit["ratio"].as_f64().unwrap() > 1.0);
+    assert!(audit["convicted_by"][0].as_str().unwrap().contains("epsilon is at least"), "{audit}");
+    // A claim that is only just lower is out of reach of so few runs.
+    let run = place.dp(&with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.99"]));
+    assert_eq!(run.code, 0, "{run:#?}");
+    // A delta makes the same epsilon true again.
+    let run = place.dp(&with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.1", "--claim-delta", "0.5"]));
+    assert_eq!(run.code, 0, "{run:#?}");
+    // Mechanisms can be claimed less of too.
+    let name = a_mechanism(&place);
+    let lowered = ["audit", "mechanism", &name, "--trials", "20000", "--claim-epsilon", "0.01"];
+    assert_eq!(place.dp(&lowered).code, 5);
+}
+
+#[test]
+fn nothing_is_called_private() {
+    let place = Workplace::new();
+    place.dp(&with(&RECIPE, &["--report", "audit.md"])).ok();
+    for text in [place.dp(&RECIPE).ok(), place.read("audit.md"), place.dp(&["audit", "--help"]).ok()] {
+        assert!(!text.contains("is private"), "{text}");
+    }
+    let text = place.dp(&RECIPE).ok();
+    assert!(text.contains("is refuted at confidence 0.999, which is no proof"), "{text}");
+}
+
+#[test]
+fn results_depend_on_the_seed_and_not_on_threads() {
+    let place = Workplace::new();
+    let found = |extra: &[&str]| without_seconds(place.dp(&with(&with(&RECIPE, &["--json"]), extra)).json());
+    let one = found(&["--threads", "1"]);
+    assert_eq!(one, found(&["--threads", "3"]));
+    assert_eq!(one, found(&[]));
+    let other = found(&["--seed", "2"]);
+    assert_ne!(one["audits"][0]["epsilon_lower"], other["audits"][0]["epsilon_lower"]);
+    // The command that is printed repeats the numbers, whatever the seed was.
+    let random = found(&["--seed", "random", "--lambda", "0.25", "--huber-width", "0.2", "--radius", "3"]);
+    let rerun = random["rerun"].as_str().unwrap();
+    let words: Vec<&str> = rerun.split(' ').skip(1).chain(["--json"]).collect();
+    assert_eq!(random, without_seconds(place.dp(&words).json()), "{rerun}");
+    assert_ne!(random["seed"], found(&["--seed", "random"])["seed"]);
+}
+
+#[test]
+fn report_and_picture_are_written_whole_or_not_at_all() {
+    let place = Workplace::new();
+    let outputs = with(&RECIPE, &["--report", "audit.md", "--picture", "audit.svg"]);
+    let printed = place.dp(&outputs).ok();
+    let (report, picture) = (place.read("audit.md"), place.read("audit.svg"));
+    assert!(report.starts_with("# An audit of differential privacy") && report.contains("| audit | claimed |"));
+    for name in ["bolt-on-convex/laplace-ball", "bolt-on-convex/gaussian"] {
+        assert!(report.contains(name) && picture.contains(name) && printed.contains(name), "{name}");
+    }
+    assert!(report.contains("dp audit recipe --algorithm bolt-on-convex"));
+    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>") && picture.contains("<circle"));
+    // Neither is replaced, and it is said before anything is run.
+    place.dp(&outputs).fails(1, "output.exists");
+    let long = ["audit", "all", "--long", "--report", "audit.md"];
+    place.dp(&long).fails(1, "output.exists");
+    assert_eq!(place.read("audit.md"), report);
+    // One that cannot be written takes the other with it.
+    let half = with(&RECIPE, &["--report", "new.md", "--picture", "nowhere/new.svg"]);
+    place.dp(&half).fails(1, "output.write");
+    assert_eq!(place.files(), ["audit.md", "audit.svg"]);
+    place.dp(&with(&outputs, &["--force", "--seed", "3"])).ok();
+    assert_ne!(place.read("audit.md"), report);
+    // A refuted claim is reported like any other.
+    let refuted = with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.1", "--report", "refuted.md"]);
+    assert_eq!(place.dp(&refuted).code, 5);
+    assert!(place.read("refuted.md").contains("REFUTED"));
+    assert_eq!(place.files(), ["audit.md", "audit.svg", "refuted.md"]);
+}
+
+#[test]
+fn a_dry_run_runs_nothing() {
+    let place = Workplace::new();
+    let dry = with(&RECIPE, &["--report", "audit.md", "--picture", "audit.svg", "--dry-run", "--json"]);
+    let found = place.dp(&dry).json();
+    assert_eq!((&found["schema"], &found["dry_run"]), (&"dp.audit/1".into(), &true.into()));
+    assert_eq!(found["writes"].as_array().unwrap().len(), 2);
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn values_out_of_range_name_their_flag() {
+    let place = Workplace::new();
+    let refused = |code: i32, name: &str, extra: &[&str], flag: &str| {
+        let mut arguments = vec!["audit", "recipe", "--algorithm", "bolt-on-strongly-convex", "--dry-run"];
+        arguments.extend(extra);
+        place.dp(&arguments).fails(code, name).says(flag);
+    };
+    for (flag, values) in [
+        ("--trials", &["0", "99", "1e15"][..]),
+        ("--confidence", &["0", "1", "-1", "NaN", "inf", "0.4"]),
+        ("--seed", &["-1", "x", "1.5", ""]),
+        ("--threads", &["0", "5000"]),
+        ("--epsilon", &["0", "-1", "NaN", "inf", "1e-300"]),
+        ("--delta", &["1", "-1", "NaN"]),
+        ("--claim-epsilon", &["0", "-1", "NaN", "inf"]),
+        ("--n", &["0", "1e12"]),
+        ("--dim", &["0"]),
+        ("--passes", &["0"]),
+        ("--batch-size", &["0"]),
+        ("--huber-width", &["0", "NaN"]),
+    ] {
+        for value in values {
+            refused(2, "usage.value", &[flag, value], flag);
+        }
+    }
+    refused(2, "usage.value", &["--claim-epsilon", "1", "--claim-delta", "1"], "--claim-delta");
+    refused(2, "usage.value", &["--picture", "audit.png"], ".svg");
+    refused(2, "usage.conflict", &["--picture", "a.svg", "--report", "a.svg"], "--picture");
+    refused(2, "usage.conflict", &["--loss", "logistic", "--huber-width", "0.1"], "--huber-width");
+    refused(4, "privacy.refused", &["--lambda", "0"], "--lambda");
+    refused(4, "privacy.refused", &["--lambda", "-1"], "--lambda");
+    refused(4, "privacy.refused", &["--radius", "0"], "--radius");
+    refused(4, "privacy.refused", &["--loss", "squared"], "radius");
+    refused(4, "privacy.adjacency", &["--adjacency", "change-list-labels"], "replace-one");
+    for bad in [
+        &["audit"][..],
+        &["audit", "recipe"],
+        &["audit", "recipe", "--algorithm", "nobody"],
+        &["audit", "mechanism"],
+        &["audit", "all", "--claim-epsilon", "1"],
+        &["audit", "recipe", "--algorithm", "bolt-on-convex", "--claim-delta", "0.1"],
+        &["audit", "recipe", "--algorithm", "bolt-on-convex", "--long", "--trials", "1000"],
+        &["audit", "recipe", "--algorithm", "bolt-on-convex", "--trials", "many"],
+    ] {
+        let run = place.dp(bad);
+        assert!(run.code == 2 && run.stdout.is_empty(), "{bad:?} {run:#?}");
+    }
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn an_unknown_mechanism_is_answered_with_a_near_one() {
+    let place = Workplace::new();
+    let name = a_mechanism(&place);
+    let word = name.split('/').next().unwrap();
+    let typo = &word[..word.len() - 1];
+    place.dp(&["audit", "mechanism", typo]).fails(2, "usage.value").says(&format!("did you mean `{word}"));
+    place.dp(&["audit", "mechanism", "xyzzy"]).fails(2, "usage.value").says("dp audit list");
+    place.dp(&["audit", "mechanism", ""]).fails(2, "usage.value");
+    let error = one_value(&place.dp(&["audit", "mechanism", "xyzzy", "--json"]).stdout);
+    assert_eq!(error["error"]["code"], "usage.value");
+}
+
+#[test]
+fn too_many_panels_are_refused() {
+    let place = Workplace::new();
+    let count = place.dp(&["audit", "list", "--json"]).json()["mechanisms"].as_array().unwrap().len();
+    let run = place.dp(&["audit", "all", "--picture", "all.svg", "--dry-run"]);
+    // The recipes alone are seven.
+    if count + 7 > 12 {
+        run.fails(2, "usage.conflict").says("--picture");
+    } else {
+        run.ok();
+    }
+}
+
+#[test]
+fn other_relations_losses_and_shapes() {
+    let place = Workplace::new();
+    for extra in [
+        &["--adjacency", "add-remove"][..],
+        &["--loss", "logistic"],
+        &["--loss", "squared", "--radius", "1"],
+        &["--n", "1", "--dim", "1", "--batch-size", "7", "--passes", "3"],
+        &["--n", "300", "--dim", "9", "--epsilon", "4"],
+        &["--delta", "0"],
+    ] {
+        for algorithm in ["bolt-on-convex", "bolt-on-strongly-convex"] {
+            let mut arguments =
+                vec!["audit", "recipe", "--algorithm", algorithm, "--trials", "400", "--pairs", "8", "--json"];
+            arguments.extend(extra);
+            let value = place.dp(&arguments).json();
+            assert_eq!(value["verdict"], "not-refuted", "{value}");
+        }
+    }
+}
+
+#[test]
+fn progress_is_on_stderr() {
+    let place = Workplace::new();
+    let run = place.dp(&with(&RECIPE, &["--progress", "json", "--json"]));
+    assert_eq!(run.code, 0, "{run:#?}");
+    one_value(&run.stdout);
+    let lines: Vec<Value> = run.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.last().unwrap();
+    assert_eq!((&last["phase"], &last["done"]), (&"audit".into(), &true.into()));
+    assert_eq!(last["runs"], last["total"]);
+}

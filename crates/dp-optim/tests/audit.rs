@@ -1,0 +1,64 @@
+//! Every recipe audited with its noise: none is refuted, the bounds come near the claims, and the errors that a proof
+//! might make are caught.
+
+use dp_accountant::AdjacencyKind;
+use dp_audit::auditor::FALSE_ALARM_RATE;
+use dp_audit::{Auditor, Claim, Claimed, Subject, Unwatched, Verdict, audit_all};
+use dp_losses::LossKind;
+use dp_optim::audit::{Audited, Parameters, subjects};
+
+/// A hundred times the runs where `DP_AUDIT` is `long`.
+fn multiplier() -> u64 {
+    if std::env::var_os("DP_AUDIT").is_some_and(|value| value == "long") { 100 } else { 1 }
+}
+
+fn boxed(audited: Vec<Audited>) -> Vec<Box<dyn Subject>> {
+    audited.into_iter().map(|audited| audited.subject).collect()
+}
+
+#[test]
+fn no_recipe_is_refuted() {
+    // One suite for each relation and loss; together they alarm falsely with probability 1e-3.
+    let families = [
+        Parameters::default(),
+        Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() },
+        Parameters { loss: LossKind::Logistic, passes: 2, dim: 3, ..Parameters::default() },
+    ];
+    let auditor = Auditor::new(200_000).unwrap().with_multiplier(multiplier()).with_seed(1);
+    let auditor = auditor.with_failure_probability(FALSE_ALARM_RATE / families.len() as f64).unwrap();
+    for parameters in families {
+        let suite = audit_all(&boxed(subjects(&parameters).unwrap()), &auditor, &Unwatched).unwrap();
+        println!("{}", dp_audit::report::plain(&suite.audits));
+        assert_eq!(suite.refuted().count(), 0, "{parameters:?}");
+        for audit in &suite.audits {
+            // What one record can show with a loss of long gradients is nearly all that is claimed; the rest is the price
+            // of so few runs.
+            let tight = parameters.loss != LossKind::Logistic && audit.trials > 10_000;
+            assert!(!tight || audit.best_ratio() > 0.25, "{}: {}", audit.subject, audit.best_ratio());
+        }
+    }
+}
+
+/// Noise for a sensitivity that is too small by `factor` is that of a budget larger by as much.
+#[track_caller]
+fn is_caught(factor: f64, why: &str) {
+    let sound = subjects(&Parameters::default()).unwrap();
+    let broken = subjects(&Parameters { epsilon: factor, ..Parameters::default() }).unwrap();
+    for (sound, broken) in sound.into_iter().zip(broken) {
+        assert_eq!(sound.subject.name(), broken.subject.name());
+        let claim: Claim = sound.subject.claim().clone();
+        let auditor = Auditor::exactly(60_000).unwrap().with_seed(7);
+        let audit = auditor.audit(&Claimed::new(broken.subject, claim)).unwrap();
+        assert_eq!(audit.verdict, Verdict::Refuted, "{why}: {} {}", audit.subject, audit.best_ratio());
+    }
+}
+
+#[test]
+fn a_sensitivity_for_the_wrong_relation_is_caught() {
+    is_caught(2.0, "add-remove noise for replace-one");
+}
+
+#[test]
+fn a_sensitivity_divided_by_the_batch_size_is_caught() {
+    is_caught(4.0, "divided by the batch size once too often");
+}
