@@ -32,9 +32,11 @@ fn no_recipe_is_refuted() {
         assert_eq!(suite.refuted().count(), 0, "{parameters:?}");
         for audit in &suite.audits {
             // What one record can show with a loss of long gradients is nearly all that is claimed; the rest is the price
-            // of so few runs.
-            let tight = parameters.loss != LossKind::Logistic && audit.trials > 10_000;
-            assert!(!tight || audit.best_ratio() > 0.25, "{}: {}", audit.subject, audit.best_ratio());
+            // of so few runs, and for approximate claims of comparing epsilon at one small delta.
+            let comparable = audit.gaussian.is_some() || audit.delta == 0.0;
+            if parameters.loss != LossKind::Logistic && comparable && audit.trials > 10_000 {
+                assert!(audit.best_ratio() > 0.5, "{}: {}", audit.subject, audit.best_ratio());
+            }
         }
     }
 }
@@ -47,7 +49,7 @@ fn is_caught(factor: f64, why: &str) {
     for (sound, broken) in sound.into_iter().zip(broken) {
         assert_eq!(sound.subject.name(), broken.subject.name());
         let claim: Claim = sound.subject.claim().clone();
-        let auditor = Auditor::exactly(60_000).unwrap().with_seed(7);
+        let auditor = Auditor::exactly(30_000).unwrap().with_seed(7);
         let audit = auditor.audit(&Claimed::new(broken.subject, claim)).unwrap();
         assert_eq!(audit.verdict, Verdict::Refuted, "{why}: {} {}", audit.subject, audit.best_ratio());
     }

@@ -20,6 +20,10 @@ use crate::wording;
 /// Panels of a picture at most.
 const MOST_PANELS: usize = 12;
 
+/// Runs on each input of what is as cheap as releasing one number, where nothing was said.
+const USUAL_TRIALS: u64 = 1_000_000;
+const USUAL_TRIALS_OF_ALL: u64 = 200_000;
+
 /// The accepted numbers of runs.
 const ACCEPTED_TRIALS: std::ops::RangeInclusive<u64> = 100..=100_000_000_000;
 
@@ -39,8 +43,13 @@ pub struct Audited {
 pub enum Effort {
     /// So many on each input.
     Trials(u64),
-    /// So many times the usual budget.
-    Usual(u64),
+    /// About so many on each input of what is as cheap as releasing one number, fewer of what costs more.
+    About {
+        /// The number.
+        trials: u64,
+        /// How many times as many.
+        times: u64,
+    },
 }
 
 /// A checked `dp audit`.
@@ -88,7 +97,9 @@ impl AuditConfig {
             AuditJob::All(args) => (&args.run, "all".to_owned(), catalogue::everything()?),
         };
         let seed = seed(&run.seed)?;
-        let effort = effort(run)?;
+        // One pair of inputs deserves more than each of a hundred.
+        let usual = if matches!(job, AuditJob::All(_)) { USUAL_TRIALS_OF_ALL } else { USUAL_TRIALS };
+        let effort = effort(run, usual)?;
         let config = Self {
             effort,
             confidence: confidence(run.confidence)?,
@@ -136,9 +147,9 @@ fn seed(text: &str) -> Result<u64, Failure> {
     })
 }
 
-fn effort(run: &AuditRunArgs) -> Result<Effort, Failure> {
+fn effort(run: &AuditRunArgs, usual: u64) -> Result<Effort, Failure> {
     match run.trials {
-        None => Ok(Effort::Usual(if run.long { 100 } else { 1 })),
+        None => Ok(Effort::About { trials: usual, times: if run.long { 100 } else { 1 } }),
         Some(trials) if ACCEPTED_TRIALS.contains(&trials) => Ok(Effort::Trials(trials)),
         Some(trials) => Err(Failure::usage("--trials", format!("{trials} runs are too few or too many"))
             .expected(format!("from {} to {}", ACCEPTED_TRIALS.start(), ACCEPTED_TRIALS.end()))),

@@ -26,9 +26,6 @@ use crate::failure::Failure;
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
-/// Runs on each input of a subject as cheap as releasing one number, where nothing else was said.
-const USUAL_TRIALS: u64 = 1_000_000;
-
 /// Points of a claimed curve in a picture.
 const CURVE_POINTS: usize = 101;
 
@@ -70,11 +67,10 @@ pub fn run(config: &AuditConfig, progress: ProgressMode, console: &Console) -> R
     let auditor = auditor(config).map_err(|error| failed(&error))?;
     let trials: u64 = config.audited.iter().map(|audited| auditor.trials_of(&audited.subject)).sum();
     let total = trials.saturating_mul(2);
-    let shown = Shown {
+    let mut shown = Shown {
         before: 0,
         progress: Mutex::new(Progress::start(progress, console, "audit", Counted::Runs, Some(total))),
     };
-    let mut shown = shown;
     let started = Instant::now();
     let mut findings = Vec::with_capacity(config.audited.len());
     for Audited { subject, distance } in &config.audited {
@@ -97,7 +93,7 @@ pub fn run(config: &AuditConfig, progress: ProgressMode, console: &Console) -> R
 fn auditor(config: &AuditConfig) -> Result<Auditor, dp_audit::Error> {
     let auditor = match config.effort {
         Effort::Trials(trials) => Auditor::exactly(trials)?,
-        Effort::Usual(times) => Auditor::new(USUAL_TRIALS)?.with_multiplier(times),
+        Effort::About { trials, times } => Auditor::new(trials)?.with_multiplier(times),
     };
     let share = (1.0 - config.confidence) / config.audited.len().max(1) as f64;
     let auditor = auditor.with_failure_probability(share)?.with_seed(config.seed);
