@@ -27,20 +27,20 @@ const MOST_PROPOSALS: u128 = 1000;
 /// # Privacy
 /// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP, and
 /// more, its privacy loss has a *range* of at most epsilon (all ratios of two candidates' probabilities move by at most
-/// `exp(epsilon)`), hence `epsilon²/8`-zCDP: a quarter of what pure epsilon-DP alone composes to. The event says so. For
-/// a single choice under pure differential privacy [`PermuteAndFlip`](crate::PermuteAndFlip) has the better expected
-/// score.
+/// `exp(epsilon)`), hence `epsilon²/8`-zCDP: a quarter of what pure epsilon-DP alone composes to. The event says so.
+/// For a single choice under pure differential privacy [`PermuteAndFlip`](crate::PermuteAndFlip) has the better
+/// expected score.
 ///
-/// The choice is drawn exactly: scores go to an integer lattice 2^30 times finer than the sensitivity, whose rounding is
-/// inside the statement, and all else is integer arithmetic. It is the law above for the scores on the lattice;
-/// [`probabilities`](Self::probabilities) for the scores themselves agree up to a factor `exp(±epsilon 2^-30)`.
+/// The choice is drawn exactly: scores go to an integer lattice 2^30 times finer than the sensitivity, whose rounding
+/// is inside the statement, and all else is integer arithmetic. It has the law above for the scores on the lattice,
+/// with which [`probabilities`](Self::probabilities), for the scores themselves, agree to about nine digits.
 ///
 /// # Time
 /// Candidates are proposed uniformly, each proposal is accepted with probability `exp(-gap / b)`, and the first
 /// accepted one is the choice. Stopping there would tell the mean acceptance rate, which is a function of the scores.
 /// Instead proposals go on, coins and all, until a best candidate (the first, if several) is proposed, which is always
-/// accepted: the number of proposals is geometric with mean n whatever the scores are. What is left is that a coin takes
-/// a few random words more the likelier it is.
+/// accepted: the number of proposals is geometric with mean n whatever the scores are. What is left is that a coin
+/// takes a few random words more the likelier it is.
 ///
 /// # Examples
 /// ```
@@ -61,7 +61,8 @@ const MOST_PROPOSALS: u128 = 1000;
 /// The scores are not released with the index:
 /// ```compile_fail,E0308
 /// # use dp_accountant::*; use dp_mechanisms::{*, scores::Scores};
-/// # fn peek(mechanism: Exponential<ReplaceOne>, votes: Bounded<Scores, ReplaceOne, LInf>, log: &mut EventLog<ReplaceOne>) -> Result<f64, Error> {
+/// # fn peek(mechanism: Exponential<ReplaceOne>, votes: Bounded<Scores, ReplaceOne, LInf>,
+/// #     log: &mut EventLog<ReplaceOne>) -> Result<f64, Error> {
 /// let noisy_score: f64 = mechanism.release(votes, log, &mut OsSeeded::new()?)?.into_inner();
 /// # Ok(noisy_score) }
 /// ```
@@ -79,7 +80,7 @@ impl<A: Adjacency> Exponential<A> {
     /// For scores that may move in different directions.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] for an epsilon below 2^-50.
+    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] asks for.
     pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Selection::new(sensitivity, epsilon, false).map(Self)
     }
@@ -91,7 +92,7 @@ impl<A: Adjacency> Exponential<A> {
     /// The promise is noted in the log with each release. Under replace-one counts do not keep it.
     ///
     /// # Errors
-    /// None beyond those of [`new`](Self::new).
+    /// As [`new`](Self::new).
     pub fn monotonic(self) -> Result<Self, Error> {
         self.0.monotonic().map(Self)
     }
@@ -127,20 +128,21 @@ impl<A: Adjacency> Exponential<A> {
         Ok(law(&self.0.exponents(scores)?))
     }
 
-    /// Draws an index for scores on the lattice.
-    fn choose<R: CryptoRng + ?Sized>(&self, steps: &[i128], rng: &mut R) -> Result<usize, Error> {
+    /// Draws an index for scores on the lattice, and with it the number of proposals, which tests look at.
+    fn choose<R: CryptoRng + ?Sized>(&self, steps: &[i128], rng: &mut R) -> Result<(usize, u128), Error> {
         let gaps = self.0.gaps(steps);
         let candidates = gaps.len() as u128;
         let best = gaps.iter().position(|&gap| gap == 0).unwrap_or(0);
         let mut chosen = None;
-        for _ in 0..MOST_PROPOSALS * candidates {
+        for proposals in 1..=MOST_PROPOSALS * candidates {
             let proposed = exact::uniform_below(candidates, rng)? as usize;
             let accepted = self.0.coin(gaps[proposed], rng)?;
             if accepted {
                 chosen = chosen.or(Some(proposed));
             }
             if proposed == best {
-                return chosen.ok_or(Error::StuckGenerator);
+                let chosen = chosen.ok_or(Error::StuckGenerator)?;
+                return Ok((chosen, proposals));
             }
         }
         Err(Error::StuckGenerator)
@@ -169,7 +171,7 @@ impl<A: Adjacency> Mechanism<Scores, A> for Exponential<A> {
         log: &mut EventLog<A>,
         rng: &mut R,
     ) -> Result<Released<usize>, Error> {
-        self.0.release(input, self.event(), log, rng, |steps, rng| self.choose(steps, rng))
+        self.0.release(input, self.event(), log, rng, |steps, rng| Ok(self.choose(steps, rng)?.0))
     }
 }
 

@@ -10,10 +10,10 @@
 //! |u - u'| <= D   implies   |t(u) - t(u')| <= S
 //! ```
 //! For `u <= u' <= u + D`, `t(u') <= floor(u/g + D/g) <= t(u) + ceil(D/g)`; clamping brings no two numbers farther
-//! apart. Rounding to the nearest integer with ties to even would not do: it moves 1/2 and 3/2, one step apart, to 0 and
-//! 2. Where `D` is a multiple of `g` (every `D` with at most 31 significant bits) nothing is lost; otherwise `S g <= (1
-//! + 2^-30) D`. The floor keeps order, so what is monotonic between neighbours stays so. It is taken of the binary
-//! representation, exactly, for every finite double.
+//! apart. Rounding to the nearest integer with ties to even would not do: it moves 1/2 and 3/2, one step apart, to 0
+//! and 2. Where `D` is a multiple of `g` (every `D` with at most 31 significant bits) nothing is lost; otherwise `S g`
+//! exceeds it by less than a relative `2^-30`. The floor keeps order, so what is monotonic between neighbours stays so.
+//! It is taken of the binary representation, exactly, for every finite double.
 
 use crate::rounding::{exponent, scale_by_power_of_two};
 
@@ -145,7 +145,9 @@ mod tests {
 
         /// What the privacy of everything above rests on.
         #[test]
-        fn neighbours_are_within_the_sensitivity(x in -1e4f64..1e4, sensitivity in 1e-3f64..1e3, share in -1.0f64..=1.0) {
+        fn neighbours_are_within_the_sensitivity(
+            x in -1e4f64..1e4, sensitivity in 1e-3f64..1e3, share in -1.0f64..=1.0,
+        ) {
             let lattice = Lattice::new(sensitivity);
             let mut neighbour = x + share * sensitivity;
             while (big(neighbour) - big(x)).magnitude() > big(sensitivity).magnitude() {
@@ -153,7 +155,7 @@ mod tests {
             }
             let moved = (lattice.floor(neighbour) - lattice.floor(x)).unsigned_abs();
             prop_assert!(moved <= u128::from(lattice.sensitivity()));
-            prop_assert!((neighbour >= x) == (lattice.floor(neighbour) >= lattice.floor(x)) || neighbour == x || moved == 0);
+            prop_assert!(moved == 0 || (neighbour > x) == (lattice.floor(neighbour) > lattice.floor(x)));
         }
     }
 }

@@ -104,8 +104,8 @@ fn add(totals: &mut [f64], integrals: &[f64], sign: f64) {
     }
 }
 
-/// Ends of panels: the ends, the breakpoints between them, and from each of these outward points at distance `scale`, `2
-/// scale`, `4 scale`, ... up to the middle of the way to the next.
+/// Ends of panels: the ends, the breakpoints between them, and from each of these outward points at distance `scale`,
+/// `2 scale`, `4 scale`, ... up to the middle of the way to the next.
 fn graded(low: f64, high: f64, breakpoints: &[f64], scale: f64) -> Vec<f64> {
     let inside = breakpoints.iter().copied().filter(|&point| low < point && point < high);
     let mut ends: Vec<f64> = [low, high].into_iter().chain(inside).collect();

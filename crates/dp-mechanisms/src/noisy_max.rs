@@ -23,14 +23,14 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 /// ```
 ///
 /// # Privacy
-/// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP. Given
-/// the other candidates' noise, `i` is chosen if its own exceeds a bound that moves by at most `2 sensitivity`. It is
-/// here for comparison: [`PermuteAndFlip`](crate::PermuteAndFlip) has a better expected score at the same epsilon, and
-/// [`Exponential`](crate::Exponential) composes better. **The index alone is released**: the largest noisy score is not
-/// covered by the statement.
+/// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP.
+/// Given the other candidates' noise, `i` is chosen if its own exceeds a bound that moves by at most `2 sensitivity`.
+/// It is here for comparison: [`PermuteAndFlip`](crate::PermuteAndFlip) has a better expected score at the same
+/// epsilon, and [`Exponential`](crate::Exponential) composes better. **The index alone is released**: the largest noisy
+/// score is not covered by the statement.
 ///
-/// The noise is `floor(b X)` on an integer lattice 2^30 times finer than the sensitivity, drawn exactly, which keeps the
-/// argument above word for word; of equal sums the first candidate is taken.
+/// The noise is `floor(b X)` on an integer lattice 2^30 times finer than the sensitivity, drawn exactly, which keeps
+/// the argument above word for word; of equal sums the first candidate is taken.
 ///
 /// # Examples
 /// ```
@@ -60,7 +60,7 @@ impl<A: Adjacency> NoisyMax<A> {
     /// For scores that may move in different directions.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] for an epsilon below 2^-50.
+    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] asks for.
     pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Selection::new(sensitivity, epsilon, false).map(Self)
     }
@@ -72,7 +72,7 @@ impl<A: Adjacency> NoisyMax<A> {
     /// The promise is noted in the log with each release. Under replace-one counts do not keep it.
     ///
     /// # Errors
-    /// None beyond those of [`new`](Self::new).
+    /// As [`new`](Self::new).
     pub fn monotonic(self) -> Result<Self, Error> {
         self.0.monotonic().map(Self)
     }

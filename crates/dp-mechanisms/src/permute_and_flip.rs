@@ -26,17 +26,17 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 /// probability `s coin_j`.) The same law as that of the largest score plus exponential noise.
 ///
 /// # Privacy
-/// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP, at an
-/// expected score that is never below the [`Exponential`](crate::Exponential) mechanism's. The range of its privacy loss
-/// is not bounded by epsilon, so where many choices are composed the other is the better one.
+/// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP, at
+/// an expected score that is never below the [`Exponential`](crate::Exponential) mechanism's. The range of its privacy
+/// loss is not bounded by epsilon, so where many choices are composed the other is the better one.
 ///
-/// The choice is drawn exactly: scores go to an integer lattice 2^30 times finer than the sensitivity, whose rounding is
-/// inside the statement, and all else is integer arithmetic.
+/// The choice is drawn exactly: scores go to an integer lattice 2^30 times finer than the sensitivity, whose rounding
+/// is inside the statement, and all else is integer arithmetic.
 ///
 /// # Time
 /// The order does not depend on the scores, and every candidate is visited and its coin tossed, whatever has been
-/// accepted: with scores (0, 0) the textbook form always stops at the first visit, with (0, -1) not always, so the number
-/// of visits alone has no finite epsilon.
+/// accepted: with scores (0, 0) the textbook form always stops at the first visit, with (0, -1) not always, so the
+/// number of visits alone has no finite epsilon.
 ///
 /// # Examples
 /// ```
@@ -56,9 +56,9 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 /// ```
 ///
 /// # References
-/// R. McKenna, D. Sheldon, "Permute-and-flip: a new mechanism for differentially private selection", 2020, Theorems 1 and
-/// 2, arXiv 2010.12603. Z. Ding, D. Kifer, S. Saghaian, T. Steinke, Y. Wang, Y. Xiao, D. Zhang, "The permute-and-flip
-/// mechanism is identical to report-noisy-max with exponential noise", 2021, arXiv 2105.07260.
+/// R. McKenna, D. Sheldon, "Permute-and-flip: a new mechanism for differentially private selection", 2020, Theorems 1
+/// and 2, arXiv 2010.12603. Z. Ding, D. Kifer, S. Saghaian, T. Steinke, Y. Wang, Y. Xiao, D. Zhang, "The
+/// permute-and-flip mechanism is identical to report-noisy-max with exponential noise", 2021, arXiv 2105.07260.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(transparent, bound = ""))]
@@ -68,7 +68,7 @@ impl<A: Adjacency> PermuteAndFlip<A> {
     /// For scores that may move in different directions.
     ///
     /// # Errors
-    /// [`Error::TooSmall`] for an epsilon below 2^-50.
+    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] asks for.
     pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Selection::new(sensitivity, epsilon, false).map(Self)
     }
@@ -80,7 +80,7 @@ impl<A: Adjacency> PermuteAndFlip<A> {
     /// The promise is noted in the log with each release. Under replace-one counts do not keep it.
     ///
     /// # Errors
-    /// None beyond those of [`new`](Self::new).
+    /// As [`new`](Self::new).
     pub fn monotonic(self) -> Result<Self, Error> {
         self.0.monotonic().map(Self)
     }

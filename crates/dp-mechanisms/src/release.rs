@@ -105,7 +105,7 @@ fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
 /// trust and whether the generator is secret are logged all the same.
 ///
 /// # Errors
-/// [`Error::SensitivityExceeded`], and those of `draw`; nothing is logged then.
+/// [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; nothing is logged then.
 pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Bounded<V, A, N>,
     built_for: Sensitivity<N, A>,
@@ -114,6 +114,7 @@ pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
 ) -> Result<Released<O>, Error> {
     check_sensitivity(&input, built_for)?;
+    refuse_stuck(rng)?;
     let (value, assumptions) = input.open();
     let output = draw(value, rng)?;
     for assumption in assumptions {

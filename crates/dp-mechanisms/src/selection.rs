@@ -6,9 +6,9 @@
 //! gap_i  min(max_j t_j - t_i, cap)
 //! b      >= 2 S / epsilon   (S / epsilon for monotonic scores), a rational number of steps
 //! ```
-//! Everything that the mechanisms decide is a coin of probability `exp(-gap_i / b)`, drawn exactly by integers, so what is
-//! released has exactly the law of the textbook mechanism on the integer scores `v_i = max(t_i, max_j t_j - cap)`, at
-//! an epsilon `2 S / b` that is at most the stated one.
+//! Everything that the mechanisms decide is a coin of probability `exp(-gap_i / b)`, drawn exactly by integers, so what
+//! is released has exactly the law of the textbook mechanism on the integer scores `v_i = max(t_i, max_j t_j - cap)`,
+//! at an epsilon `2 S / b` that is at most the stated one.
 //!
 //! The cap only keeps the integers small. It costs no privacy: the maximum of the scores is 1-Lipschitz in the maximum
 //! norm and monotonic, so `v` is, too: neighbours' `v_i` are within `S`, and move in one direction if the `t_i` do. The
@@ -32,14 +32,6 @@ use crate::rng::ReleaseRng;
 use crate::scores::Scores;
 use crate::sensitivity::{LInf, LInfSensitivity};
 
-/// The least accepted epsilon of a mechanism on the lattice.
-pub(crate) const LEAST_EPSILON: f64 = 1.0 / (1u64 << 50) as f64;
-
-/// Refuses an epsilon below 2^-50.
-pub(crate) fn epsilon_on_lattice(name: &'static str, value: f64) -> Result<f64, Error> {
-    if value >= LEAST_EPSILON { Ok(value) } else { Err(Error::TooSmall { name, value, least: LEAST_EPSILON }) }
-}
-
 /// The parameters of a selection mechanism.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -57,7 +49,6 @@ pub(crate) struct Selection<A: Adjacency> {
 
 impl<A: Adjacency> Selection<A> {
     pub(crate) fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon, monotonic: bool) -> Result<Self, Error> {
-        epsilon_on_lattice("epsilon", epsilon.get())?;
         let lattice = Lattice::new(sensitivity.get());
         let steps = lattice.sensitivity() as f64; // exact: at most 2^31
         let shift = if monotonic { steps } else { 2.0 * steps };
@@ -133,3 +124,5 @@ impl<A: Adjacency> Selection<A> {
 mod record;
 #[cfg(feature = "serde")]
 pub(crate) use record::relation;
+#[cfg(test)]
+pub(crate) mod tests;

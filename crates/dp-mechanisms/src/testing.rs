@@ -91,3 +91,23 @@ pub(crate) fn chi_square(sample: &[i64], reach: i64, mass: impl Fn(i64) -> f64, 
     });
     terms.sum()
 }
+
+/// Refuses counts that do not come from this law, by Pearson's chi-square at a false-alarm rate of 1e-9. Classes of which
+/// fewer than 1000 are expected are pooled with the next rarest, so that the approximation holds that far out.
+pub(crate) fn check_law(counts: &[u64], law: &[f64], what: &str) {
+    assert_eq!(counts.len(), law.len());
+    let total: u64 = counts.iter().sum();
+    let mut classes: Vec<(f64, f64)> =
+        counts.iter().zip(law).map(|(&count, &p)| (count as f64, p * total as f64)).collect();
+    classes.sort_by(|one, other| other.1.total_cmp(&one.1));
+    while classes.len() > 1 && classes[classes.len() - 1].1 < 1000.0 {
+        if let (Some(rarest), Some(next)) = (classes.pop(), classes.last_mut()) {
+            *next = (next.0 + rarest.0, next.1 + rarest.1);
+        }
+    }
+    assert!(classes.len() > 1, "{what}: nothing to test");
+    let statistic: f64 = classes.iter().map(|(found, expected)| (found - expected).powi(2) / expected).sum();
+    let freedom = statrs::distribution::ChiSquared::new((classes.len() - 1) as f64).unwrap();
+    let p = statrs::distribution::ContinuousCDF::sf(&freedom, statistic);
+    assert!(p > 1e-9, "{what}: chi-square {statistic}, p = {p:e}, counts {counts:?}, law {law:?}");
+}

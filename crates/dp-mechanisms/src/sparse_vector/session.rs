@@ -116,13 +116,13 @@ impl<A: Adjacency> Session<A> {
     /// Answers one query.
     ///
     /// # Privacy
-    /// It adds nothing to the cost. What the query's sensitivity takes on trust is noted in `log`, and a generator that is
-    /// not secret marks it.
+    /// It adds nothing to the cost. What the query's sensitivity takes on trust is noted in `log`, and a generator that
+    /// is not secret marks it.
     ///
     /// # Errors
     /// [`Error::SessionOver`]: after the last positive answer, or query, that was paid for there is no free one.
     /// [`Error::SensitivityExceeded`], and [`Error::NonFiniteInput`] for a query that is NaN or infinite, which is an
-    /// aggregate and so the caller's breach of contract. The session is unchanged then.
+    /// aggregate and so the caller's breach of contract. [`Error::StuckGenerator`]. The session is unchanged then.
     pub fn answer<R: ReleaseRng + ?Sized>(
         &mut self,
         query: Bounded<f64, A, LInf>,
