@@ -1,6 +1,7 @@
 //! Integer noise with a slip of the pen. Inputs 0 and 1, epsilon 1.
 
-use dp_mechanisms::SeededRng;
+use dp_accountant::{Epsilon, EventLog, ReplaceOne};
+use dp_mechanisms::{Bounded, DiscreteLaplace, L1Sensitivity, Mechanism, SeededRng};
 use rand::RngExt;
 
 use crate::specimen::{Specimen, pick, pure};
@@ -11,10 +12,12 @@ fn geometric(rng: &mut SeededRng) -> i64 {
     exponential(rng).floor() as i64
 }
 
-/// A difference of geometrics is discrete Laplace.
-fn discrete_laplace(rng: &mut SeededRng) -> i64 {
-    let (one, other) = (geometric(rng), geometric(rng));
-    one - other
+/// `value` released by this workspace's discrete Laplace.
+fn release(value: i64, rng: &mut SeededRng) -> i64 {
+    let sensitivity = L1Sensitivity::<ReplaceOne>::new(1.0).unwrap();
+    let mechanism = DiscreteLaplace::new(sensitivity, Epsilon::new(1.0).unwrap()).unwrap();
+    let value = Bounded::with_proven_sensitivity(value, sensitivity);
+    mechanism.release(value, &mut EventLog::new(), rng).unwrap().into_inner()
 }
 
 pub(crate) fn specimens() -> Vec<Specimen> {
@@ -28,14 +31,14 @@ pub(crate) fn specimens() -> Vec<Specimen> {
                 let magnitude = geometric(rng);
                 pick(side, 0, 1) + if rng.random::<bool>() { magnitude } else { -magnitude } == 0
             },
-            |side, rng| pick(side, 0, 1) + discrete_laplace(rng) == 0,
+            |side, rng| release(pick(side, 0, 1), rng) == 0,
         ),
         Specimen::event(
             "one-sided geometric noise",
             "0 and 1",
             pure(1.0),
             |side, rng| pick(side, 0, 1) + geometric(rng) == 0,
-            |side, rng| pick(side, 0, 1) + discrete_laplace(rng) == 0,
+            |side, rng| release(pick(side, 0, 1), rng) == 0,
         ),
     ]
 }

@@ -5,6 +5,7 @@
 //!
 //! Seeds are fixed, so that the outcome is the same on every machine. `DP_AUDIT=long` runs a hundred times the trials;
 //! `cargo test -p dp-audit --release --test zoo -- --nocapture` prints the table.
+#![allow(clippy::print_stdout, reason = "the table is what people run this test for")]
 
 mod ball;
 mod clipping;

@@ -1,6 +1,11 @@
 //! Selection and randomised response gone wrong. Sensitivity of each score 1.
 
-use dp_mechanisms::SeededRng;
+use dp_accountant::{Epsilon, EventLog, ReplaceOne};
+use dp_mechanisms::scores::Scores;
+use dp_mechanisms::{
+    Bounded, Exponential, LInf, LInfSensitivity, Mechanism, NoisyMax, PermuteAndFlip, RandomizedResponse, Secret,
+    SeededRng,
+};
 use rand::RngExt;
 
 use crate::specimen::{Specimen, pick, pure};
@@ -32,6 +37,31 @@ fn permute_and_flip(scores: &[f64], rate: f64, rng: &mut SeededRng) -> (usize, f
     noisy_max(scores, || exponential(rng) / rate)
 }
 
+/// What this workspace's mechanism chooses.
+fn choice<M>(mechanism: &M, scores: &[f64], rng: &mut SeededRng) -> usize
+where
+    M: Mechanism<Scores, ReplaceOne, Norm = LInf, Output = usize>,
+{
+    let scores = Bounded::with_proven_sensitivity(Scores::new(scores.to_vec()).unwrap(), sensitivity());
+    *mechanism.release(scores, &mut EventLog::new(), rng).unwrap().get()
+}
+
+fn sensitivity() -> LInfSensitivity<ReplaceOne> {
+    LInfSensitivity::new(1.0).unwrap()
+}
+
+fn epsilon() -> Epsilon {
+    Epsilon::new(1.0).unwrap()
+}
+
+fn sound_exponential() -> Exponential<ReplaceOne> {
+    Exponential::new(sensitivity(), epsilon()).unwrap()
+}
+
+fn sound_permute_and_flip() -> PermuteAndFlip<ReplaceOne> {
+    PermuteAndFlip::new(sensitivity(), epsilon()).unwrap()
+}
+
 pub(crate) fn specimens() -> Vec<Specimen> {
     let mut zoo = factor_two();
     zoo.extend(more_than_the_index());
@@ -47,21 +77,21 @@ fn factor_two() -> Vec<Specimen> {
             PAIR,
             pure(1.0),
             |side, rng| exponential_mechanism(&scores(side), 1.0, rng) == 0,
-            |side, rng| exponential_mechanism(&scores(side), 0.5, rng) == 0,
+            |side, rng| choice(&sound_exponential(), &scores(side), rng) == 0,
         ),
         Specimen::event(
             "permute-and-flip without the factor 2",
             PAIR,
             pure(1.0),
             |side, rng| permute_and_flip(&scores(side), 1.0, rng).0 == 0,
-            |side, rng| permute_and_flip(&scores(side), 0.5, rng).0 == 0,
+            |side, rng| choice(&sound_permute_and_flip(), &scores(side), rng) == 0,
         ),
         Specimen::event(
             "noisy maximum with half the Laplace noise",
             PAIR,
             pure(1.0),
             |side, rng| noisy_max(&scores(side), || laplace(1.0, rng)).0 == 0,
-            |side, rng| noisy_max(&scores(side), || laplace(2.0, rng)).0 == 0,
+            |side, rng| choice(&NoisyMax::new(sensitivity(), epsilon()).unwrap(), &scores(side), rng) == 0,
         ),
     ]
 }
@@ -77,7 +107,7 @@ fn more_than_the_index() -> Vec<Specimen> {
                 let _ = exponential_mechanism(&scores, 0.5, rng);
                 scores.into_iter().fold(f64::NEG_INFINITY, f64::max) == 1.0
             },
-            |side, rng| exponential_mechanism(&pick(side, [0.0, 0.0], [1.0, 0.0]), 0.5, rng) == 0,
+            |side, rng| choice(&sound_exponential(), &pick(side, [0.0, 0.0], [1.0, 0.0]), rng) == 0,
         ),
         // The noise is never negative, so that a maximum below 1 is impossible for the neighbour.
         Specimen::event(
@@ -85,7 +115,7 @@ fn more_than_the_index() -> Vec<Specimen> {
             "(0, 0) and (1, 0)",
             pure(1.0),
             |side, rng| permute_and_flip(&pick(side, [0.0, 0.0], [1.0, 0.0]), 0.5, rng).1 < 1.0,
-            |side, rng| permute_and_flip(&pick(side, [0.0, 0.0], [1.0, 0.0]), 0.5, rng).0 == 1,
+            |side, rng| choice(&sound_permute_and_flip(), &pick(side, [0.0, 0.0], [1.0, 0.0]), rng) == 1,
         ),
     ]
 }
@@ -103,12 +133,12 @@ fn overflow() -> Specimen {
         "scores (1418, 1418) and (1419, 1418)",
         pure(1.0),
         move |side, rng| chosen(pick(side, [1418.0, 1418.0], [1419.0, 1418.0]), rng) == 0,
-        move |side, rng| exponential_mechanism(&pick(side, [1418.0, 1418.0], [1419.0, 1418.0]), 0.5, rng) == 0,
+        move |side, rng| choice(&sound_exponential(), &pick(side, [1418.0, 1418.0], [1419.0, 1418.0]), rng) == 0,
     )
 }
 
 /// Ten answers at epsilon 1. With the truth told with probability e/(e + 9) and otherwise *any* answer, true or not, the
-/// odds are better than e; the sound form says with the remaining probability another answer.
+/// odds are better than e.
 fn response() -> Specimen {
     let truth = 1f64.exp() / (1f64.exp() + 9.0);
     Specimen::event(
@@ -121,10 +151,9 @@ fn response() -> Specimen {
             answer == 1
         },
         move |side, rng| {
-            let label = pick(side, 0, 1);
-            let lie = (label + rng.random_range(1..10u32)) % 10;
-            let answer = if rng.random::<f64>() < truth { label } else { lie };
-            answer == 1
+            let response = RandomizedResponse::new(10, epsilon()).unwrap();
+            let answer = response.release(Secret::new(pick(side, 0, 1)), &mut EventLog::new(), rng).unwrap();
+            *answer.get() == 1
         },
     )
     .with_trials(50_000)

@@ -1,13 +1,19 @@
 //! The sparse vector technique as it must not be done, in the numbering of Lyu, Su and Li 2017, "Understanding the sparse
-//! vector technique for differential privacy", Figure 1, and as it must not be resumed.
+//! vector technique for differential privacy", Figure 1, and as it must not be resumed. The sound twin is this
+//! workspace's.
 //!
 //! Queries have sensitivity 1 and the threshold is 0. Events and their probabilities by numerical integration over the
 //! threshold's noise.
 
-use dp_mechanisms::SeededRng;
+use dp_accountant::{Epsilon, EventLog, ReplaceOne};
+use dp_mechanisms::sparse_vector::Answer;
+use dp_mechanisms::{AboveThreshold, Bounded, LInfSensitivity, SeededRng};
 
 use crate::specimen::{Specimen, pick, pure};
 use crate::textbook::laplace;
+
+/// What was answered until the end: the noisy value of a query above, if there is one.
+type Answers = Vec<Option<f64>>;
 
 /// The technique with its parts exchangeable.
 struct SparseVector {
@@ -23,9 +29,9 @@ struct SparseVector {
 
 impl SparseVector {
     /// Noisy value of each query if it is above, until it stops.
-    fn answers(&self, queries: &[f64], rng: &mut SeededRng) -> Vec<Option<f64>> {
+    fn answers(&self, queries: &[f64], rng: &mut SeededRng) -> Answers {
         let mut threshold = laplace(self.threshold_scale, rng);
-        let (mut answers, mut above) = (Vec::new(), 0);
+        let (mut answers, mut above) = (Answers::new(), 0);
         for query in queries {
             if self.fresh_threshold {
                 threshold = laplace(self.threshold_scale, rng);
@@ -44,18 +50,17 @@ impl SparseVector {
         }
         answers
     }
-
-    /// Whether the answers are `below` times below and then `above` times above, and no more.
-    fn shows(&self, queries: &[f64], below: usize, above: usize, rng: &mut SeededRng) -> bool {
-        let answers = self.answers(queries, rng);
-        answers.len() == below + above
-            && answers[..below].iter().all(Option::is_none)
-            && answers[below..].iter().all(Option::is_some)
-    }
 }
 
-/// The sound form: `epsilon / 2` for the threshold, `epsilon / 2` for the answers above.
-fn sound(epsilon: f64, most_above: usize) -> SparseVector {
+/// Whether the answers are `below` times below and then `above` times above, and no more.
+fn shows(answers: &Answers, below: usize, above: usize) -> bool {
+    answers.len() == below + above
+        && answers[..below].iter().all(Option::is_none)
+        && answers[below..].iter().all(Option::is_some)
+}
+
+/// Half of epsilon for the threshold, half for the answers above; mutants differ from it in one respect.
+fn textbook(epsilon: f64, most_above: usize) -> SparseVector {
     SparseVector {
         threshold_scale: 2.0 / epsilon,
         query_scale: 4.0 * most_above as f64 / epsilon,
@@ -63,6 +68,35 @@ fn sound(epsilon: f64, most_above: usize) -> SparseVector {
         most_above,
         restart: false,
     }
+}
+
+/// The workspace's mechanism at the same claim, with noisy values for half of epsilon or without.
+fn sound(epsilon: f64, most_above: u64, values: bool) -> AboveThreshold<ReplaceOne> {
+    let sensitivity = LInfSensitivity::new(1.0).unwrap();
+    let half = Epsilon::new(0.5 * epsilon).unwrap();
+    if values {
+        AboveThreshold::new(sensitivity, half, most_above).unwrap().with_values(half).unwrap()
+    } else {
+        AboveThreshold::new(sensitivity, Epsilon::new(epsilon).unwrap(), most_above).unwrap()
+    }
+}
+
+/// What a session of it answers.
+fn session(mechanism: &AboveThreshold<ReplaceOne>, queries: &[f64], rng: &mut SeededRng) -> Answers {
+    let mut log = EventLog::new();
+    let mut session = mechanism.start(0.0, &mut log, rng).unwrap();
+    let mut answers = Answers::new();
+    for &query in queries {
+        if session.is_over() {
+            break;
+        }
+        let query = Bounded::with_proven_sensitivity(query, mechanism.sensitivity());
+        answers.push(match session.answer(query, &mut log, rng).unwrap().get() {
+            Answer::Below => None,
+            Answer::Above { value } => Some(value.unwrap_or(0.0)),
+        });
+    }
+    answers
 }
 
 /// `count` queries at `first`, then `rest` at `last`.
@@ -77,24 +111,16 @@ pub(crate) fn specimens() -> Vec<Specimen> {
 /// Four queries below and an answer of at most 1: the noise of that answer bounds the threshold from above, and each
 /// query below then costs. Probability 0.0098 against 0.00029, at a claim of 2.
 fn variant_3() -> Specimen {
-    let event = |vector: &SparseVector, side, rng: &mut SeededRng, fresh: bool| {
-        let answers = vector.answers(&pick(side, [0.0; 5], [1.0, 1.0, 1.0, 1.0, 0.0]), rng);
-        let small = match answers.last() {
-            // The sound answer has noise of its own, and pays for it.
-            Some(Some(_)) if fresh => pick(side, 0.0, 0.0) + laplace(1.0, rng) <= 1.0,
-            Some(Some(answer)) => *answer <= 1.0,
-            _ => false,
-        };
-        small && answers.len() == 5
-    };
-    let mutant = SparseVector { query_scale: 1.0, ..sound(2.0, 1) };
+    let inputs = |side| pick(side, [0.0; 5], [1.0, 1.0, 1.0, 1.0, 0.0]);
+    let small = |answers: &Answers| shows(answers, 4, 1) && answers[4].is_some_and(|value| value <= 1.0);
+    let mutant = SparseVector { query_scale: 1.0, ..textbook(2.0, 1) };
+    let twin = sound(2.0, 1, true);
     Specimen::event(
         "sparse vector 3: answers with the comparison's own noise",
         "(0, 0, 0, 0, 0) and (1, 1, 1, 1, 0)",
         pure(2.0),
-        move |side, rng| event(&mutant, side, rng, false),
-        // A third of the budget for each of threshold, comparison and answer.
-        move |side, rng| event(&sound(2.0 * 2.0 / 3.0, 1), side, rng, true),
+        move |side, rng| small(&mutant.answers(&inputs(side), rng)),
+        move |side, rng| small(&session(&twin, &inputs(side), rng)),
     )
     .with_trials(200_000)
 }
@@ -102,70 +128,74 @@ fn variant_3() -> Specimen {
 /// A quarter of the budget for the threshold; noise of three answers as if they were one. One below, three above:
 /// 0.029 against 0.00095.
 fn variant_4() -> Specimen {
-    let mutant = SparseVector { threshold_scale: 2.0, query_scale: 2.0 / 3.0, ..sound(2.0, 3) };
+    let mutant = SparseVector { threshold_scale: 2.0, query_scale: 2.0 / 3.0, ..textbook(2.0, 3) };
+    let twin = sound(2.0, 3, false);
     let inputs = |side| pick(side, queries(1, 0.0, 3, 0.0), queries(1, 1.0, 3, -1.0));
     Specimen::event(
         "sparse vector 4: query noise not scaled by the number of answers",
         "(0, 0, 0, 0) and (1, -1, -1, -1)",
         pure(2.0),
-        move |side, rng| mutant.shows(&inputs(side), 1, 3, rng),
-        move |side, rng| sound(2.0, 3).shows(&inputs(side), 1, 3, rng),
+        move |side, rng| shows(&mutant.answers(&inputs(side), rng), 1, 3),
+        move |side, rng| shows(&session(&twin, &inputs(side), rng), 1, 3),
     )
     .with_trials(100_000)
 }
 
 /// Below and then above: 0.1967 against exactly 0.
 fn variant_5() -> Specimen {
-    let mutant = SparseVector { query_scale: 0.0, ..sound(1.0, 1) };
+    let mutant = SparseVector { query_scale: 0.0, ..textbook(1.0, 1) };
+    let twin = sound(1.0, 1, false);
     let inputs = |side| pick(side, [0.0, 1.0], [1.0, 0.0]);
     Specimen::event(
         "sparse vector 5: no query noise",
         "(0, 1) and (1, 0)",
         pure(1.0),
-        move |side, rng| mutant.shows(&inputs(side), 1, 1, rng),
-        move |side, rng| sound(1.0, 1).shows(&inputs(side), 1, 1, rng),
+        move |side, rng| shows(&mutant.answers(&inputs(side), rng), 1, 1),
+        move |side, rng| shows(&session(&twin, &inputs(side), rng), 1, 1),
     )
 }
 
 /// Three below and three above: 0.0071 against 0.00052.
 fn variant_6() -> Specimen {
-    let mutant = SparseVector { query_scale: 2.0, most_above: usize::MAX, ..sound(1.0, 1) };
+    let mutant = SparseVector { query_scale: 2.0, most_above: usize::MAX, ..textbook(1.0, 1) };
+    let twin = sound(1.0, 3, false);
     let inputs = |side| pick(side, queries(3, 0.0, 3, 0.0), queries(3, 1.0, 3, -1.0));
     Specimen::event(
         "sparse vector 6: never stops",
         "(0, 0, 0, 0, 0, 0) and (1, 1, 1, -1, -1, -1)",
         pure(1.0),
-        move |side, rng| mutant.shows(&inputs(side), 3, 3, rng),
-        move |side, rng| sound(1.0, 3).shows(&inputs(side), 3, 3, rng),
+        move |side, rng| shows(&mutant.answers(&inputs(side), rng), 3, 3),
+        move |side, rng| shows(&session(&twin, &inputs(side), rng), 3, 3),
     )
     .with_trials(200_000)
 }
 
 /// Ten below: 0.015 against 0.00098.
 fn threshold_for_each_query() -> Specimen {
-    let mutant = SparseVector { fresh_threshold: true, ..sound(2.0, 1) };
+    let mutant = SparseVector { fresh_threshold: true, ..textbook(2.0, 1) };
+    let twin = sound(2.0, 1, false);
     let inputs = |side| pick(side, [-1.0; 10], [0.0; 10]);
     Specimen::event(
         "sparse vector with a fresh threshold for each query",
         "ten queries at -1 and at 0",
         pure(2.0),
-        move |side, rng| mutant.shows(&inputs(side), 10, 0, rng),
-        move |side, rng| sound(2.0, 1).shows(&inputs(side), 10, 0, rng),
+        move |side, rng| shows(&mutant.answers(&inputs(side), rng), 10, 0),
+        move |side, rng| shows(&session(&twin, &inputs(side), rng), 10, 0),
     )
     .with_trials(200_000)
 }
 
 /// The number of answers above among 200 queries, which a session that stops after the first cannot show.
 fn resumed() -> Specimen {
-    let count = |vector: &SparseVector, side, rng: &mut SeededRng| {
-        vector.answers(&pick(side, [0.0; 200], [1.0; 200]), rng).iter().flatten().count() as f64
-    };
-    let mutant = SparseVector { restart: true, ..sound(1.0, 1) };
+    let inputs = |side| pick(side, [0.0; 200], [1.0; 200]);
+    let count = |answers: &Answers| answers.iter().flatten().count() as f64;
+    let mutant = SparseVector { restart: true, ..textbook(1.0, 1) };
+    let twin = sound(1.0, 1, false);
     Specimen::score(
         "sparse vector resumed after its last answer, not charged",
         "200 queries at 0 and at 1",
         pure(1.0),
-        move |side, rng| count(&mutant, side, rng),
-        move |side, rng| count(&sound(1.0, 1), side, rng),
+        move |side, rng| count(&mutant.answers(&inputs(side), rng)),
+        move |side, rng| count(&session(&twin, &inputs(side), rng)),
     )
 }
