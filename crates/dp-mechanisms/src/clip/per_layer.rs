@@ -161,7 +161,9 @@ impl<A: Adjacency> LayeredGaussian<A> {
         if let Some(other) = parts.iter().find(|part| part.noise_mode() != first.noise_mode()) {
             return Err(Error::UnavailableNoise { mode: other.noise_mode() });
         }
-        let mu = root_of_squares_up(parts.iter().map(|part| quotient_up(part.sensitivity().get(), part.std_dev())));
+        let each: Vec<f64> = parts.iter().map(|part| quotient_up(part.sensitivity().get(), part.std_dev())).collect();
+        let joint = |mus: &[f64]| root_of_squares_up(mus.iter().copied());
+        let mu = each.iter().copied().find(|mu| !mu.is_normal()).unwrap_or_else(|| joint(&each));
         if !mu.is_normal() {
             return Err(Error::OutOfRange { name: "mu of all parts", value: mu, range: "normal positive numbers" });
         }

@@ -54,8 +54,8 @@ impl<A: Adjacency> StreamGrid<A> {
         let grid = Gaussian::from_std_dev(each, std_dev)?.grid();
         // Where the fine step is no normal number, the least one is above it.
         let fine = (grid.step() * power_of_two(-(bits as i32))).max(f64::MIN_POSITIVE);
-        let moved = sum_up(each.get(), product_up(fine, sqrt_up(dim as f64)));
-        let noise = Gaussian::from_std_dev(L2Sensitivity::new(product_up(moved, spread))?, std_dev)?;
+        let moved = L2Sensitivity::<A>::new(sum_up(each.get(), product_up(fine, sqrt_up(dim as f64))))?;
+        let noise = Gaussian::from_std_dev(L2Sensitivity::new(product_up(moved.get(), spread))?, std_dev)?;
         let range_bits = SUM_BITS.saturating_sub(growth_bits + bits);
         if range_bits < LEAST_RANGE_BITS {
             let value = f64::from(growth_bits);
@@ -80,11 +80,15 @@ impl<A: Adjacency> StreamGrid<A> {
         bits: u32,
         growth_bits: u32,
     ) -> Result<Self, Error> {
+        let times = |scale: f64, factor: f64| match product_up(scale, factor) {
+            product if product.is_normal() => Ok(product),
+            scale => Err(Error::ScaleOverflow { scale }),
+        };
         // The sensitivity depends on the grid, and so, in its last digits, on the noise.
-        let mut std_dev = product_up(product_up(each.get(), spread), noise_multiplier);
+        let mut std_dev = times(times(each.get(), spread)?, noise_multiplier)?;
         for _ in 0..8 {
             let grid = Self::new(each, dim, spread, std_dev, bits, growth_bits)?;
-            let needed = product_up(grid.noise.sensitivity().get(), noise_multiplier);
+            let needed = times(grid.noise.sensitivity().get(), noise_multiplier)?;
             if std_dev >= needed {
                 return Ok(grid);
             }

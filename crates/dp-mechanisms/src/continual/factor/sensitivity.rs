@@ -52,7 +52,7 @@ pub(super) fn sensitivity(factor: &Factor, participation: Participation) -> Resu
             let column = |i: usize| squared_norm((i..factor.steps).map(move |t| factor.numerator(t, i)));
             Ok(attained((0..factor.steps).map(column).fold(0.0, f64::max)))
         }
-        _ if factor.steps <= MOST_ROWS => Ok(general(factor, participation, most)),
+        _ if factor.steps <= MOST_ROWS => Ok(general(factor, participation, most, MOST_PATTERNS)),
         _ => Err(Error::OutOfRange {
             name: "steps",
             value: factor.steps as f64,
@@ -93,14 +93,14 @@ fn falling(factor: &Factor, diagonals: &[i64], participation: Participation, mos
         .fold(0.0, |sum, entry| sum_up(sum, product_up(entry, entry)))
 }
 
-/// Any factor: every set tried, or the bound by rows.
-fn general(factor: &Factor, participation: Participation, most: usize) -> FactorSensitivity {
+/// Any factor: every set tried, up to `limit` of them, or else the bound by rows.
+pub(super) fn general(factor: &Factor, participation: Participation, most: usize, limit: usize) -> FactorSensitivity {
     let products = Products::new(factor);
     // Every sum below has at most most² non-negative terms, and as many roundings, one unit of 2^-52 each at most.
     let rounding = 1.0 + (most * most + 4) as f64 * f64::EPSILON;
     let mut sums: Vec<f64> = vec![0.0];
     let mut largest = 0.0f64;
-    let complete = participation.each_pattern(factor.steps, most, MOST_PATTERNS, &mut |pattern| {
+    let complete = participation.each_pattern(factor.steps, most, limit, &mut |pattern| {
         let Some((&last, before)) = pattern.split_last() else {
             return;
         };
