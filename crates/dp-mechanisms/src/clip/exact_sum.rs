@@ -13,11 +13,11 @@ use crate::rounding::{power_of_two, product_up, scale_by_power_of_two, sqrt_up, 
 use crate::sensitivity::L2Sensitivity;
 
 /// The number of steps up to which every integer is a double.
-pub(super) const DOUBLE_STEPS: f64 = 9_007_199_254_740_992.0; // 2^53
+pub(super) const DOUBLE_STEPS: f64 = (1u64 << 53) as f64;
 /// The most steps in a contribution: below it, truncation works on the fraction's own bits.
 const CONTRIBUTION_STEPS: f64 = 0.5 * DOUBLE_STEPS;
 /// The most steps in a sum that is kept in integers.
-const INTEGER_STEPS: f64 = 4.611_686_018_427_387_9e18; // 2^62
+const INTEGER_STEPS: f64 = (1u64 << 62) as f64;
 
 /// The sum of one vector per record, each clipped and then truncated to a grid, so that the sum is exact.
 ///

@@ -218,6 +218,7 @@ impl<A: Adjacency> LayeredGaussian<A> {
 
     /// How the noise is drawn.
     pub fn noise_mode(&self) -> NoiseMode {
+        // There is at least one part.
         self.parts.first().map_or(NoiseMode::Rounded, Gaussian::noise_mode)
     }
 }

@@ -2,6 +2,7 @@
 
 use core::marker::PhantomData;
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog, NoiseMultiplier};
 
 use super::per_layer::LayeredGaussian;
@@ -77,6 +78,7 @@ pub struct AdaptiveClipping<A: Adjacency> {
     noise_multiplier: f64,
     count_std_dev: f64,
     gradient_multiplier: f64,
+    mode: NoiseMode,
     relation: PhantomData<A>,
 }
 
@@ -107,8 +109,18 @@ impl<A: Adjacency> AdaptiveClipping<A> {
             noise_multiplier,
             count_std_dev,
             gradient_multiplier: gradient_multiplier(noise_multiplier, count_std_dev)?,
+            mode: NoiseMode::Exact,
             relation: PhantomData,
         })
+    }
+
+    /// The same with noise drawn in another way; exact unless chosen otherwise.
+    ///
+    /// # Errors
+    /// [`Error::UnavailableNoise`] for a mode that is not implemented.
+    pub fn with_noise_mode(self, mode: NoiseMode) -> Result<Self, Error> {
+        Gaussian::from_std_dev(L2Sensitivity::<A>::new(1.0)?, 1.0)?.with_noise_mode(mode)?;
+        Ok(Self { mode, ..self })
     }
 
     /// `(z^-2 - (2 s_b)^-2)^(-1/2)`, rounded up: the sum's noise in units of the clipping norm.
@@ -228,13 +240,13 @@ impl<A: Adjacency> AdaptiveNorm<A> {
 
     /// The noise of this step's two parts.
     fn noise(&self) -> Result<LayeredGaussian<A>, Error> {
-        let AdaptiveClipping { gradient_multiplier, count_std_dev, .. } = self.clipping;
+        let AdaptiveClipping { gradient_multiplier, count_std_dev, mode, .. } = self.clipping;
         let moved = norms_moved::<A>();
         let sum = L2Sensitivity::new(moved * self.norm.get())?;
         let count = L2Sensitivity::new(0.5 * moved)?;
         LayeredGaussian::new(vec![
-            Gaussian::from_std_dev(sum, product_up(gradient_multiplier, self.norm.get()))?,
-            Gaussian::from_std_dev(count, count_std_dev)?,
+            Gaussian::from_std_dev(sum, product_up(gradient_multiplier, self.norm.get()))?.with_noise_mode(mode)?,
+            Gaussian::from_std_dev(count, count_std_dev)?.with_noise_mode(mode)?,
         ])
     }
 }

@@ -97,6 +97,11 @@ impl<A: Adjacency> StreamGrid<A> {
         Err(Error::ScaleOverflow { scale: std_dev })
     }
 
+    /// The same with noise drawn in another way.
+    pub(super) fn with_noise_mode(self, mode: NoiseMode) -> Result<Self, Error> {
+        Ok(Self { noise: self.noise.with_noise_mode(mode)?, ..self })
+    }
+
     /// An input, in fine steps.
     pub(super) fn input<F: RealField + Copy>(&self, value: &[F]) -> Vec<i128> {
         let (in_steps, fine) = (1.0 / self.noise.grid().step(), power_of_two(self.bits as i32));

@@ -122,6 +122,14 @@ impl<A: Adjacency> TreeAggregation<A> {
         Self { reduced: true, ..self }
     }
 
+    /// The same with noise drawn in another way; exact unless chosen otherwise.
+    ///
+    /// # Errors
+    /// [`Error::UnavailableNoise`] for a mode that is not implemented.
+    pub fn with_noise_mode(self, mode: NoiseMode) -> Result<Self, Error> {
+        Ok(Self { grid: self.grid.with_noise_mode(mode)?, ..self })
+    }
+
     /// Writes the cost of the whole stream to the log and begins.
     pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, _rng: &mut R) -> TreeSession<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };

@@ -81,6 +81,22 @@ fn a_step_is_one_event_whatever_the_norm() {
 }
 
 #[test]
+fn noise_is_exact_unless_chosen_otherwise() {
+    let (mut log, mut rng) = (EventLog::new(), OsSeeded::new().unwrap());
+    let mut step = |clipping: AdaptiveClipping<ZeroOut>| {
+        let mut state = clipping.start(ClippingNorm::new(1.0).unwrap()).unwrap();
+        let count = state.count();
+        state.release(sum(1.0), count, &mut log, &mut rng).unwrap();
+        log.assumptions().to_vec()
+    };
+    let exact = clipping(1.0, 5.0);
+    assert!(step(exact).is_empty());
+    let rounded = exact.with_noise_mode(NoiseMode::Rounded).unwrap();
+    assert_eq!(step(rounded), [dp_accountant::certificate::Assumption::IdealisedFloat]);
+    assert!(exact.with_noise_mode(NoiseMode::None).is_err());
+}
+
+#[test]
 fn what_does_not_belong_to_the_step_is_refused() {
     let mut state = clipping::<ZeroOut>(1.0, 5.0).start(ClippingNorm::new(3.0).unwrap()).unwrap();
     let other = clipping::<ZeroOut>(1.0, 5.0).start(ClippingNorm::new(4.0).unwrap()).unwrap();

@@ -143,7 +143,7 @@ proptest! {
         near in 0.5f64..2.0, bound in 1e-3f64..1e3, row_bound in 1e-3f64..1e3, bits in 4u32..30,
     ) {
         let grid = grid(row_bound, bits);
-        let rows = rows(grid, &[row.clone()]);
+        let rows = rows(grid, core::slice::from_ref(&row));
         let template = RankOneSum::finest(row.len(), grid, norm(bound), 3).unwrap();
         let length = rows.row(0).unwrap().entries().iter().map(|x| x * x).sum::<f64>().sqrt();
         for scalar in [scalar, near * bound / length] {

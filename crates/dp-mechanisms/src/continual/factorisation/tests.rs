@@ -155,7 +155,7 @@ proptest! {
         let participation = Participation::repeated(most, separation).unwrap();
         let mechanism =
             MatrixFactorisation::<ZeroOut>::from_std_dev(factor.clone(), participation, each(1.0), 3, std_dev).unwrap();
-        let takes_part = |t: usize| t >= first && (t - first) % separation as usize == 0
+        let takes_part = |t: usize| t >= first && (t - first).is_multiple_of(separation as usize)
             && (t - first) / (separation as usize) < most as usize;
         let other: Vec<[f64; 3]> = values.iter().zip(&directions).enumerate().map(|(t, (value, direction))| {
             let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-3);

@@ -87,6 +87,20 @@ fn the_cost_is_logged_once_and_again_on_a_restart() {
 }
 
 #[test]
+fn noise_is_exact_unless_chosen_otherwise() {
+    let tree = tree(1, 3, 1.0);
+    let (mut log, mut rng) = (EventLog::new(), OsSeeded::new().unwrap());
+    tree.start(&mut log, &mut rng);
+    assert!(tree.noise_mode() == NoiseMode::Exact && log.assumptions().is_empty());
+    let rounded = tree.clone().with_noise_mode(NoiseMode::Rounded).unwrap();
+    let mut session = rounded.start(&mut log, &mut rng);
+    assert_eq!(log.assumptions(), [Assumption::IdealisedFloat]);
+    assert!(session.step(input(vec![1.0]), &mut log, &mut rng).is_ok());
+    let refused = tree.with_noise_mode(NoiseMode::None);
+    assert_eq!(refused, Err(Error::UnavailableNoise { mode: NoiseMode::None }));
+}
+
+#[test]
 fn what_is_refused_takes_no_step() {
     let tree = tree(2, 3, 1.0);
     let (mut log, mut rng) = (EventLog::new(), OsSeeded::new().unwrap());
@@ -166,8 +180,9 @@ fn noise_has_the_stated_covariance() {
                 assert!((expected - f64::from(t.count_ones())).abs() < 1e-12);
             }
         }
-        // 7 = 4 + 2 + 1 shares the first two nodes with 6, the first with 5, none with 8.
-        let shared = if reduced { 4.0 / 7.0 } else { 1.0 };
+        // 7 = 4 + 2 + 1 shares the first two nodes with 6, the first with 5, none with 8. With variance reduction the fifth
+        // leaf has a weight of 1/3 in the node of steps 5 and 6.
+        let shared = if reduced { 4.0 / 7.0 + 1.0 / 3.0 } else { 1.0 };
         assert!((covariance(7, 5) - shared).abs() < margin(3.0));
         if !reduced {
             assert!((covariance(7, 6) - 2.0).abs() < margin(3.0));
