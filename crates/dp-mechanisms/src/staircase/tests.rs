@@ -109,6 +109,33 @@ fn noise_has_the_stated_law() {
     }
 }
 
+/// A staircase of four steps of the grid, on values between its points: 50,000 outputs in 21 classes against the mass of
+/// the noise that is rounded to each, chi-square (20 degrees of freedom) below its 1 - 1e-9 quantile, 83.5, for each of
+/// three values.
+#[test]
+fn value_and_noise_are_rounded_together() {
+    let fine = staircase(1.0, 0.7);
+    let law = Law::new(0.7, Ratio::at_least(quotient_up(1.0, 0.7)).unwrap(), 4);
+    let (coarse, step) = (Staircase { law, ..fine }, fine.grid().step());
+    let mut rng = SeededRng::new(6);
+    for fraction in [0.0, 0.3, -0.45] {
+        let mut counts = [0.0f64; 21];
+        for _ in 0..50_000 {
+            let output = draw(&coarse, (7.0 + fraction) * step, &mut rng) / step - 7.0;
+            counts[(output.clamp(-10.0, 10.0) + 10.0) as usize] += 1.0;
+        }
+        let mut statistic = 0.0;
+        for (index, found) in counts.into_iter().enumerate() {
+            let end = |k: f64| coarse.cdf((k - fraction) * step);
+            let below = if index == 0 { 0.0 } else { end(index as f64 - 10.5) };
+            let above = if index == 20 { 1.0 } else { end(index as f64 - 9.5) };
+            let expected = 50_000.0 * (above - below);
+            statistic += (found - expected).powi(2) / expected;
+        }
+        assert!(statistic < 83.5, "{fraction}: {statistic}");
+    }
+}
+
 #[test]
 fn one_release_is_one_entry_and_what_is_refused_is_none() {
     let mechanism = staircase(1.0, 2.0);
