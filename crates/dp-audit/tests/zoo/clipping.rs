@@ -1,7 +1,8 @@
 //! Clips that do not bound what one record contributes.
 
+use dp_accountant::{EventLog, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::SeededRng;
-use dp_mechanisms::clip::{ClippingNorm, clip_l2};
+use dp_mechanisms::clip::{AdaptiveClipping, ClippingNorm, ExactSum, clip_l2};
 use num_bigint::BigUint;
 use rand::RngExt;
 
@@ -97,15 +98,31 @@ pub(crate) fn specimens() -> Vec<Specimen> {
     ]
 }
 
-/// The clipping norm after one step of the adaptive clip, at rate 1 and for the median of ten norms.
+/// The clipping norm after one step of the adaptive clip, at rate 1 and for the median of ten norms: it stays where it is
+/// if five are below.
 fn true_quantile() -> Specimen {
-    let updated = |fraction: f64| BOUND * (-(fraction - 0.5)).exp();
+    let clipping = AdaptiveClipping::<ZeroOut>::new(0.5, 1.0, 10.0, NoiseMultiplier::new(1.0).unwrap(), 2.0).unwrap();
+    let norm = ClippingNorm::new(BOUND).unwrap();
+    let norms = |side| {
+        let mut norms = vec![0.5, 0.5, 0.5, 0.5, 2.0, 2.0, 2.0, 2.0, 2.0];
+        norms.extend(pick(side, None, Some(0.5)));
+        norms
+    };
     Specimen::event(
         "clipping norm adapted by the true quantile",
-        "four of ten norms below the clipping norm, and five",
+        "nine norms, four of them below the clipping norm, and one more below",
         gaussian(1.0),
-        move |side, _| updated(pick(side, 0.4, 0.5)) == BOUND,
-        move |side, rng| updated(release_gaussian(vec![pick(side, 0.4, 0.5)], 1.0, rng)[0]) == BOUND,
+        move |side, _| clipping.next_norm(norm, pick(side, 0.4, 0.5)) == norm,
+        move |side, rng| {
+            let mut state = clipping.start(norm).unwrap();
+            let mut sum = ExactSum::new(1, norm.into(), 2f64.powi(-30), 10).unwrap();
+            let mut count = state.count();
+            for length in norms(side) {
+                sum.add(&[length]).unwrap();
+                count.add(length * length);
+            }
+            state.release(sum.finish(), count, &mut EventLog::new(), rng).unwrap().get().next_norm == norm
+        },
     )
 }
 

@@ -1,5 +1,10 @@
 //! Noise of the wrong size, or of a size that depends on the data.
 
+use dp_accountant::{EventLog, ZeroOut};
+use dp_audit::Side;
+use dp_mechanisms::continual::{Participation, TreeAggregation};
+use dp_mechanisms::{Bounded, L2Sensitivity, SeededRng};
+
 use crate::specimen::{Specimen, gaussian, pick, pure};
 use crate::textbook::{laplace, norm, normal, release_ball, release_gaussian};
 
@@ -98,9 +103,23 @@ fn wrong_sensitivity() -> Vec<Specimen> {
             "the first of eight steps with a record of norm 1, or without",
             gaussian(1.0),
             |side, rng| (0..4).map(|_| pick(side, 0.0, 1.0) + normal(rng)).sum(),
-            |side, rng| release_gaussian(vec![pick(side, 0.0, 1.0); 4], 2.0, rng).iter().sum(),
+            tree,
         ),
     ]
+}
+
+/// The same by this workspace's mechanism: the prefixes at 1, 2, 4 and 8 are the four nodes.
+fn tree(side: Side, rng: &mut SeededRng) -> f64 {
+    let each = L2Sensitivity::<ZeroOut>::new(1.0).unwrap();
+    let tree = TreeAggregation::from_std_dev(each, 1, 8, Participation::once(), 2.0).unwrap();
+    let mut log = EventLog::new();
+    let mut session = tree.start(&mut log, rng);
+    let mut prefix = |step: usize| {
+        let value = if step == 1 { pick(side, 0.0, 1.0) } else { 0.0 };
+        let sum = Bounded::with_proven_sensitivity(vec![value], each);
+        session.step(sum, &mut log, rng).unwrap().get()[0]
+    };
+    (1..=8).map(|step| (step, prefix(step))).filter(|(step, _)| step.is_power_of_two()).map(|(_, prefix)| prefix).sum()
 }
 
 fn depends_on_data() -> Vec<Specimen> {

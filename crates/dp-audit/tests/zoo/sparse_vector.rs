@@ -105,7 +105,15 @@ fn queries(count: usize, first: f64, rest: usize, last: f64) -> Vec<f64> {
 }
 
 pub(crate) fn specimens() -> Vec<Specimen> {
-    vec![variant_3(), variant_4(), variant_5(), variant_6(), threshold_for_each_query(), resumed()]
+    vec![
+        variant_3(),
+        variant_4(),
+        variant_5(),
+        variant_6(),
+        threshold_for_each_query(),
+        every_other_counted(),
+        resumed(),
+    ]
 }
 
 /// Four queries below and an answer of at most 1: the noise of that answer bounds the threshold from above, and each
@@ -181,6 +189,21 @@ fn threshold_for_each_query() -> Specimen {
         pure(2.0),
         move |side, rng| shows(&mutant.answers(&inputs(side), rng), 10, 0),
         move |side, rng| shows(&session(&twin, &inputs(side), rng), 10, 0),
+    )
+    .with_trials(200_000)
+}
+
+/// Noise for one answer above, and the session ends at the second. Eight below and two above: 0.0117 against 0.00076.
+fn every_other_counted() -> Specimen {
+    let mutant = SparseVector { most_above: 2, ..textbook(2.0, 1) };
+    let twin = sound(2.0, 2, false);
+    let inputs = |side| pick(side, queries(8, -0.5, 2, 1.0), queries(8, 0.5, 2, 0.0));
+    Specimen::event(
+        "sparse vector that counts every other answer above",
+        "eight queries at -1/2 and two at 1; eight at 1/2 and two at 0",
+        pure(2.0),
+        move |side, rng| shows(&mutant.answers(&inputs(side), rng), 8, 2),
+        move |side, rng| shows(&session(&twin, &inputs(side), rng), 8, 2),
     )
     .with_trials(200_000)
 }
