@@ -39,6 +39,8 @@ macro_rules! must_not_compile {
 must_not_compile!(OfGaussian: "noise.release(value, log, rng)" on "Gaussian" of "Vec<f64>" in "L2" not in "L1" or "LInf");
 must_not_compile!(OfMixture: "noise.release(value, log, rng)" on "GaussianMixture" of "Vec<f64>" in "L2" not in "L1" or "LInf");
 must_not_compile!(OfBall: "noise.release(value, log, rng)" on "LaplaceBall" of "Vec<f32>" in "L2" not in "L1" or "LInf");
+must_not_compile!(OfCoordinateLaplace: "noise.release(value, log, rng)" on "Laplace" of "Vec<f64>" in "L1" not in "L2" or "LInf");
+must_not_compile!(OfStaircase: "noise.release(value, log, rng)" on "Staircase" of "f64" in "L1" not in "L2" or "LInf");
 must_not_compile!(OfLaplaces: "noise.release(value, log, rng)" on "DiscreteLaplace" of "Vec<i64>" in "L1" not in "L2" or "LInf");
 must_not_compile!(OfLaplace: "noise.release(value, log, rng)" on "DiscreteLaplace" of "i64" in "L1" not in "L2" or "LInf");
 must_not_compile!(OfDiscreteGaussian: "noise.release(value, log, rng)" on "DiscreteGaussian" of "Vec<i64>" in "L2" not in "L1" or "LInf");

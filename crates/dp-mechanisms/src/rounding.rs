@@ -32,8 +32,12 @@ fn split(x: f64) -> (f64, i32) {
 
 /// The least double `q` with `q · denominator >= numerator` in exact arithmetic, for positive normal arguments.
 ///
-/// Infinite where it overflows; where it would be subnormal, some double that is not normal.
+/// Infinite where it overflows; where it would be subnormal, some double that is not normal. Of other arguments, which
+/// are results that over- or underflowed, the next double above the quotient.
 pub(crate) fn quotient_up(numerator: f64, denominator: f64) -> f64 {
+    if !(numerator.is_normal() && denominator.is_normal()) {
+        return (numerator / denominator).next_up();
+    }
     let ((n, n_exponent), (d, d_exponent)) = (split(numerator), split(denominator));
     // In [1, 2) nothing in the residual over- or underflows, so its sign is exact.
     let mut quotient = n / d;
@@ -64,6 +68,9 @@ pub(crate) fn sum_up(a: f64, b: f64) -> f64 {
 /// The least double `p` with `p >= a · b` in exact arithmetic, for positive normal arguments; limits as in
 /// [`quotient_up`].
 pub(crate) fn product_up(a: f64, b: f64) -> f64 {
+    if !(a.is_normal() && b.is_normal()) {
+        return (a * b).next_up();
+    }
     let ((a, a_exponent), (b, b_exponent)) = (split(a), split(b));
     let mut product = a * b;
     if a.mul_add(b, -product) > 0.0 {
@@ -123,6 +130,10 @@ mod tests {
         assert_eq!(quotient_up(1.0, 0.5), 2.0);
         assert_eq!(quotient_up(6.0, 3.0), 2.0);
         assert_eq!(product_up(1.5, 2.5), 3.75);
+        // What overflowed stays so, what underflowed is not lost.
+        assert_eq!((product_up(f64::INFINITY, 0.5), quotient_up(f64::INFINITY, 2.0)), (f64::INFINITY, f64::INFINITY));
+        assert!(product_up(5e-324, 0.1) > 0.0 && quotient_up(5e-324, 3.0) > 0.0);
+        assert!(product_up(f64::NAN, 1.0).is_nan() && quotient_up(1.0, f64::NAN).is_nan());
         assert_eq!(sqrt_down(2.25), 1.5);
         assert_eq!(sqrt_down(power_of_two(-1022)), power_of_two(-511));
     }

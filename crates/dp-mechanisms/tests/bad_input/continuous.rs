@@ -1,9 +1,12 @@
 //! Mechanisms that add continuous noise to vectors, and those of the user.
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon, EventLog, NoiseMultiplier, Rho, ZeroOut};
+use dp_mechanisms::continual::{Factor, MatrixFactorisation, Participation, TreeAggregation};
 use dp_mechanisms::custom::{Claim, CryptoRng, CustomMechanism};
 use dp_mechanisms::{
-    Bounded, Error, Gaussian, GaussianMixture, L2, L2Sensitivity, LaplaceBall, Mechanism, Norm, SeededRng, Sensitivity,
+    Bounded, Error, Gaussian, GaussianMixture, L1, L1Sensitivity, L2, L2Sensitivity, Laplace, LaplaceBall, Mechanism,
+    Norm, SeededRng, Sensitivity, Staircase,
 };
 
 use super::constructors::{Constructor, DELTA, EPSILON, Relation, SENSITIVITY, positive};
@@ -30,6 +33,50 @@ fn l2(x: f64) -> Result<L2Sensitivity<Relation>, Error> {
 fn normal(gaussian: Gaussian<Relation>) -> Result<Accepted, Error> {
     let law = Law::Continuous { std_dev: gaussian.std_dev(), kurtosis: 3.0 };
     zeros::<L2, _>(gaussian, gaussian.sensitivity().get(), 1, law)
+}
+
+fn laplace(laplace: Laplace<Relation>) -> Result<Accepted, Error> {
+    let law = Law::Continuous { std_dev: core::f64::consts::SQRT_2 * laplace.scale(), kurtosis: 6.0 };
+    zeros::<L1, _>(laplace, laplace.sensitivity().get(), 1, law)
+}
+
+/// The first step of a stream of four: one node, one row.
+fn tree(tree: TreeAggregation<Relation>) -> Result<Accepted, Error> {
+    let law = Law::Continuous { std_dev: tree.std_dev(), kurtosis: 3.0 };
+    let each = L2Sensitivity::new(f64::MIN_POSITIVE)?;
+    let release = move |rng: &mut SeededRng| {
+        let mut log = EventLog::new();
+        let mut session = tree.start(&mut log, rng);
+        let zero = Bounded::with_proven_sensitivity(vec![0.0], each);
+        Ok(session.step(zero, &mut log, rng)?.get()[0])
+    };
+    Ok(Accepted { law, release: Box::new(release) })
+}
+
+fn matrix(matrix: MatrixFactorisation<Relation>) -> Result<Accepted, Error> {
+    let law = Law::Continuous { std_dev: matrix.std_dev(), kurtosis: 3.0 };
+    let each = L2Sensitivity::new(f64::MIN_POSITIVE)?;
+    let release = move |rng: &mut SeededRng| {
+        let mut log = EventLog::new();
+        let mut session = matrix.start(&mut log, rng);
+        let zero = Bounded::with_proven_sensitivity(vec![0.0], each);
+        Ok(session.step(zero, &mut log, rng)?.get().prefix[0])
+    };
+    Ok(Accepted { law, release: Box::new(release) })
+}
+
+fn staircase(staircase: Staircase<Relation>) -> Result<Accepted, Error> {
+    let sensitivity = staircase.sensitivity();
+    // In sensitivities, as the variance may be out of range. Large epsilons spend nearly all their time on the first
+    // step and are the heavier-tailed the larger they are: count how often the noise is beyond the first step instead.
+    let first_step = staircase.gamma() * sensitivity.get();
+    let release = move |rng: &mut SeededRng| {
+        let zero = Bounded::with_proven_sensitivity(0.0, sensitivity);
+        let noise = staircase.release(zero, &mut EventLog::new(), rng)?.into_inner();
+        Ok(f64::from(noise.abs() > first_step))
+    };
+    let inside = staircase.cdf(first_step) - staircase.cdf(-first_step);
+    Ok(Accepted { law: Law::Discrete { probability_of_likeliest: inside }, release: Box::new(release) })
 }
 
 fn ball(ball: LaplaceBall<Relation>) -> Result<Accepted, Error> {
@@ -78,6 +125,52 @@ pub const CONSTRUCTORS: &[Constructor] = &[
             let law = Law::Continuous { std_dev: mixture.std_dev(), kurtosis: 3.0 };
             zeros::<L2, _>(mixture, x[0], 1, law)
         },
+    },
+    Constructor {
+        name: "Gaussian::from_std_dev, rounded",
+        parameters: &[SENSITIVITY, positive("standard deviation")],
+        build: |x| normal(Gaussian::from_std_dev(l2(x[0])?, x[1])?.with_noise_mode(NoiseMode::Rounded)?),
+    },
+    Constructor {
+        name: "LaplaceBall::new, rounded",
+        parameters: &[SENSITIVITY, EPSILON],
+        build: |x| ball(LaplaceBall::new(l2(x[0])?, Epsilon::new(x[1])?, 2)?.with_noise_mode(NoiseMode::Rounded)?),
+    },
+    Constructor {
+        name: "Laplace::new",
+        parameters: &[SENSITIVITY, EPSILON],
+        build: |x| laplace(Laplace::new(L1Sensitivity::new(x[0])?, Epsilon::new(x[1])?)?),
+    },
+    Constructor {
+        name: "Laplace::from_scale, rounded",
+        parameters: &[SENSITIVITY, positive("scale")],
+        build: |x| laplace(Laplace::from_scale(L1Sensitivity::new(x[0])?, x[1])?.with_noise_mode(NoiseMode::Rounded)?),
+    },
+    Constructor {
+        name: "TreeAggregation::from_std_dev",
+        parameters: &[SENSITIVITY, positive("standard deviation")],
+        build: |x| tree(TreeAggregation::from_std_dev(l2(x[0])?, 1, 4, Participation::once(), x[1])?),
+    },
+    Constructor {
+        name: "TreeAggregation::from_noise_multiplier",
+        parameters: &[SENSITIVITY, positive("noise multiplier")],
+        build: |x| {
+            let multiplier = NoiseMultiplier::new(x[1])?;
+            tree(TreeAggregation::from_noise_multiplier(l2(x[0])?, 1, 4, Participation::once(), multiplier)?)
+        },
+    },
+    Constructor {
+        name: "MatrixFactorisation::from_std_dev",
+        parameters: &[SENSITIVITY, positive("standard deviation")],
+        build: |x| {
+            let factor = Factor::square_root(4)?;
+            matrix(MatrixFactorisation::from_std_dev(factor, Participation::once(), l2(x[0])?, 1, x[1])?)
+        },
+    },
+    Constructor {
+        name: "Staircase::new",
+        parameters: &[SENSITIVITY, EPSILON],
+        build: |x| staircase(Staircase::new(L1Sensitivity::new(x[0])?, Epsilon::new(x[1])?)?),
     },
     Constructor {
         name: "LaplaceBall::new",

@@ -1,11 +1,12 @@
 //! Mechanisms whose outcomes are counted: integers, answers, choices.
 
-use dp_accountant::{Epsilon, EventLog, ReplaceOne};
+use dp_accountant::{Epsilon, EventLog, NoiseMultiplier, ReplaceOne, Rho};
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::sparse_vector::Answer;
 use dp_mechanisms::{
-    AboveThreshold, Bounded, DiscreteLaplace, Error, Exponential, GaussianAboveThreshold, L1Sensitivity, LInf,
-    LInfSensitivity, Mechanism, NoisyMax, PermuteAndFlip, RandomizedResponse, Secret, SeededRng,
+    AboveThreshold, Bounded, DiscreteGaussian, DiscreteLaplace, Error, Exponential, GaussianAboveThreshold,
+    L1Sensitivity, L2Sensitivity, LInf, LInfSensitivity, Mechanism, NoisyMax, PermuteAndFlip, RandomizedResponse,
+    Secret, SeededRng,
 };
 
 use super::constructors::{Constructor, EPSILON, Parameter, Relation, SENSITIVITY, positive};
@@ -31,6 +32,14 @@ fn integer_law(probability_of_0: f64, variance: f64) -> Law {
 }
 
 fn discrete_laplace(mechanism: DiscreteLaplace<Relation>) -> Result<Accepted, Error> {
+    let release = move |rng: &mut SeededRng| {
+        let zero = Bounded::with_proven_sensitivity(0_i64, mechanism.sensitivity());
+        Ok(mechanism.release(zero, &mut EventLog::new(), rng)?.into_inner() as f64)
+    };
+    Ok(Accepted { law: integer_law(mechanism.pmf(0), mechanism.variance()), release: Box::new(release) })
+}
+
+fn discrete_gaussian(mechanism: DiscreteGaussian<Relation>) -> Result<Accepted, Error> {
     let release = move |rng: &mut SeededRng| {
         let zero = Bounded::with_proven_sensitivity(0_i64, mechanism.sensitivity());
         Ok(mechanism.release(zero, &mut EventLog::new(), rng)?.into_inner() as f64)
@@ -91,6 +100,10 @@ fn gaussian_comparison(mechanism: GaussianAboveThreshold<Relation>) -> Result<Ac
     Ok(Accepted { law: Law::Discrete { probability_of_likeliest: 0.5 }, release: Box::new(release) })
 }
 
+fn l2(x: f64) -> Result<L2Sensitivity<Relation>, Error> {
+    L2Sensitivity::new(x)
+}
+
 fn l1(x: f64) -> Result<L1Sensitivity<Relation>, Error> {
     L1Sensitivity::new(x)
 }
@@ -109,6 +122,24 @@ pub const CONSTRUCTORS: &[Constructor] = &[
         name: "DiscreteLaplace::from_scale",
         parameters: &[WHOLE_SENSITIVITY, positive("scale")],
         build: |x| discrete_laplace(DiscreteLaplace::from_scale(l1(x[0])?, x[1])?),
+    },
+    Constructor {
+        name: "DiscreteGaussian::from_scale",
+        parameters: &[SENSITIVITY, positive("scale")],
+        build: |x| discrete_gaussian(DiscreteGaussian::from_scale(l2(x[0])?, x[1], 1)?),
+    },
+    Constructor {
+        name: "DiscreteGaussian::from_zcdp",
+        parameters: &[SENSITIVITY, positive("rho")],
+        build: |x| discrete_gaussian(DiscreteGaussian::from_zcdp(l2(x[0])?, Rho::new(x[1])?, 1)?),
+    },
+    Constructor {
+        name: "DiscreteGaussian::from_noise_multiplier",
+        parameters: &[SENSITIVITY, positive("noise multiplier")],
+        build: |x| {
+            let noise_multiplier = NoiseMultiplier::new(x[1])?;
+            discrete_gaussian(DiscreteGaussian::from_noise_multiplier(l2(x[0])?, noise_multiplier, 1)?)
+        },
     },
     Constructor {
         name: "RandomizedResponse::new",

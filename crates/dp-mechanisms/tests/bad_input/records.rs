@@ -5,8 +5,9 @@ use std::fmt::Debug;
 use dp_accountant::{Epsilon, ZeroOut};
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::{
-    AboveThreshold, DiscreteLaplace, Exponential, Gaussian, GaussianAboveThreshold, GaussianMixture, L1Sensitivity,
-    L2Sensitivity, LInfSensitivity, LaplaceBall, NoisyMax, PermuteAndFlip, RandomizedResponse,
+    AboveThreshold, DiscreteGaussian, DiscreteLaplace, Exponential, Gaussian, GaussianAboveThreshold, GaussianMixture,
+    L1Sensitivity, L2Sensitivity, LInfSensitivity, Laplace, LaplaceBall, NoisyMax, PermuteAndFlip, RandomizedResponse,
+    Staircase,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -124,6 +125,12 @@ fn what_is_read_has_passed_its_constructor() {
     let steps = L1Sensitivity::<ZeroOut>::new(3.0).unwrap();
     let discrete = DiscreteLaplace::new(steps, Epsilon::new(0.7).unwrap()).unwrap();
     check(&discrete, |m| sound(m.scale(), m.sensitivity().get()));
+    let laplace = Laplace::new(steps, Epsilon::new(0.7).unwrap()).unwrap();
+    check(&laplace, |m| sound(m.scale(), m.sensitivity().get()));
+    let staircase = Staircase::new(steps, Epsilon::new(5.0).unwrap()).unwrap();
+    check(&staircase, |m| sound(m.epsilon().get(), m.sensitivity().get()));
+    let normal = DiscreteGaussian::from_scale(sensitivity, 2.5, 3).unwrap();
+    check(&normal, |m| sound(m.scale(), m.sensitivity().get()) && m.dim() >= 1);
     let response = RandomizedResponse::new(3, Epsilon::new(0.7).unwrap()).unwrap();
     check(&response, |m| m.noise() > 0.0 && m.noise() < 1.0 && m.buckets() >= 2);
     check(&ClippingNorm::new(1.5).unwrap(), |m| m.get() >= ClippingNorm::LEAST);

@@ -286,7 +286,7 @@ fn single_precision_is_allowed_for_and_named() {
     let double = BoltOn { float: FloatKind::F64, ..recipe }.plan::<ReplaceOne>(1000, 5, budget(1.0, 0.0)).unwrap();
     let ratio = single.sensitivity() / double.sensitivity();
     assert!((ratio - 1.01).abs() < 1e-6, "{ratio}");
-    assert!(single.derivation().assumptions().contains(&dp_accountant::certificate::Assumption::FloatTraining));
+    assert!(single.derivation().assumptions().contains(&Assumption::FloatTraining));
     // And both precisions train nearly the same model where there is next to no noise.
     let huge = budget(1e12, 0.0);
     let recipe = |float| BoltOn { float, ..BoltOn::strongly_convex(LossKind::Logistic, 0.1) };
