@@ -1,4 +1,5 @@
-//! Bulk noise: a release of each mechanism beside the raw generator (ChaCha20 and the ziggurat, plain floats).
+//! Bulk noise: a release of each mechanism, exact and rounded, beside the raw generator (ChaCha20 and the ziggurat, plain
+//! floats), and the exact samplers of single numbers.
 //!
 //! `cargo bench -p benches --bench noise` prints criterion's figures, then nanoseconds per coordinate and the ratio to
 //! the raw generator at the same dimension, both in processor time, best of 30 turns, one thread.
@@ -9,6 +10,8 @@ use benches::ratio::best_of;
 use chacha20::ChaCha20Rng;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use dp_accountant::{EventLog, ReplaceOne};
+use dp_accountant::certificate::NoiseMode;
+use dp_mechanisms::exact;
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, LaplaceBall, Mechanism, OsSeeded};
 use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
@@ -38,6 +41,9 @@ fn main() {
     let Ok(gaussian) = Gaussian::from_std_dev(bound, 3.0) else {
         return;
     };
+    let Ok(rounded) = gaussian.with_noise_mode(NoiseMode::Rounded) else {
+        return;
+    };
     let mut raw_rng = ChaCha20Rng::from_seed([7; 32]);
 
     let mut criterion = Criterion::default().configure_from_args();
@@ -51,13 +57,16 @@ fn main() {
         group.bench_function(BenchmarkId::new("gaussian", dim), |b| {
             b.iter(|| released(&gaussian, bound, dim, &mut rng));
         });
+        group.bench_function(BenchmarkId::new("gaussian-rounded", dim), |b| {
+            b.iter(|| released(&rounded, bound, dim, &mut rng));
+        });
         group.bench_function(BenchmarkId::new("laplace-ball", dim), |b| {
             b.iter(|| released(&ball, bound, dim, &mut rng));
         });
     }
     group.finish();
 
-    println!("\n{:>9}  {:<14}{:>8}{:>8}{:>8}", "dim", "release", "ns", "raw ns", "ratio");
+    println!("\n{:>9}  {:<22}{:>8}{:>8}{:>8}", "dim", "release", "ns", "raw ns", "ratio");
     for dim in DIMENSIONS {
         let Ok(ball) = LaplaceBall::from_scale(bound, 3.0, dim as u64) else {
             continue;
@@ -71,9 +80,32 @@ fn main() {
             );
             let nanoseconds = |seconds: f64| seconds * 1e9 / (repeat * dim) as f64;
             let (ours, raw) = (nanoseconds(ours), nanoseconds(baseline));
-            println!("{dim:>9}  {name:<14}{ours:>8.2}{raw:>8.2}{:>8.2}", ours / raw);
+            println!("{dim:>9}  {name:<22}{ours:>8.2}{raw:>8.2}{:>8.2}", ours / raw);
         };
         line("gaussian", &mut || released(&gaussian, bound, dim, &mut rng));
+        line("gaussian-rounded", &mut || released(&rounded, bound, dim, &mut rng));
         line("laplace-ball", &mut || released(&ball, bound, dim, &mut rng));
+        if let Ok(ball) = ball.with_noise_mode(NoiseMode::Rounded) {
+            line("laplace-ball-rounded", &mut || released(&ball, bound, dim, &mut rng));
+        }
     }
+
+    println!("\n{:<34}{:>8}{:>8}", "exact sampler", "ns", "ratio");
+    let mut line = |name: &str, draw: &mut dyn FnMut() -> bool| {
+        const REPEAT: usize = 50_000;
+        let (ours, baseline) = best_of(
+            30,
+            || (0..REPEAT).for_each(|_| assert!(black_box(draw()))),
+            || drop(black_box(raw(REPEAT, &mut raw_rng))),
+        );
+        println!("{name:<34}{:>8.2}{:>8.2}", ours * 1e9 / REPEAT as f64, ours / baseline);
+    };
+    line("bernoulli_exp(1, 3)", &mut || exact::bernoulli_exp(1, 3, &mut rng).is_ok());
+    line("uniform_below(1000)", &mut || exact::uniform_below(1000, &mut rng).is_ok());
+    line("discrete_laplace(1000, 1)", &mut || exact::discrete_laplace(1000, 1, &mut rng).is_ok());
+    line("discrete_gaussian(1000000, 1)", &mut || exact::discrete_gaussian(1_000_000, 1, &mut rng).is_ok());
+    line("discrete_gaussian(2^60, 1)", &mut || exact::discrete_gaussian(1 << 60, 1, &mut rng).is_ok());
+    line("standard_normal, rounded", &mut || {
+        exact::standard_normal(&mut rng).and_then(|real| real.round(1 << 30, 0.25, &mut rng)).is_ok()
+    });
 }

@@ -10,6 +10,8 @@ use crate::error::Error;
 
 pub(crate) mod certified;
 mod discrete;
+#[cfg(test)]
+mod enumeration;
 mod integer;
 pub(crate) mod laws;
 pub(crate) mod real;

@@ -133,3 +133,6 @@ impl Sampler {
 fn largest<F: RealField + Copy>() -> f64 {
     F::max_value().map_or(f64::MAX, |largest| largest.to_subset_unchecked())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Laws that every additive mechanism keeps, checked for each of them.
 
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{AddRemoveOne, Adjacency, ChangeListLabels, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_mechanisms::{
     Bounded, Error, Gaussian, GaussianMixture, L1, L2Sensitivity, Laplace, LaplaceBall, Mechanism, Norm, OsSeeded,
@@ -154,6 +154,29 @@ fn gaussian_laws() {
     laws::<f64, ChangeListLabels, _>(&gaussian(1e200, 1e290));
     laws::<f32, ZeroOut, _>(&gaussian(1e20, 1e30));
     laws::<f32, ZeroOut, _>(&gaussian(1e-30, 1e-37));
+}
+
+/// The same laws for the noise that is drawn in double precision; the log says which it was.
+#[test]
+fn rounded_laws() {
+    let rounded = NoiseMode::Rounded;
+    let subject = gaussian::<ReplaceOne>(1.0, 0.7);
+    let mechanism = subject.mechanism.with_noise_mode(rounded).unwrap();
+    laws::<f64, ReplaceOne, _>(&Subject { mechanism, ..subject });
+    let subject = ball::<ReplaceOne>(1.0, 0.5, 50);
+    let mechanism = subject.mechanism.with_noise_mode(rounded).unwrap();
+    laws::<f64, ReplaceOne, _>(&Subject { mechanism, ..subject });
+    let mixture = GaussianMixture::<ReplaceOne>::new(0.7, vec![0.25, 1.0], vec![0.5, 0.5]).unwrap();
+    for (mode, expected) in [(NoiseMode::Exact, vec![]), (rounded, vec![Assumption::IdealisedFloat])] {
+        let mixture = mixture.clone().with_noise_mode(mode).unwrap();
+        let mut log = EventLog::new();
+        let value = Bounded::with_proven_sensitivity(vec![0.5f64], mixture.sensitivity());
+        mixture.release(value, &mut log, &mut OsSeeded::new().unwrap()).unwrap();
+        assert_eq!((mixture.noise_mode(), log.assumptions()), (mode, &expected[..]));
+    }
+    let none = NoiseMode::None;
+    assert_eq!(mixture.with_noise_mode(none), Err(Error::UnavailableNoise { mode: none }));
+    assert_eq!(subject.mechanism.with_noise_mode(none), Err(Error::UnavailableNoise { mode: none }));
 }
 
 #[test]

@@ -198,3 +198,6 @@ pub(crate) fn bernoulli_exp<S: Source>(
         Ok(Interval { high: &low + 1u32, low })
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,3 +73,6 @@ fn exact_exponent(candidate: i128, numerator: u128, denominator: u128, scale: u6
     let distance = if product > n { product - &n } else { &n - product };
     (&distance * &distance, n * d * &t * &t * 2u32)
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,3 +93,6 @@ pub(crate) fn bernoulli_f64<S: Source>(probability: f64, source: &mut S) -> Resu
 }
 
 const TWO_TO_64: f64 = 18_446_744_073_709_551_616.0;
+
+#[cfg(test)]
+mod tests;

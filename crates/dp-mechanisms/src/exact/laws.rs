@@ -277,3 +277,6 @@ pub(crate) fn exponential<S: Source>(source: &mut S) -> Result<Real, Error> {
 pub(crate) fn uniform<S: Source>(source: &mut S) -> Result<Real, Error> {
     Ok(Real { head: source.bits(HEAD_BITS)? as i64, head_bits: HEAD_BITS, known: Vec::new() })
 }
+
+#[cfg(test)]
+mod tests;

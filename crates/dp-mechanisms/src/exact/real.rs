@@ -258,3 +258,6 @@ impl Offset {
         self.fraction.digits(bits)
     }
 }
+
+#[cfg(test)]
+mod tests;

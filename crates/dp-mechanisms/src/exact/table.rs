@@ -201,3 +201,6 @@ const fn alias(core: &[u64; MOST_STRIPS], wedge: &[u64; MOST_STRIPS], tail: u64)
 pub(crate) static HALF_NORMAL: Table = Table::new(Law::HalfNormal, MOST_STRIPS);
 /// The exponential law on `[0, 8)`; its tail has probability `exp(-8)`.
 pub(crate) static EXPONENTIAL: Table = Table::new(Law::Exponential, MOST_STRIPS);
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -264,3 +264,6 @@ impl Radius {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::exact::table::tests::reference;
+
+const PLACES: u32 = 512;
+
+fn units(value: u64, places: u32) -> BigUint {
+    BigUint::from(value) << (PLACES - places)
+}
+
+/// Bits that a test chose, then zeros.
+struct Script(Vec<u64>);
+
+impl Source for Script {
+    fn bits(&mut self, count: u32) -> Result<u64, Error> {
+        let word = if self.0.is_empty() { 0 } else { self.0.remove(0) };
+        Ok(if count == 0 { 0 } else { word >> (64 - count) })
+    }
+}
+
+proptest! {
+    #[test]
+    fn fixed_point_brackets_hold_the_exponential(low in 0u64..=ONE / 2, width in 0u64..1 << 40) {
+        let high = (low + width).min(ONE / 2);
+        let bracket = exp_minus(low, high);
+        prop_assert!(units(bracket.low, 63) <= reference(high, ONE));
+        prop_assert!(reference(low, ONE) <= units(bracket.high, 63));
+        prop_assert!(bracket.high - bracket.low <= 16 + (high - low));
+    }
+
+    #[test]
+    fn brackets_of_any_length_hold_the_exponential(
+        numerator in 0u64..1 << 40, denominator in 1u64..1 << 34, bits in 64u32..400,
+    ) {
+        prop_assume!(numerator / denominator < 200);
+        let low = (BigUint::from(numerator) << bits) / denominator;
+        let bracket = exp_minus_interval(&Interval { high: &low + 1u32, low }, u64::from(bits));
+        let exact = reference(numerator, denominator);
+        let up = PLACES - bits;
+        prop_assert!(&bracket.low << up <= exact && exact <= &bracket.high << up);
+        prop_assert!(bracket.high - bracket.low <= BigUint::from(8u32));
+    }
+
+    #[test]
+    fn approximate_exponents_hold_the_exponential(numerator in 1u64.., denominator in 1u64.., shift in 0u32..60) {
+        let numerator = numerator >> shift;
+        prop_assume!(numerator > 0 && numerator / denominator < 64);
+        let of = |x: u64| Approximate::of(u128::from(x));
+        // A detour of eight factors that cancel.
+        let mut z = of(numerator).over(of(denominator));
+        for factor in [3, 7, 1 << 63, 12345] {
+            z = z.times(of(factor)).over(of(factor));
+        }
+        let bracket = exp_minus_approximate(z).unwrap();
+        let exact = reference(numerator, denominator);
+        prop_assert!(units(bracket.low, 63) <= exact && exact <= units(bracket.high, 63));
+        prop_assert!(bracket.high - bracket.low <= 1 << 14);
+    }
+
+    /// Whatever decides, machine words or long integers, compares the digits with the curve.
+    #[test]
+    fn comparisons_are_those_of_the_exact_numbers(
+        base in 0u64..1 << 37, width in 1u64..1 << 32, unit in 1u64..1 << 37, numerator in 0u64..1 << 33, digits: u64, more: u64,
+    ) {
+        // z = numerator / 2^30; the uniform number is base + width · 0.digits more 000...
+        let uniform = Uniform { base, width, digits };
+        let curve = reference(numerator, 1 << 30) * unit;
+        let drawn = (BigUint::from(digits) << 64u32) + more;
+        let place = (BigUint::from(base) << PLACES) + ((drawn * width) << (PLACES - 128));
+        let expected = place < curve;
+        let exact = |bits: u32, _: &mut Script| {
+            let z = BigUint::from(numerator) << (bits - 30);
+            Ok(Interval { low: z.clone(), high: z })
+        };
+        prop_assert_eq!(uniform.below_exp(unit, &mut Script(vec![more]), exact), Ok(expected));
+        if let Some(bracket) = exp_minus_approximate(Approximate::of(u128::from(numerator.max(1))).over(Approximate::of(1 << 30)))
+            && numerator > 0
+            && let Some(below) = uniform.below(unit, bracket)
+        {
+            prop_assert_eq!(below, expected);
+        }
+    }
+}
+
+/// A tie of the first 64 digits is decided by the digits that follow: `exp(-1)` itself, cut after 128 digits.
+#[test]
+fn ties_are_decided_by_further_digits() {
+    let exact = |bits: u32, _: &mut Script| {
+        Ok(Interval { low: BigUint::from(1u32) << bits, high: BigUint::from(1u32) << bits })
+    };
+    let digits = (reference(1, 1) >> (PLACES - 128)).to_u64_digits();
+    let uniform = || Uniform { base: 0, width: 1, digits: digits[1] };
+    assert_eq!(uniform().below_exp(1, &mut Script(vec![digits[0], 0]), exact), Ok(true));
+    assert_eq!(uniform().below_exp(1, &mut Script(vec![digits[0] + 1, 0]), exact), Ok(false));
+    let bracket = exp_minus_approximate(Approximate::of(1)).unwrap();
+    assert_eq!(uniform().below(1, bracket), None);
+}
+
+/// An exponent whose interval never shrinks is a mistake that ends in an error.
+#[test]
+fn comparisons_end() {
+    let vague = |bits: u32, _: &mut Script| Ok(Interval { low: BigUint::ZERO, high: BigUint::from(9u32) << bits });
+    let uniform = Uniform { base: 0, width: 1, digits: 1 << 63 };
+    assert_eq!(uniform.below_exp(1, &mut Script(Vec::new()), vague), Err(Error::StuckGenerator));
+}

@@ -1,0 +1,174 @@
+use dp_accountant::certificate::NoiseMode;
+
+use super::*;
+use crate::exact::real::{Binary, Offset};
+use crate::exact::source::Words;
+use crate::exact::{laws, standard_laplace, standard_normal};
+use crate::rng::{SeededRng, Stuck};
+use crate::testing::{golden_cases, ks_distance, ks_threshold};
+
+fn add<R: CryptoRng + ?Sized>(
+    sampler: Sampler,
+    law: Law,
+    value: Vec<f64>,
+    scale: f64,
+    grid: Grid,
+    rng: &mut R,
+) -> Vec<f64> {
+    match law {
+        Law::Normal => sampler.add_gaussian(value, scale, grid, rng),
+        Law::Laplace => sampler.add_laplace(value, scale, grid, rng),
+    }
+    .unwrap()
+}
+
+/// Kolmogorov-Smirnov at a false-alarm rate of 1e-9, for both laws in both modes and for values off the grid.
+#[test]
+fn noise_has_its_law() {
+    let normal = |x: f64| 0.5 * statrs::function::erf::erfc(-x / core::f64::consts::SQRT_2);
+    let laplace = |x: f64| if x < 0.0 { 0.5 * x.exp() } else { 1.0 - 0.5 * (-x).exp() };
+    for (seed, sampler) in [Sampler::Exact, Sampler::Rounded].into_iter().enumerate() {
+        for bits in [20, 30, 40] {
+            for law in [Law::Normal, Law::Laplace] {
+                let grid = Grid::new(1.7, bits).unwrap();
+                let value = 12.3 * grid.step();
+                let noisy = add(sampler, law, vec![value; 300_000], 1.7, grid, &mut SeededRng::new(seed as u64));
+                let mut noise: Vec<f64> = noisy.iter().map(|noisy| (noisy - value) / 1.7).collect();
+                let distance = match law {
+                    Law::Normal => ks_distance(&mut noise, normal),
+                    Law::Laplace => ks_distance(&mut noise, laplace),
+                };
+                // The grid itself is a distance of at most half a step's density.
+                assert!(distance < ks_threshold(noise.len(), 1e-9) + 1e-6, "{sampler:?} {law:?} {bits}: {distance}");
+            }
+        }
+    }
+}
+
+/// The block of a vector and the public samplers of single numbers are the same draws, whatever is decided by one word
+/// and whatever is not: at 40 bits a third is not.
+#[test]
+fn blocks_are_rounded_as_single_numbers() {
+    for (bits, scale) in [(20, 1.0), (30, 1.9), (40, 1.0), (40, 1.999)] {
+        for value in [0.0, 0.3, -1.0 / 3.0, 1e-300, -5e-324, 7.25, -1e10] {
+            for law in [Law::Normal, Law::Laplace] {
+                let grid = Grid::new(scale, bits).unwrap();
+                let (mut one, mut other) = (SeededRng::new(3), SeededRng::new(3));
+                let place = grid.place(value);
+                for _ in 0..500 {
+                    let found = add(Sampler::Exact, law, vec![value], scale, grid, &mut one)[0];
+                    let real = match law {
+                        Law::Normal => standard_normal(&mut other),
+                        Law::Laplace => standard_laplace(&mut other),
+                    };
+                    let steps = real.unwrap().round(grid.steps_up(scale), place.fraction, &mut other).unwrap();
+                    assert_eq!(found, grid.join(&place, steps as f64), "{law:?} {bits} {value}");
+                }
+            }
+        }
+    }
+}
+
+/// Realised noise is never below what is claimed: the multiplier is rounded up.
+#[test]
+fn multipliers_are_rounded_up() {
+    for (scale, bits, expected) in [
+        (1.0, 20, 1 << 20),
+        (1.0 + f64::EPSILON, 20, (1 << 20) + 1),
+        (1.3, 20, 1_363_149),
+        (2.0f64.next_down(), 40, 1 << 41),
+    ] {
+        let grid = Grid::new(scale, bits).unwrap();
+        assert_eq!(grid.steps_up(scale), expected);
+        assert!(grid.steps_up(scale) as f64 * grid.step() >= scale);
+    }
+}
+
+/// A value below the least double, in steps, still has a sign: it decides what would be a tie.
+#[test]
+fn fractions_below_the_least_double_count() {
+    let grid = Grid::new(1e290, 20).unwrap();
+    for (value, expected) in [(5e-324, 1), (-5e-324, 0), (0.0, 1)] {
+        let place = grid.place(value);
+        let offset = Offset::half_above(grid.exact_fraction(value, &place));
+        // Exactly 1/2 with all its digits: 2 · 1/4.
+        let real = crate::exact::Real { head: 1 << 40, head_bits: 42, known: vec![0; 90] };
+        assert_eq!(real.floor_affine(2, offset, &mut Words(&mut Stuck(0))), Ok(expected), "{value}");
+    }
+}
+
+/// Frequencies of rounded numbers of small multipliers, by Bernstein's inequality at 1e-9 each: the golden ones, and all
+/// integers of the multipliers 1 to 5 with fractions.
+#[test]
+fn rounded_normals_have_their_frequencies() {
+    const COUNT: usize = 400_000;
+    let fits = |found: usize, probability: f64| {
+        let log = (2.0 / 1e-9f64).ln();
+        let n = COUNT as f64;
+        let allowance = log / 3.0 + (log * log / 9.0 + 2.0 * n * probability * (1.0 - probability) * log).sqrt();
+        (found as f64 - n * probability).abs() < allowance
+    };
+    let draw = |multiplier: u64, fraction: f64, seed: u64| -> Vec<i64> {
+        let mut rng = SeededRng::new(seed);
+        (0..COUNT).map(|_| standard_normal(&mut rng).unwrap().round(multiplier, fraction, &mut rng).unwrap()).collect()
+    };
+    let mut golden = 0;
+    for case in golden_cases("mechanisms.json", "rounded_gaussian") {
+        let (scale, k) = (case.input("s"), case.input("k") as i64);
+        if scale.fract() == 0.0 {
+            let found = draw(scale as u64, 0.0, k as u64).iter().filter(|&&drawn| drawn == k).count();
+            assert!(fits(found, case.output("pmf")), "{} {found}", case.id);
+            golden += 1;
+        }
+    }
+    assert!(golden >= 3 || std::env::var_os("DP_GOLDEN_DIR").is_some());
+    let cdf = |x: f64| 0.5 * statrs::function::erf::erfc(-x / core::f64::consts::SQRT_2);
+    for multiplier in 1..=5u32 {
+        let fraction = f64::from(multiplier) * 0.17 - 0.5;
+        let sample = draw(u64::from(multiplier), fraction, 50);
+        let position = |edge: f64| cdf((edge - fraction) / f64::from(multiplier));
+        for k in -20..=20i64 {
+            let found = sample.iter().filter(|&&drawn| drawn == k).count();
+            let probability = position(k as f64 + 0.5) - position(k as f64 - 0.5);
+            assert!(fits(found, probability), "{multiplier} {k} {found}");
+        }
+    }
+}
+
+#[test]
+fn modes() {
+    assert_eq!(Sampler::of(NoiseMode::Exact), Ok(Sampler::Exact));
+    assert_eq!(Sampler::of(NoiseMode::Rounded), Ok(Sampler::Rounded));
+    assert_eq!(Sampler::of(NoiseMode::None), Err(Error::UnavailableNoise { mode: NoiseMode::None }));
+    for sampler in [Sampler::Exact, Sampler::Rounded] {
+        assert_eq!(Sampler::of(sampler.mode()), Ok(sampler));
+    }
+}
+
+/// Whatever word a generator repeats, each sampler ends; zeros and ones, which would be no noise, are refused.
+#[test]
+fn stuck_generators_end() {
+    let grid = Grid::new(1.0, 30).unwrap();
+    for word in [0, u64::MAX, 1, 1 << 63, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef, 0xffff_ffff_0000_0000] {
+        let stuck = || Stuck(word);
+        let ends = [
+            Sampler::Exact.add_gaussian(vec![0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
+            Sampler::Exact.add_laplace(vec![0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
+            Sampler::Exact.add_laplace_ball(vec![0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
+            crate::exact::discrete_laplace(3, 2, &mut stuck()).is_err(),
+            crate::exact::discrete_gaussian(9, 2, &mut stuck()).is_err(),
+            standard_normal(&mut stuck()).and_then(|real| real.round(7, 0.1, &mut stuck())).is_err(),
+        ];
+        if word == 0 || word == u64::MAX {
+            assert_eq!(ends, [true; 6], "{word:x}");
+        }
+        let _ = crate::exact::uniform_below(10, &mut stuck());
+        let _ = crate::exact::bernoulli_exp(1, 1, &mut stuck());
+        let _ = crate::exact::bernoulli_exp(u128::MAX, 1, &mut stuck());
+        let _ = crate::exact::bernoulli_f64(0.3, &mut stuck());
+        let _ = laws::exponential(&mut Words(&mut stuck()));
+        // No release at all comes of it.
+        assert_eq!(crate::rng::refuse_stuck(&mut stuck()), Err(Error::StuckGenerator));
+    }
+    assert!(matches!(Binary::ZERO.floor_big(10), (zero, true) if zero == num_bigint::BigInt::ZERO));
+}
