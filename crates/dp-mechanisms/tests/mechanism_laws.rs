@@ -3,8 +3,8 @@
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{AddRemoveOne, Adjacency, ChangeListLabels, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_mechanisms::{
-    Bounded, Error, Gaussian, GaussianMixture, L1, L2Sensitivity, Laplace, LaplaceBall, Mechanism, Norm, OsSeeded,
-    SeededRng, Sensitivity,
+    Bounded, Error, Gaussian, GaussianMixture, L1, Laplace, LaplaceBall, Mechanism, Norm, OsSeeded, SeededRng,
+    Sensitivity,
 };
 use nalgebra::RealField;
 
