@@ -17,6 +17,8 @@
 //!   [`DiscreteGaussian`] and [`DiscreteLaplace`] are for whole numbers, [`Staircase`] for one number and a large
 //!   epsilon.
 //! * [`RandomizedResponse`] asks no sensitivity: each record, a [`Secret`], answers for itself.
+//! * [`Exponential`] and [`PermuteAndFlip`] choose the best of several candidates by their [`scores`]; a
+//!   [`sparse_vector`] session says which queries of a stream are above a threshold.
 //! * A [`Released`] may be published; computing on it is free.
 //! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The second is reproducible, and marks the log as not
 //!   private for good. See [`rng`].
