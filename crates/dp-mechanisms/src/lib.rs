@@ -19,6 +19,8 @@
 //! * [`RandomizedResponse`] asks no sensitivity: each record, a [`Secret`], answers for itself.
 //! * [`Exponential`] and [`PermuteAndFlip`] choose the best of several candidates by their [`scores`]; a
 //!   [`sparse_vector`] session says which queries of a stream are above a threshold.
+//! * [`clip`] also holds the sums that are exact in any order, [`ExactSum`](clip::ExactSum) and
+//!   [`RankOneSum`](clip::RankOneSum); [`continual`] releases the sums of a stream, step by step, for one price.
 //! * A [`Released`] may be published; computing on it is free.
 //! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The second is reproducible, and marks the log as not
 //!   private for good. See [`rng`].
