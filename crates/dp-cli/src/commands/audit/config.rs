@@ -193,10 +193,10 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
             args::Adjacency::ChangeListLabels => AdjacencyKind::ChangeListLabels,
         },
         loss: train::loss(args.loss, args.huber_width)?,
-        lambda: args.lambda,
+        lambda: number("--lambda", args.lambda, |lambda| lambda >= 0.0, "a finite number of at least 0")?,
         passes: at_least_one("--passes", u64::from(args.passes))?,
         batch_size: at_least_one("--batch-size", args.batch_size)?,
-        radius: args.radius,
+        radius: number("--radius", args.radius, |radius| radius > 0.0, "a finite number greater than 0")?,
         noise_mode: args.noise.map(|noise| match noise {
             args::Noise::Exact => NoiseMode::Exact,
             args::Noise::Rounded => NoiseMode::Rounded,
@@ -213,6 +213,15 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
         .into_iter()
         .map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) })
         .collect())
+}
+
+fn number(flag: &str, value: Option<f64>, fits: impl Fn(f64) -> bool, expected: &str) -> Result<Option<f64>, Failure> {
+    match value {
+        Some(value) if !(value.is_finite() && fits(value)) => {
+            Err(Failure::usage(flag, format!("{value} cannot be used")).expected(expected))
+        }
+        value => Ok(value),
+    }
 }
 
 fn at_least_one(flag: &str, value: u64) -> Result<u64, Failure> {
