@@ -183,10 +183,10 @@ impl Auditor {
         let plan = Plan::new(selecting, per_side - selecting);
         let plan = self.inside(|| match subject.statistic() {
             Statistic::Event => Ok(plan.fixed_event()),
-            Statistic::Score => plan.with_cuts(&trials, 0, claim.delta, self.failure),
+            Statistic::Score => plan.with_cuts(&trials, 0, self.failure),
             Statistic::Learned => {
                 let trained = train(&trials, selecting)?;
-                plan.with_model(trained.0).with_cuts(&trials, trained.1, claim.delta, self.failure)
+                plan.with_model(trained.0).with_cuts(&trials, trained.1, self.failure)
             }
         })?;
         Ok(Selected::new(self.clone(), trials, plan))

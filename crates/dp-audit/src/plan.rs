@@ -1,10 +1,13 @@
 //! Which scorer and which cuts: what the selection half leaves to the evaluation half.
 
+use dp_accountant::trade_off::TradeOff;
+use dp_accountant::{Delta, bound, gdp};
+
 use crate::attack::{Rule, Scored, Scorer};
 use crate::error::Error;
 use crate::logistic::Logistic;
 use crate::selection::{Goal, Scores};
-use crate::subject::Side;
+use crate::subject::{Claim, Side};
 use crate::trials::{Half, Trials};
 
 /// Runs a side on which a regression is trained, at most, and the features that they may hold together.
@@ -48,7 +51,9 @@ impl Plan {
 
     /// Chooses one cut for each direction of the pair, and a third for claims with a delta, whose curve is refuted
     /// elsewhere than epsilon at one delta.
-    pub(crate) fn with_cuts(mut self, trials: &Trials<'_>, from: u64, delta: f64, failure: f64) -> Result<Self, Error> {
+    pub(crate) fn with_cuts(mut self, trials: &Trials<'_>, from: u64, failure: f64) -> Result<Self, Error> {
+        let claim = trials.subject.claim();
+        let delta = claim.delta;
         let scores = |side| {
             let batches = trials.run(
                 Half::Selection,
@@ -62,8 +67,9 @@ impl Plan {
         let scores = Scores::new(scores(Side::Base)?, scores(Side::Neighbour)?);
         let mut goals =
             vec![Goal::Epsilon { accused: Side::Neighbour, delta }, Goal::Epsilon { accused: Side::Base, delta }];
+        let curve = coarse_curve(claim)?;
         if delta > 0.0 {
-            goals.push(Goal::Separation);
+            goals.push(Goal::Separation(curve.as_ref()));
         }
         let nats = (2.0 * goals.len() as f64 / failure).ln();
         self.rules = goals.into_iter().map(|goal| scores.choose(goal, nats)).collect();
@@ -80,6 +86,28 @@ impl Plan {
         let above = reached.get(index).copied().unwrap_or(0);
         if rule.above { above } else { self.counting - above }
     }
+}
+
+/// Epsilons from which the curve is made on which a cut is chosen.
+const COARSE_POINTS: u32 = 24;
+
+/// The claimed curve, good enough to choose a cut; none for pure claims, which need none, and for Gaussian ones, whose
+/// shift is the same everywhere.
+fn coarse_curve(claim: &Claim) -> Result<Option<TradeOff>, Error> {
+    if claim.delta == 0.0 || gdp::mu(&claim.event).is_ok() {
+        return Ok(None);
+    }
+    let largest = bound::epsilon(&claim.event, Delta::new(claim.delta)?)?.value;
+    if !largest.is_finite() {
+        return Ok(None);
+    }
+    let pair = |i: u32| {
+        let fraction = f64::from(i) / f64::from(COARSE_POINTS - 1);
+        let epsilon = largest * fraction * fraction;
+        Ok((epsilon, bound::delta(&claim.event, epsilon)?.value))
+    };
+    let pairs = (0..COARSE_POINTS).map(pair).collect::<Result<Vec<_>, Error>>()?;
+    Ok(Some(TradeOff::from_pairs(&pairs)?))
 }
 
 /// Trains the regression on the first runs of the selection half; how many that were.

@@ -1,5 +1,6 @@
 //! Choosing where to cut a score, on runs that are not counted.
 
+use dp_accountant::trade_off::TradeOff;
 use statrs::function::erf::erfc_inv;
 
 use crate::attack::{Rule, Scored};
@@ -7,16 +8,17 @@ use crate::bounds::likely_lower;
 use crate::subject::Side;
 
 /// What a cut is chosen for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Goal {
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Goal<'a> {
     /// The largest bound of epsilon at this delta.
     Epsilon {
         /// The input that is accused.
         accused: Side,
         delta: f64,
     },
-    /// The largest separation of both error rates, accusing either input.
-    Separation,
+    /// The largest separation of both error rates, accusing either input: as a normal shift, and in units of the shift
+    /// that the claimed curve allows at that type I error. Where no curve is given, the claim's is one shift everywhere.
+    Separation(Option<&'a TradeOff>),
 }
 
 /// Scores of both sides, each sorted.
@@ -76,11 +78,11 @@ impl Scores {
 
     /// The rule of the largest estimate for a goal. `nats` is the logarithm of one over what a limit may fail with: the
     /// estimate is the bound that the same rates would give, so that few lucky hits are no temptation.
-    pub(crate) fn choose(&self, goal: Goal, nats: f64) -> Rule {
+    pub(crate) fn choose(&self, goal: Goal<'_>, nats: f64) -> Rule {
         let (n0, n1) = (self.base.len() as u64, self.neighbour.len() as u64);
         let accused = match goal {
             Goal::Epsilon { accused, .. } => accused,
-            Goal::Separation => Side::Neighbour,
+            Goal::Separation(_) => Side::Neighbour,
         };
         let middle = self.base.get(self.base.len() / 2).copied().unwrap_or(Scored { score: 0.0, tie: 0.0 });
         let mut best = (f64::NEG_INFINITY, Rule { accused, cut: middle, above: true });
@@ -106,7 +108,10 @@ impl Scores {
                         Goal::Epsilon { accused: asked, delta } if asked == accused => {
                             improve(accused, ((rate(low()) - delta) / rate(high())).ln());
                         }
-                        Goal::Separation => improve(accused, quantile(low()) - quantile(high())),
+                        Goal::Separation(curve) => {
+                            let (low, high) = (low(), high());
+                            improve(accused, (quantile(low) - quantile(high)) / allowed_shift(curve, high));
+                        }
                         Goal::Epsilon { .. } => {}
                     }
                 }
@@ -114,6 +119,15 @@ impl Scores {
         }
         best.1
     }
+}
+
+/// The normal shift that has the curve's type II error at this type I error.
+fn allowed_shift(curve: Option<&TradeOff>, type_one: f64) -> f64 {
+    let Some(curve) = curve else { return 1.0 };
+    let type_two = curve.type_two_error(rate(type_one)).unwrap_or(0.0);
+    let shift = quantile((1.0 - type_two).ln() - type_two.ln()) - quantile(type_one);
+    // Where nothing is allowed anything is beyond the claim; where all is, nothing.
+    if shift.is_nan() { f64::INFINITY } else { shift.max(1e-6) }
 }
 
 fn rate(log_odds: f64) -> f64 {

@@ -1,3 +1,4 @@
+mod general_laws;
 mod sparse_vector;
 
 use std::collections::HashSet;

@@ -40,7 +40,7 @@ fn one_lucky_hit_is_no_temptation() {
 #[test]
 fn separation_accuses_whoever_is_easier_told_apart() {
     let scores = Scores::new(uniform(10_000, 0.0, 1.0), uniform(10_000, 0.8, 1.8));
-    let rule = scores.choose(Goal::Separation, 7.0);
+    let rule = scores.choose(Goal::Separation(None), 7.0);
     assert!((0.79..1.01).contains(&rule.cut.score), "{rule:?}");
 }
 

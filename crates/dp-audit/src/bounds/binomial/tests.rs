@@ -114,6 +114,15 @@ fn stirlings_error_is_that_of_the_logarithm_of_the_gamma_function() {
 }
 
 #[test]
+fn a_tail_of_too_many_terms_is_bounded_from_above() {
+    // 1.96 deviations below one half: a tail of 0.025, most of it beyond the terms that are added.
+    let trials = 1u64 << 53;
+    let deviations = 1.96 / (trials as f64).sqrt() * 2.0;
+    let bound = log_upper_tail(trials / 2, trials, -deviations).exp();
+    assert!(bound > 0.02499 && bound < 0.2, "{bound}");
+}
+
+#[test]
 fn the_search_begins_near_the_limit() {
     for (hits, trials) in [(1, 10), (5, 10), (500, 1000), (999, 1000), (3, 1_000_000), (1 << 40, 1 << 41)] {
         for failure in [0.01, 1e-6] {
