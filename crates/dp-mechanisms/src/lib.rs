@@ -21,6 +21,7 @@
 //!   [`sparse_vector`] session says which queries of a stream are above a threshold.
 //! * [`clip`] also holds the sums that are exact in any order, [`ExactSum`](clip::ExactSum) and
 //!   [`RankOneSum`](clip::RankOneSum); [`continual`] releases the sums of a stream, step by step, for one price.
+//! * A mechanism of one's own is a [`custom::CustomMechanism`]: a claim of what it costs, and a function.
 //! * A [`Released`] may be published; computing on it is free.
 //! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The second is reproducible, and marks the log as not
 //!   private for good. See [`rng`].
