@@ -68,7 +68,7 @@ fn strips_are_not_flat() {
     const COUNT: usize = 3_000_000;
     for table in [&HALF_NORMAL, &EXPONENTIAL] {
         let sample = draw::<PLACE_BITS>(table, &EXPONENTIAL, 6, COUNT);
-        let left = sample.iter().filter(|&&x| (x * 64.0) as u64 % 2 == 0).count() as f64;
+        let left = sample.iter().filter(|&&x| ((x * 64.0) as u64).is_multiple_of(2)).count() as f64;
         let cdf = cdf(table.law);
         let probability: f64 = (0..1280).map(|i| f64::from(i) / 32.0).map(|x| cdf(x + 1.0 / 64.0) - cdf(x)).sum();
         assert!((left - COUNT as f64 * probability).abs() < allowance(COUNT, probability), "{left} {probability}");
