@@ -266,7 +266,7 @@ fn noise_is_what_the_recipe_says() {
     let mut recipe = rounded.clone();
     recipe["certificate"]["derivation"]["recipe"]["noise_mode"] = "exact".into();
     verify(&place, recipe.clone()).fails(5, "verify.guarantee").says("certificate.noise");
-    verify(&place, without_idealisation(&recipe)).fails(5, "verify.guarantee");
+    verify(&place, without_idealisation(&recipe)).fails(5, "verify.assumption");
     // A recipe written before it said how: rounded.
     let mut earlier = rounded.clone();
     earlier["certificate"]["derivation"]["recipe"].as_object_mut().unwrap().remove("noise_mode").expect("a member");
