@@ -1,8 +1,39 @@
 //! Exact samplers: integers and lazily extended digits, no floating-point arithmetic on the way to the result.
 //!
+//! What is drawn here has the law that its documentation states, not one close to it, and is the same on every platform.
+//! There are integers ([`uniform_below`], [`discrete_laplace`], [`discrete_gaussian`]), coins ([`bernoulli`],
+//! [`bernoulli_f64`], [`bernoulli_exp`]) and real numbers ([`standard_normal`], [`standard_laplace`],
+//! [`standard_exponential`], [`uniform`]), of which a computer can only know digits: a [`Real`] is rounded once, by
+//! [`Real::round`], and draws more digits where those it has do not tell to which side.
+//!
+//! # How real numbers are drawn
+//! The half line is cut into strips of width `1/32`. In each the density `f` lies between its values at the ends:
+//! ```text
+//! core    below U f(right end): a point drawn there is accepted
+//! wedge   between U f(right end) and U f(left end): accepted if it is below the curve
+//! tail    beyond the last strip, below an exponential curve
+//! ```
+//! With brackets of `f` that are certified when the crate is compiled, cores, wedges and tail are integer masses, which
+//! an alias table (Walker 1977) draws exactly from one 64-bit word; the same word holds a sign and 37 digits of the place
+//! in the strip. Nearly 98 of 100 words end there. For the others a height is drawn and compared with `U exp(-x²/2)` or `U
+//! exp(-x)`: the height, `x` and the exponential function are intervals of fixed-point numbers, and where these overlap
+//! (once in `2^30` times) all three are extended until they do not. A rejection sampler whose every comparison is that of
+//! the ideal numbers has the ideal law; the digits of `x` that no comparison asked for are uniform and stay undrawn.
+//!
+//! # How they are rounded
+//! `m (k + V) / 2^s + c`, with `V` uniform and not drawn, has one integer part for all `V` unless an integer lies among
+//! its values, an interval of length `m / 2^s`. Then digits of `V` are drawn, 32 at a time, until none does.
+//!
+//! # Stuck generators
+//! Every loop has a bound that an honest generator exceeds with probability below `2^-100`:
+//! [`StuckGenerator`](Error::StuckGenerator) is the answer then. A generator that returns nothing but zeros, or ones, would
+//! give numbers close to 0 and is refused. A release refuses any generator that repeats one word.
+//!
 //! # References
 //! C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", 2020, Algorithms 1 to 3, arXiv
-//! 2004.00010. C. Karney, "Sampling exactly from the normal distribution", 2016, arXiv 1303.6257.
+//! 2004.00010. C. Karney, "Sampling exactly from the normal distribution", 2016, arXiv 1303.6257, to whom the lazily
+//! extended digits are due. A. J. Walker, "An efficient method for generating discrete random variables with general
+//! distributions", 1977.
 
 use rand::CryptoRng;
 
