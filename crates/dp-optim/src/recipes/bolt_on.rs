@@ -146,7 +146,7 @@ pub struct BoltOn {
     pub output_noise: OutputNoise,
     /// How that noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
     /// the certificate names. A serialised recipe that does not say drew it rounded.
-    #[cfg_attr(feature = "serde", serde(default = "unsaid_noise_mode"))]
+    #[cfg_attr(feature = "serde", serde(default = "unsaid_noise_mode", skip_serializing_if = "is_unsaid"))]
     pub noise_mode: NoiseMode,
     /// Count on the record's secret position in the permutation, where that needs less noise: Gaussian noise, one secret
     /// order for all passes (neither fresh nor declared), and positions that differ in sensitivity. It costs nothing.
@@ -165,6 +165,12 @@ pub struct BoltOn {
 #[cfg(feature = "serde")]
 fn unsaid_noise_mode() -> NoiseMode {
     NoiseMode::Rounded
+}
+
+/// Such a recipe is written as it was then, so that earlier files keep their form.
+#[cfg(feature = "serde")]
+fn is_unsaid(mode: &NoiseMode) -> bool {
+    *mode == unsaid_noise_mode()
 }
 
 impl BoltOn {
