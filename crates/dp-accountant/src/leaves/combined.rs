@@ -1,6 +1,7 @@
 //! Events that are made of others: sampling, disjoint parts, groups, random stopping.
 
 use super::failures::{fails_with, take_failures};
+use super::pure::pure_epsilon_of_all;
 use super::sampled::{poisson, sampled, without_replacement};
 use super::single::LARGEST_RATIO;
 use super::{Leaf, Leaves, Reading, positive_count, read_inner};
@@ -27,11 +28,11 @@ pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, 
         }),
         DpEvent::Group { size, event: inner } => positive_count("size", *size).and_then(|size| {
             let reading = read_inner(inner, depth)?;
-            Ok((group(size, reading.leaves), reading.narrowed))
+            Ok((group(size, reading.leaves)?, reading.narrowed))
         }),
         DpEvent::AddRemoveTwice { event: inner } => read_inner(inner, depth).and_then(|reading| {
             reading.narrowed.require_some_of(Relations::ADD_REMOVE)?;
-            Ok((group(2, reading.leaves), Narrowed::new(Relations::REPLACE_ONE, event.name())))
+            Ok((group(2, reading.leaves)?, Narrowed::new(Relations::REPLACE_ONE, event.name())))
         }),
         DpEvent::RandomStopping { repetitions, event: inner } => check_repetitions(*repetitions).and_then(|()| {
             let Reading { leaves: base, narrowed } = read_inner(inner, depth)?;
@@ -99,13 +100,21 @@ fn without_failures(parts: Vec<Leaves>) -> (Vec<f64>, Vec<Leaves>) {
 /// The leaves for `size` records at once. Each release is read on its own, because composition holds at any distance:
 /// noise protects a group as it does one record of `size` times the sensitivity; what has no such reading stays a
 /// [`Leaf::Group`].
-fn group(size: u64, base: Leaves) -> Leaves {
+///
+/// A failure beside the rest is no release of its own: how the whole is divided into a failure and the rest depends on
+/// the pair of neighbours, and the law in the middle of a path is divided in two ways. See [`group_of_failing`].
+fn group(size: u64, base: Leaves) -> Result<Leaves, Error> {
     if size == 1 {
-        return base;
+        return Ok(base);
+    }
+    let is_failure = |leaf: &Leaf| matches!(leaf, Leaf::Approximate { epsilon: 0.0, .. });
+    if base.iter().any(|(leaf, _)| is_failure(leaf)) && base.iter().any(|(leaf, _)| !is_failure(leaf)) {
+        return group_of_failing(count_up(size), base).map(|leaf| vec![(leaf, 1)]);
     }
     let times = count_up(size);
     let scaled = |ratio: f64| mul_up(times, ratio);
-    base.into_iter()
+    let leaves = base
+        .into_iter()
         .map(|(leaf, count)| {
             let leaf = match leaf {
                 Leaf::NonPrivate => Leaf::NonPrivate,
@@ -126,7 +135,29 @@ fn group(size: u64, base: Leaves) -> Leaves {
             };
             (if protects(&leaf) { leaf } else { Leaf::NonPrivate }, count)
         })
-        .collect()
+        .collect();
+    Ok(leaves)
+}
+
+/// A group under something that fails with probability `d` and is private otherwise: all of it as one
+/// `(epsilon, d)`-DP release, `epsilon` the sum of the pure guarantees where it does not fail.
+///
+/// With laws `P_0, P_1, P_2` on a set `S` of masses `d (1 + e^epsilon)`, `d` and 0, neighbours are `(epsilon, d)`-DP,
+/// and pure but for failures of probability `d`; yet `P_0` is no closer than `(2 epsilon, d (1 + e^epsilon))` to `P_2`.
+/// So the failures of a path must not be added up by themselves, and where the rest has no pure guarantee, nothing is
+/// known here.
+fn group_of_failing(size: f64, base: Leaves) -> Result<Leaf, Error> {
+    let (failure, rest) = take_failures(base);
+    if failure == 1.0 || rest.iter().any(|(leaf, _)| matches!(leaf, Leaf::NonPrivate)) {
+        return Ok(Leaf::NonPrivate);
+    }
+    let epsilon = pure_epsilon_of_all(&rest);
+    if epsilon < f64::INFINITY {
+        let leaf = group_of_approximate(size, epsilon, failure);
+        Ok(if protects(&leaf) { leaf } else { Leaf::NonPrivate })
+    } else {
+        Err(Error::Unsupported { accountant: "group", event: "approximate-dp" })
+    }
 }
 
 /// A group of `k` under `(epsilon, delta)`-DP: `(k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1))`, by adding the

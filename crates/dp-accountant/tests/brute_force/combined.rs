@@ -1,8 +1,8 @@
 //! Groups, disjoint parts, and composition of approximate guarantees.
 
-use dp_accountant::{DpEvent, RdpOrder, rdp};
+use dp_accountant::{DpEvent, RdpOrder, bound, rdp};
 
-use super::finite::{Checks, Mechanism, Pairs, Random, product};
+use super::finite::{Checks, Mechanism, Pairs, Random, mixture, product};
 
 #[test]
 fn groups() {
@@ -32,6 +32,40 @@ fn groups() {
         }
     }
     checks.came_within(0.7);
+}
+
+/// A chain of laws whose steps fail with probability `delta` and are `epsilon`-DP otherwise, and which ends in a law
+/// that lacks an outcome of mass `delta (1 + e^epsilon)` in the first: twice the failure is no bound.
+#[test]
+fn failures_of_a_group_are_not_added_up_apart_from_the_rest() {
+    let (epsilon, delta) = (1.0f64, 1e-3);
+    let law = |mass: f64| vec![mass, 1.0 - mass];
+    let (first, middle, last) = (law(delta * (1.0 + epsilon.exp())), law(delta), law(0.0));
+    let mut two = Pairs::default();
+    two.add(first.clone(), last.clone());
+    let claim = DpEvent::ApproximateDp { epsilon, delta };
+    let mut checks = Checks::default();
+    // The same guarantee, whole and taken apart.
+    let fails = DpEvent::ApproximateDp { epsilon: 0.0, delta };
+    let parts = DpEvent::Composed { events: vec![fails.clone(), DpEvent::PureDp { epsilon }] };
+    let parallel = DpEvent::Parallel { events: vec![claim.clone(), DpEvent::PureDp { epsilon: 0.5 * epsilon }] };
+    for event in [claim.clone(), parts, parallel] {
+        checks.curve("group", &two, &DpEvent::Group { size: 2, event: Box::new(event.clone()) });
+        checks.curve("replacement", &two, &DpEvent::AddRemoveTwice { event: Box::new(event) });
+    }
+    // The claim on a Poisson sample: one record out, another in.
+    for rate in [0.7, 0.9, 0.99] {
+        let mut sampled = Pairs::default();
+        let sample = |with| mixture(&[(rate, with), (1.0 - rate, middle.clone())]);
+        sampled.add(sample(first.clone()), sample(last.clone()));
+        let step = DpEvent::PoissonSampled { sampling_rate: rate, event: Box::new(claim.clone()) };
+        checks.curve("sampled replacement", &sampled, &DpEvent::AddRemoveTwice { event: Box::new(step) });
+    }
+    checks.came_within(0.99);
+    // What has no pure guarantee beside its failures has no theorem.
+    let event = Box::new(DpEvent::Composed { events: vec![fails, DpEvent::Zcdp { rho: 0.5 }] });
+    assert!(bound::delta(&DpEvent::Group { size: 2, event: event.clone() }, 3.0).is_err());
+    assert!(bound::delta(&DpEvent::Group { size: 1, event }, 3.0).is_ok());
 }
 
 /// Chains of laws whose every step has the same loss, which the group's bound must cover without slack to spare.

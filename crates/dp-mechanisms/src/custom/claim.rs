@@ -90,6 +90,8 @@ impl Claim {
     /// the true one with probability `delta`, and else nothing; let the second draw from `P(·|E)` or `Q(·|E')`, which is
     /// rho-zCDP for this pair. Publish the second if the first said nothing, else a draw from `P1` or `Q1`. That is `P`
     /// for the one neighbour and `Q` for the other. Nothing is lost but what the definition leaves open.
+    /// `E` and `E'` belong to this pair, so a group of records cannot be read from the two releases: accountants refuse
+    /// it.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for mu, and whatever the accountant refuses.
