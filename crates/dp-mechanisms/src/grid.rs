@@ -48,7 +48,8 @@ pub const MAX_BITS: u32 = 40;
 /// overflow can stop at a multiple of the step.
 const LARGEST_STEP_EXPONENT: i32 = 970;
 const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
-const TWO_TO_126: f64 = 85_070_591_730_234_615_865_843_651_857_942_052_864.0;
+/// The largest distance from 0, in steps, that [`Grid::index`] tells from larger ones.
+const END: u128 = 1 << 126;
 
 /// A grid: all multiples of a power of two, fixed by a noise scale and a number of bits.
 ///
@@ -129,9 +130,25 @@ impl Grid {
         (place.on_grid + steps * self.step).clamp(-f64::MAX, f64::MAX)
     }
 
+    /// The double nearest to the point this many steps from the place's, rounded once; finite.
+    #[inline]
+    pub(crate) fn join_exactly(self, place: &Place, steps: i64) -> f64 {
+        if steps.unsigned_abs() <= 1 << 53 {
+            return self.join(place, steps as f64);
+        }
+        // As a double the number of steps would be rounded before the place enters, and the sum would tell the parity of
+        // the place.
+        let index = self.index(place);
+        if index.unsigned_abs() < END {
+            self.point(index + i128::from(steps))
+        } else {
+            place.on_grid // a double whose neighbours are 2^73 steps away
+        }
+    }
+
     /// How many steps from 0 a place lies, at most `2^126`: the numbers of places further out are those of the ends.
     pub(crate) fn index(self, place: &Place) -> i128 {
-        (place.on_grid * (1.0 / self.step)).clamp(-TWO_TO_126, TWO_TO_126) as i128
+        (place.on_grid * (1.0 / self.step)).clamp(-(END as f64), END as f64) as i128
     }
 
     /// The double nearest to the point this many steps from 0; finite.
@@ -228,6 +245,31 @@ mod tests {
         assert!(grid.round_sum(-3.0 * step, 3.0).is_sign_positive());
         assert_eq!(grid.round_sum(f64::MAX, 1e300), f64::MAX);
         assert_eq!(grid.round_sum(-f64::MAX, f64::NEG_INFINITY), -f64::MAX);
+    }
+
+    /// The noise of a ball of many dimensions may have more steps than a double has digits.
+    #[test]
+    fn many_steps_are_added_before_rounding() {
+        let grid = Grid::new(1.0, 40).unwrap();
+        let join = |index: i128, steps| grid.join_exactly(&grid.place(grid.point(index)), steps);
+        let big = 1i64 << 53;
+        for (index, steps) in [
+            (-(1i128 << 52) - 1, big + 1),
+            (-(1i128 << 52) - 1, big + 2),
+            ((1i128 << 52) + 1, -big - 1),
+            ((1i128 << 52) - 1, big - 1),
+            (0, big + 1),
+            (1, big + 2),
+            (1, big + 4),
+            (-5, i64::MAX),
+            (1 << 100, i64::MIN),
+        ] {
+            assert_eq!(join(index, steps), grid.point(index + i128::from(steps)), "{index} {steps}");
+        }
+        assert_eq!(join(-(1 << 52), big + 1), ((1i64 << 52) + 1) as f64 * grid.step());
+        let far = f64::MAX;
+        assert_eq!(grid.join_exactly(&grid.place(far), i64::MAX), far);
+        assert_eq!(grid.join_exactly(&grid.place(-far), i64::MAX), -far);
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
                     nearest(heads.take(index), &shared, &mut radius, offset, &mut Words(rng))? as i64
                 }
             };
-            let sum = grid.join(&place, steps as f64);
+            let sum = grid.join_exactly(&place, steps);
             *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
         }
     }

@@ -82,7 +82,7 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
                     heads.take(index).floor_affine(multiplier, offset, &mut Words(rng))? as i64
                 }
             };
-            let sum = grid.join(&place, steps as f64);
+            let sum = grid.join_exactly(&place, steps);
             *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
         }
     }
