@@ -26,8 +26,9 @@
 //!
 //! # Stuck generators
 //! Every loop has a bound that an honest generator exceeds with probability below `2^-100`:
-//! [`StuckGenerator`](Error::StuckGenerator) is the answer then. A generator that returns nothing but zeros, or ones, would
-//! give numbers close to 0 and is refused. A release refuses any generator that repeats one word.
+//! [`StuckGenerator`](Error::StuckGenerator) is the answer then. Words of nothing but zeros, or ones, would give numbers
+//! close to 0: a generator that returns four of them in a row is refused. A release refuses any generator that repeats
+//! one word.
 //!
 //! # References
 //! C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", 2020, Algorithms 1 to 3, arXiv

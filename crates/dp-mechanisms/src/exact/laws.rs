@@ -13,7 +13,7 @@ use crate::exact::table::{
 
 /// Points that are rejected in a row, each with probability below 1/4, after which a generator is called stuck.
 const REJECTIONS: u32 = 256;
-/// Words that must be equal to a suspect one before that.
+/// Words after a suspect one that must be suspect too before that.
 const CONFIRMATIONS: u32 = 3;
 /// Tails of the exponential law that follow each other, each with probability below 1/2, before that.
 const TAILS: u32 = 256;
@@ -36,12 +36,12 @@ impl Word {
         self.0.wrapping_add(1) <= 1
     }
 
-    /// Refuses a generator that returns nothing but zeros or nothing but ones, which would be a number close to 0.
+    /// Refuses a generator that returns nothing but words of zeros and words of ones, which would be a number close to 0.
     #[inline]
     fn confirm<S: Source>(self, source: &mut S) -> Result<(), Error> {
         if self.suspect() {
             for _ in 0..CONFIRMATIONS {
-                if source.bits(64)? != self.0 {
+                if !Word(source.bits(64)?).suspect() {
                     return Ok(());
                 }
             }

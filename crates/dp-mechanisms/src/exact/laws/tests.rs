@@ -161,6 +161,9 @@ fn suspect_words() {
             assert_eq!(signed_head(table, Word(suspect)), None);
             let stuck = signed(table, Word(suspect), &mut Script(&[suspect; 8])).map(|real| real.head);
             assert_eq!(stuck, Err(Error::StuckGenerator));
+            let alternating = [!suspect, suspect, !suspect, suspect, !suspect];
+            let stuck = signed(table, Word(suspect), &mut Script(&alternating)).map(|real| real.head);
+            assert_eq!(stuck, Err(Error::StuckGenerator));
         }
         let real = signed(table, Word(0), &mut Script(&[0, 0, 5, 0])).unwrap();
         assert_eq!(real.head, 0);
