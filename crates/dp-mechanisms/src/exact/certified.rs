@@ -161,12 +161,14 @@ impl Approximate {
     }
 }
 
-/// Exponents from here on are left to the integers of any length.
+/// From here on, and a little below, `exp(-z)` is less than the unit `2^-63`.
 const LARGEST_EXPONENT: u32 = 64;
 
-/// `exp(-z)` for a `z` that is the result of at most 16 operations, if it is not too large.
-fn exp_minus_approximate(z: Approximate) -> Option<Bracket> {
-    let fixed = z.fixed_point(LARGEST_EXPONENT)?;
+/// `exp(-z)` for a `z` that is the result of at most 16 operations.
+fn exp_minus_approximate(z: Approximate) -> Bracket {
+    let Some(fixed) = z.fixed_point(LARGEST_EXPONENT) else {
+        return Bracket { low: 0, high: 1 };
+    };
     // Up to 16 · 2^-62 of z to either side, and the rounding to fixed point.
     let error = (fixed >> 58) as u64 + 2;
     let low = fixed.saturating_sub(u128::from(error));
@@ -179,7 +181,7 @@ fn exp_minus_approximate(z: Approximate) -> Option<Bracket> {
     for _ in 0..strips / MOST_STRIPS {
         bracket = bracket.times(table[MOST_STRIPS]);
     }
-    Some(bracket)
+    bracket
 }
 
 /// True with probability `exp(-z)`, `z` the quotient of two integers of any length, given also approximately if it can be.
@@ -189,7 +191,7 @@ pub(crate) fn bernoulli_exp<S: Source>(
     source: &mut S,
 ) -> Result<bool, Error> {
     let coin = Uniform { base: 0, width: 1, digits: source.bits(64)? };
-    if let Some(below) = approximate.and_then(exp_minus_approximate).and_then(|bracket| coin.below(1, bracket)) {
+    if let Some(below) = approximate.and_then(|z| coin.below(1, exp_minus_approximate(z))) {
         return Ok(below);
     }
     let (numerator, denominator) = exact();

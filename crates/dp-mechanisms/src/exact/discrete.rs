@@ -52,14 +52,16 @@ pub(crate) fn discrete_gaussian<S: Source>(numerator: u128, denominator: u128, s
         let candidate = discrete_laplace(scale, 1, source)?;
         // With v = n/d: (|y| - n/(d t))² d / (2 n) = (|y| t d - n)² / (2 n d t²).
         let product = (candidate.unsigned_abs() * u128::from(scale)).checked_mul(denominator);
-        let approximate =
-            product.map(|product| product.abs_diff(numerator)).filter(|&distance| distance > 0).map(|distance| {
-                let distance = Approximate::of(distance);
-                distance.times(distance).over(divisor)
-            });
+        let distance = product.map(|product| product.abs_diff(numerator));
+        if distance == Some(0) {
+            return Ok(candidate as i64);
+        }
+        let approximate = distance.map(|distance| {
+            let distance = Approximate::of(distance);
+            distance.times(distance).over(divisor)
+        });
         let exponent = || exact_exponent(candidate, numerator, denominator, scale);
-        let accepted = bernoulli_exp(approximate, exponent, source)?;
-        if accepted {
+        if bernoulli_exp(approximate, exponent, source)? {
             return Ok(candidate as i64);
         }
     }

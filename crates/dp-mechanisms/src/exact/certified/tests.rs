@@ -52,7 +52,7 @@ proptest! {
         for factor in [3, 7, 1 << 63, 12345] {
             z = z.times(of(factor)).over(of(factor));
         }
-        let bracket = exp_minus_approximate(z).unwrap();
+        let bracket = exp_minus_approximate(z);
         let exact = reference(numerator, denominator);
         prop_assert!(units(bracket.low, 63) <= exact && exact <= units(bracket.high, 63));
         prop_assert!(bracket.high - bracket.low <= 1 << 14);
@@ -74,10 +74,8 @@ proptest! {
             Ok(Interval { low: z.clone(), high: z })
         };
         prop_assert_eq!(uniform.below_exp(unit, &mut Script(vec![more]), exact), Ok(expected));
-        if let Some(bracket) = exp_minus_approximate(Approximate::of(u128::from(numerator.max(1))).over(Approximate::of(1 << 30)))
-            && numerator > 0
-            && let Some(below) = uniform.below(unit, bracket)
-        {
+        let z = Approximate::of(u128::from(numerator.max(1))).over(Approximate::of(1 << 30));
+        if numerator > 0 && let Some(below) = uniform.below(unit, exp_minus_approximate(z)) {
             prop_assert_eq!(below, expected);
         }
     }
@@ -93,8 +91,26 @@ fn ties_are_decided_by_further_digits() {
     let uniform = || Uniform { base: 0, width: 1, digits: digits[1] };
     assert_eq!(uniform().below_exp(1, &mut Script(vec![digits[0], 0]), exact), Ok(true));
     assert_eq!(uniform().below_exp(1, &mut Script(vec![digits[0] + 1, 0]), exact), Ok(false));
-    let bracket = exp_minus_approximate(Approximate::of(1)).unwrap();
+    let bracket = exp_minus_approximate(Approximate::of(1));
     assert_eq!(uniform().below(1, bracket), None);
+}
+
+/// A large exponent needs no long integers unless the first digits are all zeros.
+#[test]
+fn large_exponents_are_decided_by_the_first_digits() {
+    let coin = |numerator: u128, words: &[u64]| {
+        let exact = || -> (BigUint, BigUint) { panic!("long integers for exp(-{numerator})") };
+        bernoulli_exp(Some(Approximate::of(numerator)), exact, &mut Script(words.to_vec()))
+    };
+    for numerator in [63, 64, 65, 5000, u128::MAX] {
+        assert_eq!(coin(numerator, &[2]), Ok(false), "{numerator}");
+    }
+    let bracket = exp_minus_approximate(Approximate::of(64));
+    assert!(bracket.low == 0 && bracket.high == 1);
+    // 2^64 exp(-45) is 0.528: the digits after 64 zeros decide.
+    let exact = || (BigUint::from(45u32), BigUint::from(1u32));
+    assert_eq!(bernoulli_exp(Some(Approximate::of(45)), exact, &mut Script(vec![0, 1 << 63])), Ok(true));
+    assert_eq!(bernoulli_exp(Some(Approximate::of(45)), exact, &mut Script(vec![0, 9 << 60])), Ok(false));
 }
 
 /// An exponent whose interval never shrinks is a mistake that ends in an error.
