@@ -28,6 +28,14 @@ pub enum Error {
         /// The name.
         subject: String,
     },
+    /// One run says nothing of a claim under this relation.
+    #[error("{subject}: one run audits claims for adding or removing a record, not {}", relation.as_str())]
+    Relation {
+        /// The subject's name.
+        subject: String,
+        /// The claim's relation.
+        relation: dp_accountant::AdjacencyKind,
+    },
     /// No threads could be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {

@@ -16,6 +16,7 @@
 //! * An [`Auditor`] holds how many runs, how confident, from which seed; its two phases have no way to count the runs on
 //!   which the attack was chosen.
 //! * [`audit_all`] audits many with one false-alarm rate; [`report`] writes tables.
+//! * [`OneRun`] audits what is too dear to run twice, by many [`Canaries`] in a single run.
 //! * [`bounds`] are plain functions of counts.
 //!
 //! # Examples
@@ -49,6 +50,7 @@ pub mod error;
 mod logistic;
 pub mod mechanisms;
 pub mod monitor;
+pub mod one_run;
 mod plan;
 pub mod report;
 pub mod selected;
@@ -67,6 +69,7 @@ pub use claimed::Claimed;
 pub use dp_mechanisms::SeededRng;
 pub use error::Error;
 pub use monitor::{Monitor, Unwatched};
+pub use one_run::{Canaries, OneRun, OneRunAudit};
 pub use selected::Selected;
 pub use subject::{Claim, Side, Statistic, Subject};
 pub use suite::{Suite, audit_all};

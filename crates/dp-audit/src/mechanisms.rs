@@ -8,6 +8,7 @@
 //! | selection | all scores equal, or one up by D and all others down; two that change places; one up by D | the log-likelihood ratio of the chosen index |
 //! | sparse vector | queries at the threshold that move towards the observed pattern | the pattern of answers |
 //! | clipped sum, then noise | no record, and a record of norm far below, at, an ulp off and far above the clipping norm, or not finite | the projection on the record |
+//! | sum of multiples of rows, then noise | no record, and a tiny, a just clipped, a huge or an infinite multiple of a row that is short, long, zero or not finite | the projection on the row |
 //! | adaptive clipping | no record, and a record just below or above the clipping norm | the log-likelihood ratio of the noisy sum and the next norm |
 //! | continual release | a record in one step or two of a stream, or not | the log-likelihood ratio of all that is released, or what is learned of it |
 //!

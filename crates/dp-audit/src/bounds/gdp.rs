@@ -32,6 +32,9 @@ impl Limits {
     pub fn mu_lower(&self) -> f64 {
         let (p, q) = (normal_quantile(self.true_positive), normal_quantile(self.false_positive));
         let mu = p - q;
+        if mu == f64::INFINITY {
+            return mu;
+        }
         // Covers the inverse of the error function, which is good to a few units of 1e-15.
         let mu = mu - 1e-12 * (1.0 + p.abs() + q.abs());
         if mu > 0.0 { mu } else { 0.0 }

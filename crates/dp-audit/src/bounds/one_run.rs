@@ -26,6 +26,7 @@ use crate::error::{self, Error};
 
 /// What was guessed in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Guesses {
     /// Records whose presence was decided by a coin.
     pub canaries: u64,

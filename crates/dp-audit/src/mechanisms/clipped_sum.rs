@@ -2,7 +2,8 @@
 
 use dp_accountant::{EventLog, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::clip::{
-    AdaptiveClipping, AutomaticClipping, ClippedSum, ClippingNorm, ClippingRule, ExactSum, LayeredGaussian,
+    AdaptiveClipping, AutomaticClipping, ClippedSum, ClippingNorm, ClippingRule, ExactSum, LayeredGaussian, RankOneSum,
+    RowGrid,
 };
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, PrivacyEvent};
 
@@ -25,6 +26,19 @@ const RECORDS: [(&str, &str, [f64; 2]); 8] = [
     ("nan", "with an entry that is not a number", [1.0, f64::NAN]),
 ];
 
+/// Multiples of rows: the scalar and the row.
+const MULTIPLES: [(&str, &str, f64, [f64; 2]); 9] = [
+    ("tiny", "10^-300 times a row of norm R", 1e-300, [1.0, 0.0]),
+    ("half", "C / 2R times a row of norm R", 0.5, [1.0, 0.0]),
+    ("at", "C/R times a row of norm R", 1.0, [1.0, 0.0]),
+    ("above", "C/R (1 + ulp) times a row of norm R", 1.0 + f64::EPSILON, [1.0, 0.0]),
+    ("huge", "10^300 times a short row that is on no axis", 1e300, [0.003, 0.004]),
+    ("long", "C/R times a row longer than R", 1.0, [30.0, 40.0]),
+    ("infinite", "an infinite multiple of a row", f64::INFINITY, [1.0, 0.0]),
+    ("nan", "a row with an entry that is not a number", 1.0, [1.0, f64::NAN]),
+    ("zero", "10^300 times a row of zeros", 1e300, [0.0, 0.0]),
+];
+
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     let norm = ClippingNorm::new(CLIPPING_NORM)?;
     let automatic = AutomaticClipping::new(norm, 0.01)?;
@@ -33,6 +47,9 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
         subjects.push(clipped_sum(record)?);
         subjects.push(exact_sum("exact-sum", norm.into(), record)?);
         subjects.push(exact_sum("automatic-clipping", automatic.into(), record)?);
+    }
+    for multiple in MULTIPLES {
+        subjects.push(rank_one_sum(multiple)?);
     }
     subjects.push(layers()?);
     subjects.push(adaptive("below", 1.0)?);
@@ -82,6 +99,29 @@ fn exact_sum(
         }
         let released = gaussian.release(sum.finish(), &mut EventLog::new(), rng)?;
         Ok(released.get().first().copied().unwrap_or(f64::NAN))
+    });
+    Ok(Box::new(subject.with_relative_cost(1.5)))
+}
+
+/// A multiple of a row, both on a grid of their own; the projection on the row's direction.
+fn rank_one_sum((name, words, scalar, row): (&str, &str, f64, [f64; 2])) -> Result<Entry, Error> {
+    let norm = ClippingNorm::new(CLIPPING_NORM)?;
+    let grid = RowGrid::new(norm, 16)?;
+    let empty = RankOneSum::<ZeroOut>::finest(2, grid, norm, 100)?;
+    let gaussian = Gaussian::<ZeroOut>::from_std_dev(empty.sensitivity(), CLIPPING_NORM)?;
+    let claim = Claim::new(gaussian.event())?;
+    let pair = format!("no record, and {words}");
+    // Of what is no direction, the first axis.
+    let length = row[0].hypot(row[1]);
+    let direction = if length > 0.0 { row.map(|entry| entry / length) } else { [1.0, 0.0] };
+    let subject = scored(format!("rank-one-sum/{name}"), pair, claim, Statistic::Score, move |side, rng| {
+        let mut sum = empty.like();
+        if side == Side::Neighbour {
+            let mut row = row;
+            sum.add(scalar, grid.truncate(&mut row)?)?;
+        }
+        let released = gaussian.release(sum.finish(), &mut EventLog::new(), rng)?;
+        Ok(released.get().iter().zip(direction).map(|(sum, direction)| sum * direction).sum())
     });
     Ok(Box::new(subject.with_relative_cost(1.5)))
 }

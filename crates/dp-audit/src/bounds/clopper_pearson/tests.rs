@@ -93,6 +93,12 @@ fn every_count_at_the_ends_is_answered() {
     assert!(clear.epsilon_lower(0.5).unwrap() > 4.9);
     assert_eq!(clear.epsilon_lower(0.9999).unwrap(), 0.0);
     assert!(clear.mu_lower() > 5.3);
+    // Rates that are certain, as no count makes them: no epsilon would do.
+    let certain = Limits { true_positive: Rate::ONE, false_positive: Rate::ZERO };
+    assert_eq!((certain.epsilon_lower(0.5).unwrap(), certain.mu_lower()), (f64::INFINITY, f64::INFINITY));
+    let half = Rate { value: 0.5, complement: 0.5 };
+    let never_wrong = Limits { true_positive: half, false_positive: Rate::ZERO };
+    assert_eq!((never_wrong.epsilon_lower(0.4).unwrap(), never_wrong.mu_lower()), (f64::INFINITY, f64::INFINITY));
 }
 
 #[test]
