@@ -7,8 +7,9 @@ use dp_accountant::{Adjacency, DpEvent, EventLog, NoiseMultiplier, Rho};
 
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension, positive_normal};
-use crate::exact;
-use crate::integer_noise;
+use crate::exact::discrete::DiscreteNormal;
+use crate::exact::source::Words;
+use crate::integer_noise::{self, Integers};
 use crate::mechanism::{Mechanism, PrivacyEvent};
 use crate::ratio::Ratio;
 use crate::released::Released;
@@ -173,11 +174,23 @@ impl<A: Adjacency> DiscreteGaussian<A> {
         law::variance(self.scale())
     }
 
-    fn draw<R: ReleaseRng + ?Sized>(&self, rng: &mut R) -> Result<i128, Error> {
+    /// The law of a coordinate's noise.
+    fn noise(&self) -> Result<DiscreteNormal, Error> {
         // Squares of at most 53 and 62 bits.
         let square = |x: u64| u128::from(x) * u128::from(x);
-        let (numerator, denominator) = (square(self.scale.numerator()), square(self.scale.denominator()));
-        Ok(i128::from(exact::discrete_gaussian(numerator, denominator, rng)?))
+        DiscreteNormal::new(square(self.scale.numerator()), square(self.scale.denominator()))
+    }
+
+    fn release_integers<V: Integers, R: ReleaseRng + ?Sized>(
+        &self,
+        input: Bounded<V, A>,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Released<V>, Error> {
+        let noise = self.noise()?;
+        integer_noise::release(input, self.sensitivity, Some(self.dim), self.event(), log, rng, |rng| {
+            noise.draw(&mut Words(rng)).map(i128::from)
+        })
     }
 }
 
@@ -200,7 +213,7 @@ impl<A: Adjacency> Mechanism<Vec<i64>, A> for DiscreteGaussian<A> {
         log: &mut EventLog<A>,
         rng: &mut R,
     ) -> Result<Released<Vec<i64>>, Error> {
-        integer_noise::release(input, self.sensitivity, Some(self.dim), self.event(), log, rng, |rng| self.draw(rng))
+        self.release_integers(input, log, rng)
     }
 }
 
@@ -216,7 +229,7 @@ impl<A: Adjacency> Mechanism<i64, A> for DiscreteGaussian<A> {
         log: &mut EventLog<A>,
         rng: &mut R,
     ) -> Result<Released<i64>, Error> {
-        integer_noise::release(input, self.sensitivity, Some(self.dim), self.event(), log, rng, |rng| self.draw(rng))
+        self.release_integers(input, log, rng)
     }
 }
 

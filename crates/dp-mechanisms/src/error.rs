@@ -122,7 +122,7 @@ pub enum Error {
     /// The operating system's random source failed.
     #[error("the operating system's random source failed: {0}")]
     RandomSource(String),
-    /// A random generator returned what an honest one returns with probability below 2^-200, such as the same word again
+    /// A random generator returned what an honest one returns with probability below 2^-100, such as the same word again
     /// and again: nothing is released rather than something without noise.
     #[error("the random generator is stuck; nothing was released")]
     StuckGenerator,

@@ -41,7 +41,7 @@ use rand::CryptoRng;
 use crate::error::Error;
 
 pub(crate) mod certified;
-mod discrete;
+pub(crate) mod discrete;
 #[cfg(test)]
 mod enumeration;
 mod integer;
@@ -50,6 +50,7 @@ pub(crate) mod real;
 pub(crate) mod source;
 pub(crate) mod table;
 
+use discrete::DiscreteNormal;
 pub use real::Real;
 use source::Words;
 
@@ -162,7 +163,7 @@ pub fn discrete_gaussian<R: CryptoRng + ?Sized>(
     variance_denominator: u128,
     rng: &mut R,
 ) -> Result<i64, Error> {
-    discrete::discrete_gaussian(variance_numerator, variance_denominator, &mut Words(rng))
+    DiscreteNormal::new(variance_numerator, variance_denominator)?.draw(&mut Words(rng))
 }
 
 /// A standard normal number.

@@ -131,7 +131,8 @@ impl OsSeeded {
     /// Takes a 256-bit key from the operating system.
     ///
     /// # Errors
-    /// [`Error::RandomSource`] if the operating system has none to give; there is no weaker fallback.
+    /// [`Error::RandomSource`] if the operating system has none to give, or one byte again and again; there is no weaker
+    /// fallback.
     pub fn new() -> Result<Self, Error> {
         Self::from_source(&mut SysRng)
     }
@@ -139,6 +140,10 @@ impl OsSeeded {
     fn from_source<S: TryCryptoRng>(source: &mut S) -> Result<Self, Error> {
         let mut key = Zeroizing::new([0u8; 32]);
         source.try_fill_bytes(key.as_mut()).map_err(|error| Error::RandomSource(error.to_string()))?;
+        // A source that works repeats one byte with probability 2^-248; of one that does not, all keys may be equal.
+        if key.iter().all(|&byte| byte == key[0]) {
+            return Err(Error::RandomSource("it repeats one byte".to_owned()));
+        }
         Ok(Self(ChaCha20Rng::from_seed(*key)))
     }
 }
@@ -355,6 +360,15 @@ mod tests {
         impl TryCryptoRng for Failing {}
         let error = OsSeeded::from_source(&mut Failing).err();
         assert_eq!(error, Some(Error::RandomSource("no entropy".to_owned())));
+    }
+
+    #[test]
+    fn a_source_that_repeats_one_byte_is_an_error() {
+        for word in [0, u64::MAX, 7] {
+            let error = OsSeeded::from_source(&mut Stuck(word)).err();
+            assert_eq!(error, Some(Error::RandomSource("it repeats one byte".to_owned())));
+        }
+        assert!(OsSeeded::from_source(&mut SeededRng::new(1)).is_ok());
     }
 
     #[test]

@@ -16,18 +16,34 @@ pub(crate) const ONE: u64 = 1 << 63;
 /// Digits of an interval that are evaluated before a generator is called stuck, in groups of 64.
 const LEVELS: u32 = 48;
 
+/// Terms of the exponential series.
+const TERMS: usize = 16;
+/// `2^64 / k`, rounded down, from `k = 2` on: a product is faster than a division, and off by less than a unit more.
+const RECIPROCALS: [u64; TERMS + 1] = {
+    let mut reciprocals = [0; TERMS + 1];
+    let mut k = 2;
+    while k <= TERMS {
+        reciprocals[k] = ((1u128 << 64) / k as u128) as u64;
+        k += 1;
+    }
+    reciprocals
+};
+
 /// `exp(-z)` for `z` between two bounds in `[0, 1/2]`, all in units of `2^-63`.
 #[inline]
 pub(crate) fn exp_minus(low: u64, high: u64) -> Bracket {
     debug_assert!(low <= high && high <= ONE / 2);
     // Horner's rule for 1 - z (1 - z/2 (1 - z/3 (...))). Each step is rounded by less than 3 units and weighs at most
-    // 1/2 of the step after it, and what follows the 16th term is below (1/2)^17 / 17! < 2^-65: less than 8 units.
+    // 1/2 of the step after it, and what follows the last term is below (1/2)^17 / 17! or (1/16)^11 / 11!, both less
+    // than 2^-65: less than 8 units in all.
+    let mut term = if high <= ONE / 16 { 10 } else { TERMS };
     let mut sum = ONE;
-    let mut term = 16;
-    while term > 0 {
-        sum = ONE - ((u128::from(low) * u128::from(sum)) >> 63) as u64 / term;
+    while term > 1 {
+        let product = (u128::from(low) * u128::from(sum)) >> 63;
+        sum = ONE - ((product * u128::from(RECIPROCALS[term])) >> 64) as u64;
         term -= 1;
     }
+    sum = ONE - ((u128::from(low) * u128::from(sum)) >> 63) as u64;
     // The derivative is between -1 and 0.
     Bracket { low: sum.saturating_sub(8 + (high - low)), high: (sum + 8).min(ONE) }
 }

@@ -33,47 +33,62 @@ pub(crate) fn discrete_laplace<S: Source>(numerator: u64, denominator: u64, sour
     Err(Error::StuckGenerator)
 }
 
-/// An integer `k` with probability proportional to `exp(-k² / (2 variance))`.
+/// The law of an integer `k` with probability proportional to `exp(-k² / (2 v))`, `v = numerator / denominator`, and what
+/// all its draws have in common.
 ///
-/// A discrete Laplace number `y` of scale `t = floor(√variance) + 1`, accepted with probability
-/// `exp(-(|y| - variance / t)² / (2 variance))`: the product of the two weights is a multiple of the weight asked for.
-pub(crate) fn discrete_gaussian<S: Source>(numerator: u128, denominator: u128, source: &mut S) -> Result<i64, Error> {
-    positive("variance", numerator)?;
-    positive("denominator", denominator)?;
-    let variance = numerator as f64 / denominator as f64;
-    if !(variance <= LARGEST_VARIANCE) {
-        return Err(Error::OutOfRange { name: "variance", value: variance, range: "(0, 2^104]" });
-    }
-    let scale = (numerator / denominator).isqrt() as u64 + 1;
-    let of = |x: u64| Approximate::of(u128::from(x));
-    let (n, d, t) = (Approximate::of(numerator), Approximate::of(denominator), of(scale));
-    let divisor = n.times(d).times(t.times(t)).times(of(2));
-    for _ in 0..REJECTIONS {
-        let candidate = discrete_laplace(scale, 1, source)?;
-        // With v = n/d: (|y| - n/(d t))² d / (2 n) = (|y| t d - n)² / (2 n d t²).
-        let product = (candidate.unsigned_abs() * u128::from(scale)).checked_mul(denominator);
-        let distance = product.map(|product| product.abs_diff(numerator));
-        if distance == Some(0) {
-            return Ok(candidate as i64);
-        }
-        let approximate = distance.map(|distance| {
-            let distance = Approximate::of(distance);
-            distance.times(distance).over(divisor)
-        });
-        let exponent = || exact_exponent(candidate, numerator, denominator, scale);
-        if bernoulli_exp(approximate, exponent, source)? {
-            return Ok(candidate as i64);
-        }
-    }
-    Err(Error::StuckGenerator)
+/// A draw is a discrete Laplace number `y` of scale `t = floor(√v) + 1`, accepted with probability `exp(-(|y| - v/t)² /
+/// (2 v))`: the product of the two weights is a multiple of the weight asked for.
+pub(crate) struct DiscreteNormal {
+    numerator: u128,
+    denominator: u128,
+    /// `t`.
+    scale: u64,
+    /// `2 n d t²`, approximately.
+    divisor: Approximate,
 }
 
-/// `(|y| t d - n)²` and `2 n d t²`.
-fn exact_exponent(candidate: i128, numerator: u128, denominator: u128, scale: u64) -> (BigUint, BigUint) {
-    let (n, d, t) = (BigUint::from(numerator), BigUint::from(denominator), BigUint::from(scale));
-    let product = BigUint::from(candidate.unsigned_abs()) * &t * &d;
-    let distance = if product > n { product - &n } else { &n - product };
-    (&distance * &distance, n * d * &t * &t * 2u32)
+impl DiscreteNormal {
+    pub(crate) fn new(numerator: u128, denominator: u128) -> Result<Self, Error> {
+        positive("variance", numerator)?;
+        positive("denominator", denominator)?;
+        let variance = numerator as f64 / denominator as f64;
+        if !(variance <= LARGEST_VARIANCE) {
+            return Err(Error::OutOfRange { name: "variance", value: variance, range: "(0, 2^104]" });
+        }
+        let scale = (numerator / denominator).isqrt() as u64 + 1;
+        let of = |x: u64| Approximate::of(u128::from(x));
+        let (n, d, t) = (Approximate::of(numerator), Approximate::of(denominator), of(scale));
+        let divisor = n.times(d).times(t.times(t)).times(of(2));
+        Ok(Self { numerator, denominator, scale, divisor })
+    }
+
+    pub(crate) fn draw<S: Source>(&self, source: &mut S) -> Result<i64, Error> {
+        for _ in 0..REJECTIONS {
+            let candidate = discrete_laplace(self.scale, 1, source)?;
+            // (|y| - n/(d t))² d / (2 n) = (|y| t d - n)² / (2 n d t²).
+            let product = (candidate.unsigned_abs() * u128::from(self.scale)).checked_mul(self.denominator);
+            let distance = product.map(|product| product.abs_diff(self.numerator));
+            if distance == Some(0) {
+                return Ok(candidate as i64);
+            }
+            let approximate = distance.map(|distance| {
+                let distance = Approximate::of(distance);
+                distance.times(distance).over(self.divisor)
+            });
+            if bernoulli_exp(approximate, || self.exact_exponent(candidate), source)? {
+                return Ok(candidate as i64);
+            }
+        }
+        Err(Error::StuckGenerator)
+    }
+
+    /// `(|y| t d - n)²` and `2 n d t²`.
+    fn exact_exponent(&self, candidate: i128) -> (BigUint, BigUint) {
+        let (n, d, t) = (BigUint::from(self.numerator), BigUint::from(self.denominator), BigUint::from(self.scale));
+        let product = BigUint::from(candidate.unsigned_abs()) * &t * &d;
+        let distance = if product > n { product - &n } else { &n - product };
+        (&distance * &distance, n * d * &t * &t * 2u32)
+    }
 }
 
 #[cfg(test)]

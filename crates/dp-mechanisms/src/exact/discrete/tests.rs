@@ -5,6 +5,10 @@ use crate::exact::source::Words;
 use crate::rng::SeededRng;
 use crate::testing::golden_cases;
 
+fn discrete_gaussian<S: Source>(numerator: u128, denominator: u128, source: &mut S) -> Result<i64, Error> {
+    DiscreteNormal::new(numerator, denominator)?.draw(source)
+}
+
 const COUNT: usize = 200_000;
 
 fn fits(found: usize, probability: f64) -> bool {
@@ -80,6 +84,21 @@ fn golden_discrete_gaussian_frequencies() {
             let expected = case.output("variance");
             let error = expected * ((2.0 + 1.0 / expected) / COUNT as f64).sqrt();
             assert!((moment - expected).abs() < 6.5 * error, "{} {moment}", case.id);
+        }
+    }
+}
+
+/// Small variances, whose exponents are large, and one whose best candidate has the exponent 0: `v = 6`, `t = 3`, `y = 2`.
+#[test]
+fn narrow_discrete_gaussians() {
+    for (seed, (numerator, denominator)) in [(1, 100), (1, 20), (1, 4), (3, 4), (6, 1)].into_iter().enumerate() {
+        let variance = numerator as f64 / denominator as f64;
+        let sample = sample(seed as u64 + 70, |source| discrete_gaussian(numerator, denominator, source));
+        let weight = |k: i64| (-(k * k) as f64 / (2.0 * variance)).exp();
+        let sum: f64 = (-40..=40).map(weight).sum();
+        for k in -12..=12 {
+            let found = sample.iter().filter(|&&drawn| drawn == k).count();
+            assert!(fits(found, weight(k) / sum), "{variance} {k} {found}");
         }
     }
 }
