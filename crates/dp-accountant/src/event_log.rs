@@ -1,6 +1,7 @@
 //! The append-only log of one run's releases under one neighbouring relation.
 
 use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::adjacency::{Adjacency, AdjacencyKind};
 use crate::certificate::Assumption;
@@ -11,6 +12,9 @@ use crate::event::DpEvent;
 /// A mechanism appends to it in the same call that releases. It remembers for good whether any release drew from a
 /// reproducible generator: such a run carries no guarantee (see [`is_private`](Self::is_private)). And it collects what
 /// the releases take on trust (see [`assumptions`](Self::assumptions)), so that no certificate can leave it out.
+///
+/// It has an [identity](Self::id), so that what was paid for in one log is not answered into another; a copy is another
+/// log. Two logs are equal if they say the same.
 ///
 /// # Examples
 /// ```
@@ -24,12 +28,51 @@ use crate::event::DpEvent;
 /// assert_eq!(bound::epsilon(&log.to_event(), Delta::ZERO)?.value, 1.0);
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct EventLog<A: Adjacency> {
+    id: LogId,
     entries: Vec<(DpEvent, u64)>,
     private: bool,
     assumptions: Vec<Assumption>,
     relation: PhantomData<A>,
+}
+
+/// Which log of this process it is.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{EventLog, ReplaceOne};
+/// let log = EventLog::<ReplaceOne>::new();
+/// let copy = log.clone();
+/// assert!(log == copy && log.id() != copy.id());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LogId(u64);
+
+impl LogId {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        // 2^64 logs are never made.
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl<A: Adjacency> Clone for EventLog<A> {
+    fn clone(&self) -> Self {
+        Self {
+            id: LogId::next(),
+            entries: self.entries.clone(),
+            private: self.private,
+            assumptions: self.assumptions.clone(),
+            relation: PhantomData,
+        }
+    }
+}
+
+impl<A: Adjacency> PartialEq for EventLog<A> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries && self.private == other.private && self.assumptions == other.assumptions
+    }
 }
 
 impl<A: Adjacency> Default for EventLog<A> {
@@ -41,7 +84,7 @@ impl<A: Adjacency> Default for EventLog<A> {
 impl<A: Adjacency> EventLog<A> {
     /// An empty log: nothing released, zero loss.
     pub fn new() -> Self {
-        Self { entries: Vec::new(), private: true, assumptions: Vec::new(), relation: PhantomData }
+        Self { id: LogId::next(), entries: Vec::new(), private: true, assumptions: Vec::new(), relation: PhantomData }
     }
 
     /// Appends `count` releases of `event`; equal neighbours are merged, which no accountant can tell from separate
@@ -76,6 +119,11 @@ impl<A: Adjacency> EventLog<A> {
     /// What the releases so far take on trust, in the order in which it was first said.
     pub fn assumptions(&self) -> &[Assumption] {
         &self.assumptions
+    }
+
+    /// Which log it is; it stays the same where the log is moved.
+    pub fn id(&self) -> LogId {
+        self.id
     }
 
     /// The entries in order.

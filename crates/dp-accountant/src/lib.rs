@@ -83,7 +83,7 @@ pub use bound::{Bound, Theorem};
 pub use certificate::Certificate;
 pub use error::Error;
 pub use event::{DpEvent, MarginLoss, Repetitions};
-pub use event_log::EventLog;
+pub use event_log::{EventLog, LogId};
 pub use exact::{ExactAccountant, PrivacyCurve};
 pub use gdp::GdpAccountant;
 pub use guarantee::Guarantee;

@@ -119,6 +119,9 @@ pub enum Error {
         /// How many there were.
         most: u64,
     },
+    /// A session was paid for in another log than the one that its answer was to be noted in.
+    #[error("the session was started with another log")]
+    OtherLog,
     /// The operating system's random source failed.
     #[error("the operating system's random source failed: {0}")]
     RandomSource(String),

@@ -5,7 +5,7 @@
 //! value's sensitivity takes on trust to the log. Nothing is logged for what was refused.
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
-use dp_accountant::{Adjacency, DpEvent, EventLog};
+use dp_accountant::{Adjacency, DpEvent, EventLog, LogId};
 
 use crate::bounded::{Bounded, Secret};
 use crate::error::Error;
@@ -101,18 +101,23 @@ fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     Ok(Released::new(output))
 }
 
-/// Releases an answer that was paid for when its mechanism started: no event, but what the value's sensitivity takes on
-/// trust and whether the generator is secret are logged all the same.
+/// Releases an answer that was paid for when its mechanism started, in the log `paid_in`: no event, but what the value's
+/// sensitivity takes on trust and whether the generator is secret are logged all the same, hence in the same log.
 ///
 /// # Errors
-/// [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; nothing is logged then.
+/// [`Error::OtherLog`], [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; nothing is logged
+/// then.
 pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Bounded<V, A, N>,
     built_for: Sensitivity<N, A>,
+    paid_in: LogId,
     log: &mut EventLog<A>,
     rng: &mut R,
     draw: impl FnOnce(V, &mut R) -> Result<O, Error>,
 ) -> Result<Released<O>, Error> {
+    if log.id() != paid_in {
+        return Err(Error::OtherLog);
+    }
     check_sensitivity(&input, built_for)?;
     refuse_stuck(rng)?;
     let (value, assumptions) = input.open();

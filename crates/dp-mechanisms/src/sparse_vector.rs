@@ -334,6 +334,7 @@ impl<A: Adjacency> AboveThreshold<A> {
         let assumptions = if self.is_monotonic() { vec![Assumption::MonotonicScores] } else { Vec::new() };
         release::record::<A, R>(Cost { event: self.event(), noise: NoiseMode::Exact, assumptions }, log);
         Ok(Session::new(
+            log.id(),
             self.sensitivity(),
             self.lattice,
             self.lattice.floor(threshold) + noise,

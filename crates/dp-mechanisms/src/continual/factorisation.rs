@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Adjacency, DpEvent, EventLog, NoiseMultiplier};
+use dp_accountant::{Adjacency, DpEvent, EventLog, LogId, NoiseMultiplier};
 use nalgebra::RealField;
 
 use super::factor::COEFFICIENT_BITS;
@@ -130,6 +130,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
         release::record::<A, R>(cost, log);
         MatrixSession {
+            paid_in: log.id(),
             mechanism: self.clone(),
             step: 0,
             inputs: VecDeque::new(),
@@ -193,6 +194,7 @@ pub struct StreamRelease {
 
 /// A stream in progress. Secret, as it holds the last inputs, as many as the factor has bands.
 pub struct MatrixSession<A: Adjacency> {
+    paid_in: LogId,
     mechanism: MatrixFactorisation<A>,
     step: usize,
     /// In fine steps, the last one first.
@@ -209,8 +211,8 @@ impl<A: Adjacency> MatrixSession<A> {
     /// be the same log.
     ///
     /// # Errors
-    /// [`Error::SessionOver`] after the last step; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`];
-    /// [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
+    /// [`Error::SessionOver`] after the last step; [`Error::OtherLog`] for any other log than that of the start, copies of
+    /// it included; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`]; [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
     pub fn step<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
         input: Bounded<Vec<F>, A>,
@@ -220,7 +222,7 @@ impl<A: Adjacency> MatrixSession<A> {
         if self.step == self.mechanism.factor.steps() {
             return Err(Error::SessionOver { what: "steps", most: self.step as u64 });
         }
-        release::prepaid(input, self.mechanism.each, log, rng, |value, rng| {
+        release::prepaid(input, self.mechanism.each, self.paid_in, log, rng, |value, rng| {
             additive::check_vector(&value)?;
             if value.len() != self.mechanism.dim {
                 let (expected, found) = (self.mechanism.dim as u64, value.len() as u64);

@@ -1,7 +1,7 @@
 //! The tree mechanism: each step is in one noisy node per level.
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Adjacency, DpEvent, EventLog, NoiseMultiplier};
+use dp_accountant::{Adjacency, DpEvent, EventLog, LogId, NoiseMultiplier};
 use nalgebra::RealField;
 
 use super::Participation;
@@ -134,7 +134,7 @@ impl<A: Adjacency> TreeAggregation<A> {
     pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, _rng: &mut R) -> TreeSession<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
         release::record::<A, R>(cost, log);
-        TreeSession { tree: self.clone(), step: 0, levels: Vec::new() }
+        TreeSession { paid_in: log.id(), tree: self.clone(), step: 0, levels: Vec::new() }
     }
 
     /// The number of levels, `⌊log2 T⌋ + 1`.
@@ -225,6 +225,7 @@ struct Level {
 
 /// A stream in progress. Secret, as it holds sums that are not released yet.
 pub struct TreeSession<A: Adjacency> {
+    paid_in: LogId,
     tree: TreeAggregation<A>,
     step: u64,
     levels: Vec<Level>,
@@ -237,8 +238,8 @@ impl<A: Adjacency> TreeSession<A> {
     /// be the same log.
     ///
     /// # Errors
-    /// [`Error::SessionOver`] after the last step; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`];
-    /// [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
+    /// [`Error::SessionOver`] after the last step; [`Error::OtherLog`] for any other log than that of the start, copies of
+    /// it included; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`]; [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
     pub fn step<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
         input: Bounded<Vec<F>, A>,
@@ -248,7 +249,7 @@ impl<A: Adjacency> TreeSession<A> {
         if self.step == self.tree.steps {
             return Err(Error::SessionOver { what: "steps", most: self.tree.steps });
         }
-        release::prepaid(input, self.tree.each, log, rng, |value, rng| {
+        release::prepaid(input, self.tree.each, self.paid_in, log, rng, |value, rng| {
             additive::check_vector(&value)?;
             if value.len() != self.tree.dim {
                 let (expected, found) = (self.tree.dim as u64, value.len() as u64);

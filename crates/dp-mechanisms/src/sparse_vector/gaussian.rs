@@ -192,6 +192,7 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
         let noise = rounded_normal(self.threshold_noise, rng)?;
         release::record::<A, R>(Cost { event: self.event(), noise: NoiseMode::Exact, assumptions: Vec::new() }, log);
         Ok(Session::new(
+            log.id(),
             self.sensitivity,
             self.lattice,
             self.lattice.floor(threshold) + noise,

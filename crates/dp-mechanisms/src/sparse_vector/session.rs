@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use dp_accountant::{Adjacency, EventLog};
+use dp_accountant::{Adjacency, EventLog, LogId};
 use rand::CryptoRng;
 
 use crate::bounded::Bounded;
@@ -77,6 +77,7 @@ impl QueryNoise {
 /// }
 /// ```
 pub struct Session<A: Adjacency> {
+    paid_in: LogId,
     sensitivity: LInfSensitivity<A>,
     lattice: Lattice,
     noisy_threshold: i128,
@@ -88,6 +89,7 @@ pub struct Session<A: Adjacency> {
 
 impl<A: Adjacency> Session<A> {
     pub(super) fn new(
+        paid_in: LogId,
         sensitivity: LInfSensitivity<A>,
         lattice: Lattice,
         noisy_threshold: i128,
@@ -95,7 +97,7 @@ impl<A: Adjacency> Session<A> {
         value_noise: Option<RationalScale>,
         limits: Limits,
     ) -> Self {
-        Self { sensitivity, lattice, noisy_threshold, query_noise, value_noise, limits, left: limits }
+        Self { paid_in, sensitivity, lattice, noisy_threshold, query_noise, value_noise, limits, left: limits }
     }
 
     /// The number of positive answers left; at 0 the session is over.
@@ -117,12 +119,14 @@ impl<A: Adjacency> Session<A> {
     ///
     /// # Privacy
     /// It adds nothing to the cost. What the query's sensitivity takes on trust is noted in `log`, and a generator that
-    /// is not secret marks it.
+    /// is not secret marks it; so it must be the log in which the session was paid for.
     ///
     /// # Errors
+    /// [`Error::OtherLog`] for any other log than that of the start, copies of it included.
     /// [`Error::SessionOver`]: after the last positive answer, or query, that was paid for there is no free one.
     /// [`Error::SensitivityExceeded`], and [`Error::NonFiniteInput`] for a query that is NaN or infinite, which is an
-    /// aggregate and so the caller's breach of contract. [`Error::StuckGenerator`]. The session is unchanged then.
+    /// aggregate and so the caller's breach of contract. The session is unchanged then. [`Error::StuckGenerator`], which
+    /// may have used up an answer.
     pub fn answer<R: ReleaseRng + ?Sized>(
         &mut self,
         query: Bounded<f64, A, LInf>,
@@ -135,7 +139,7 @@ impl<A: Adjacency> Session<A> {
         if let (Some(0), Some(most)) = (self.left.queries, self.limits.queries) {
             return Err(Error::SessionOver { what: "queries", most });
         }
-        release::prepaid(query, self.sensitivity, log, rng, |query, rng| {
+        release::prepaid(query, self.sensitivity, self.paid_in, log, rng, |query, rng| {
             // Fresh for every query, and drawn before the query is read.
             let noise = self.query_noise.draw(rng)?;
             if !query.is_finite() {

@@ -335,10 +335,34 @@ fn a_stuck_generator_starts_and_answers_nothing() {
     for word in [0, u64::MAX, 0x8765_4321_0fed_cba9] {
         assert!(matches!(mechanism.start(0.0, &mut log, &mut Stuck(word)), Err(Error::StuckGenerator)));
         assert!(log.entries().is_empty());
-        let mut session = mechanism.start(0.0, &mut EventLog::new(), &mut OsSeeded::new().unwrap()).unwrap();
-        assert_eq!(session.answer(query(0.0, 1.0), &mut log, &mut Stuck(word)), Err(Error::StuckGenerator));
+        let mut other = EventLog::new();
+        let mut session = mechanism.start(0.0, &mut other, &mut OsSeeded::new().unwrap()).unwrap();
+        assert_eq!(session.answer(query(0.0, 1.0), &mut other, &mut Stuck(word)), Err(Error::StuckGenerator));
         assert_eq!(session.answers_left(), 1);
     }
+}
+
+/// A mark or an assumption would be lost for the log that states the cost.
+#[test]
+fn answers_go_to_the_log_that_paid() {
+    let laplace = AboveThreshold::new(sensitivity(1.0), epsilon(1.0), 1).unwrap();
+    let gaussian = GaussianAboveThreshold::new(sensitivity(1.0), 8.0, 16.0, 100).unwrap();
+    let (mut log, mut rng) = (EventLog::new(), OsSeeded::new().unwrap());
+    let mut before = log.clone();
+    for mut session in
+        [laplace.start(0.0, &mut log, &mut rng).unwrap(), gaussian.start(0.0, &mut log, &mut rng).unwrap()]
+    {
+        for other in [&mut EventLog::new(), &mut before, &mut log.clone()] {
+            let said = other.clone();
+            let answer = session.answer(query(1e9, 1.0).assuming(Assumption::FloatSum), other, &mut SeededRng::new(1));
+            assert_eq!(answer, Err(Error::OtherLog));
+            assert!(*other == said && session.answers_left() == 1);
+        }
+        let mut moved = std::mem::take(&mut log);
+        session.answer(query(1e9, 1.0), &mut moved, &mut rng).unwrap();
+        log = moved;
+    }
+    assert_eq!(log.entries().len(), 2);
 }
 
 #[test]

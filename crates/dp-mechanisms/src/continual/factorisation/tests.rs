@@ -42,6 +42,8 @@ fn the_cost_is_logged_once_and_the_stream_ends() {
     assert_eq!(refused(input(vec![1.0, f64::INFINITY])), Some(Error::NonFiniteInput));
     let larger = Bounded::with_proven_sensitivity(vec![0.0; 2], each(1.5));
     assert_eq!(refused(larger), Some(Error::SensitivityExceeded { found: 1.5, built_for: 1.0 }));
+    let copied = session.step(input(vec![0.0; 2]), &mut log.clone(), &mut SeededRng::new(1));
+    assert_eq!((copied.err(), session.steps_taken()), (Some(Error::OtherLog), 0));
     for _ in 0..2 {
         session.step(input(vec![1.0, 2.0]), &mut log, &mut rng).unwrap();
     }

@@ -100,6 +100,19 @@ fn noise_is_exact_unless_chosen_otherwise() {
     assert_eq!(refused, Err(Error::UnavailableNoise { mode: NoiseMode::None }));
 }
 
+/// A mark or an assumption would be lost for the log that states the cost.
+#[test]
+fn steps_go_to_the_log_that_paid() {
+    let tree = tree(1, 3, 1.0);
+    let (mut log, mut rng) = (EventLog::new(), OsSeeded::new().unwrap());
+    let mut session = tree.start(&mut log, &mut rng);
+    for other in [&mut EventLog::new(), &mut log.clone()] {
+        assert_eq!(session.step(input(vec![1.0]), other, &mut SeededRng::new(1)), Err(Error::OtherLog));
+        assert!(other.is_private() && session.steps_taken() == 0);
+    }
+    assert!(session.step(input(vec![1.0]), &mut log, &mut rng).is_ok());
+}
+
 #[test]
 fn what_is_refused_takes_no_step() {
     let tree = tree(2, 3, 1.0);
