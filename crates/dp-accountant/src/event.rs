@@ -134,7 +134,9 @@ pub enum DpEvent {
         divergences: Vec<f64>,
     },
     /// Anything dominated by a pair of laws on finitely many outcomes: for each pair of neighbours (first, second),
-    /// `(p, q)` dominates one order of them and `(q, p)` the other. Under add/remove, `p` is the law with the record.
+    /// `(p, q)` dominates one order of them and `(q, p)` the other. Under add/remove, `p` is the law with the record;
+    /// under the symmetric relations, where every pair occurs in both orders, `(p, q)` dominates both: else two releases
+    /// of opposite orders would compose to neither `(p, q)` twice nor `(q, p)` twice.
     DominatingPair {
         /// Probabilities of the outcomes under one law, with sum 1.
         p: Vec<f64>,

@@ -145,6 +145,10 @@ impl<N: Norm, A: Adjacency, F> CustomMechanism<Sensitivity<N, A>, F> {
 impl<A: Adjacency, F> CustomMechanism<AnyValue<A>, F> {
     /// A mechanism whose claim holds between *any* two values, such as one record that answers for itself.
     ///
+    /// # Privacy
+    /// That a record answers at all tells of it: where neighbours have one record more or fewer, its absence must be one
+    /// of the values.
+    ///
     /// # Errors
     /// As [`new`](CustomMechanism::new).
     ///

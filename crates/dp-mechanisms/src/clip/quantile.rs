@@ -29,8 +29,9 @@ use crate::sensitivity::L2Sensitivity;
 ///
 /// # Privacy
 /// One event `Gaussian { std_dev: z, sensitivity: 1 }` per step pays for both the noisy sum and the new norm. Where one
-/// record is added or zeroed, the sum moves by at most `C` and the count by exactly 1/2. Divided by their noise, both
-/// together are one vector with noise `N(0, I)` that moves by at most
+/// record is added or zeroed, the sum moves by at most `C` and the count by at most 1/2: a null record has no part in
+/// the count either, it is not one of norm 0 (that would be below `C`, and the count could move by 1). Divided by their
+/// noise, both together are one vector with noise `N(0, I)` that moves by at most
 /// ```text
 /// √(1/z_g² + (1/2)²/s_b²) <= 1/z,
 /// ```
@@ -270,7 +271,7 @@ pub struct NormCount<A: Adjacency> {
 }
 
 impl<A: Adjacency> NormCount<A> {
-    /// Counts one record by its squared norm.
+    /// Counts one record by its squared norm; a null record, as of [`ZeroOut`](dp_accountant::ZeroOut), is not counted.
     pub fn add(&mut self, squared_norm: f64) {
         if squared_norm >= 0.0 && squared_norm.is_finite() {
             let below = squared_norm.sqrt() <= self.norm.get();

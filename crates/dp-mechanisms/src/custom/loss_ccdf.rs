@@ -14,6 +14,7 @@ const MOST_LOSSES: usize = 1 << 20;
 /// above[i]          >=  P( L > losses[i] )
 /// above_reversed[i] >=  Q( -L > losses[i] )       0 = losses[0] < losses[1] < ...
 /// ```
+/// Under the symmetric relations every pair of neighbours occurs in both orders: there each list bounds both tails.
 ///
 /// # Privacy
 /// It turns into a [dominating pair](Self::dominating_pair) by rounding upwards: a loss between two of the table counts
