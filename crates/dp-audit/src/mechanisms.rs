@@ -12,6 +12,8 @@
 //! | adaptive clipping | no record, and a record just below or above the clipping norm | the log-likelihood ratio of the noisy sum and the next norm |
 //! | continual release | a record in one step or two of a stream, or not | the log-likelihood ratio of all that is released, or what is learned of it |
 //!
+//! [`deployed`] has the first three groups for parameters of your own.
+//!
 //! An audit that stays far below a claim says that the attack is weak or the analysis loose there. Scores are exact
 //! likelihood ratios where these are known, so that what is left is chance, the confidence, and for vectors and selection
 //! that the worst outcome is rare.
@@ -30,6 +32,7 @@
 mod additive;
 mod clipped_sum;
 mod continual;
+pub mod deployed;
 mod integer;
 mod local;
 mod selection;
@@ -44,7 +47,7 @@ use crate::subject::{Claim, FromFn, Side, Statistic, Subject, from_fn};
 /// A subject of the registry.
 type Entry = Box<dyn Subject>;
 
-/// The sensitivity of every subject.
+/// The sensitivity of every subject of the registry.
 const SENSITIVITY: f64 = 1.0;
 
 /// Every pair of inputs of every mechanism. Names are unique and begin with the mechanism's, then a slash.

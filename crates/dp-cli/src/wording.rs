@@ -71,7 +71,7 @@ fn rounded(value: f64, digits: i32, direction: f64, is_right: impl Fn(f64) -> bo
 }
 
 /// A number with an exponent where it is very small or very large.
-fn plain(value: f64) -> String {
+pub fn plain(value: f64) -> String {
     if value == 0.0 || (1e-3..1e7).contains(&value) { format!("{value}") } else { format!("{value:e}") }
 }
 

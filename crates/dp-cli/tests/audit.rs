@@ -96,6 +96,90 @@ fn a_sound_mechanism_is_not_refuted() {
 }
 
 #[test]
+fn several_names_are_audited_together_and_each_once() {
+    let place = Workplace::new();
+    let names = ["staircase", "staircase/1", "randomized-response/2"];
+    let value = place.dp(&with(&["audit", "mechanism", "--trials", "400", "--json"], &names)).json();
+    let audited: Vec<&str> =
+        value["audits"].as_array().unwrap().iter().map(|audit| audit["name"].as_str().unwrap()).collect();
+    assert_eq!(audited, ["staircase/1", "staircase/4", "randomized-response/2"]);
+    assert!(value["rerun"].as_str().unwrap().contains(&names.join(" ")), "{value}");
+    place.dp(&["audit", "mechanism", "staircase", "xyzzy"]).fails(2, "usage.value").says("xyzzy");
+}
+
+#[test]
+fn the_mechanism_that_is_deployed_is_audited() {
+    let place = Workplace::new();
+    for (arguments, name, claimed) in [
+        (&["gaussian", "--std-dev", "2", "--sensitivity", "0.5", "--dim", "3"][..], "gaussian/std-dev=2,", None),
+        (&["laplace", "--scale", "4", "--sensitivity", "2"], "laplace/scale=4,sensitivity=2,dim=1", Some(0.5)),
+        (&["laplace", "--epsilon", "0.7", "--noise", "rounded"], "laplace/scale=", Some(0.7)),
+        (&["laplace-ball", "--epsilon", "2"], "laplace-ball/scale=0.5,", Some(2.0)),
+        (&["laplace-ball", "--scale", "3", "--dim", "2"], "laplace-ball/scale=3,", None),
+        (&["discrete-laplace", "--epsilon", "1", "--sensitivity", "3"], "discrete-laplace/", Some(1.0)),
+        (&["discrete-laplace", "--scale", "2"], "discrete-laplace/scale=2,", Some(0.5)),
+        (&["discrete-gaussian", "--scale", "2"], "discrete-gaussian/scale=2,sensitivity=1", None),
+        (&["staircase", "--epsilon", "3"], "staircase/epsilon=3,sensitivity=1", Some(3.0)),
+        (&["randomized-response", "--epsilon", "1.5", "--buckets", "12"], "randomized-response/", Some(1.5)),
+    ] {
+        let arguments = with(&["audit", "mechanism", "--trials", "2000", "--json"], arguments);
+        let value = place.dp(&arguments).json();
+        assert_eq!(value["verdict"], "not-refuted", "{value}");
+        let audit = &value["audits"][0];
+        assert!(audit["name"].as_str().unwrap().starts_with(name), "{audit}");
+        if let Some(claimed) = claimed {
+            assert!((audit["claimed_epsilon"].as_f64().unwrap() / claimed - 1.0).abs() < 1e-12, "{audit}");
+        }
+        // The line that it prints repeats it.
+        let again: Vec<&str> = value["rerun"].as_str().unwrap().split(' ').skip(1).chain(["--json"]).collect();
+        assert_eq!(without_seconds(place.dp(&again).json()), without_seconds(value.clone()));
+    }
+    // Half of what is true is refuted.
+    let lowered = ["--epsilon", "2", "--claim-epsilon", "1", "--trials", "20000"];
+    assert_eq!(place.dp(&with(&["audit", "mechanism", "laplace"], &lowered)).code, 5);
+}
+
+#[test]
+fn parameters_that_fit_no_mechanism_are_refused() {
+    let place = Workplace::new();
+    for (arguments, code, said) in [
+        (&["gaussian", "--scale", "1"][..], "usage.conflict", "--std-dev"),
+        (&["gaussian", "--dim", "3"], "usage.value", "--std-dev"),
+        (&["gaussian", "laplace", "--std-dev", "1"], "usage.conflict", "2 are named"),
+        (&["gaussian/1", "--std-dev", "1"], "usage.conflict", "gaussian, laplace"),
+        (&["laplace", "--scale", "1", "--epsilon", "1"], "usage.conflict", "--epsilon"),
+        (&["staircase", "--epsilon", "1", "--dim", "2"], "usage.conflict", "--dim"),
+        (&["staircase", "--epsilon", "1", "--noise", "rounded"], "usage.conflict", "--noise"),
+        (&["randomized-response", "--buckets", "3"], "usage.value", "--epsilon"),
+        (&["randomized-response", "--epsilon", "1", "--buckets", "1"], "usage.value", "--buckets"),
+        (&["gaussian", "--std-dev", "0"], "usage.value", "--std-dev"),
+        (&["gaussian", "--std-dev", "NaN"], "usage.value", "--std-dev"),
+        (&["gaussian", "--std-dev", "-1"], "usage.value", "--std-dev"),
+        (&["gaussian", "--std-dev", "1e308"], "usage.value", "--std-dev"),
+        (&["gaussian", "--std-dev", "1", "--sensitivity", "0"], "usage.value", "--sensitivity"),
+        (&["gaussian", "--std-dev", "1", "--sensitivity", "inf"], "usage.value", "--sensitivity"),
+        (&["gaussian", "--std-dev", "1", "--dim", "0"], "usage.value", "--dim"),
+        (&["gaussian", "--std-dev", "1", "--dim", "1e15"], "usage.value", "--dim"),
+        (&["laplace-ball", "--scale", "1", "--dim", "1e15"], "usage.value", "--dim"),
+        (&["laplace", "--epsilon", "-3"], "usage.value", "--epsilon"),
+        (&["laplace", "--scale", "inf"], "usage.value", "--scale"),
+        (&["staircase", "--epsilon", "1e6"], "usage.value", "--epsilon"),
+        (&["discrete-laplace", "--epsilon", "1", "--sensitivity", "1.5"], "usage.value", "--sensitivity"),
+        (&["discrete-gaussian", "--scale", "1", "--sensitivity", "0.5"], "usage.value", "--sensitivity"),
+    ] {
+        place.dp(&with(&["audit", "mechanism"], arguments)).fails(2, code).says(said);
+    }
+}
+
+#[test]
+fn a_reader_is_told_which_column_to_read_of_gaussian_claims() {
+    let place = Workplace::new();
+    let text = |name| place.dp(&["audit", "mechanism", name, "--trials", "400"]).ok();
+    assert!(text("gaussian/1").contains("`of mu`"));
+    assert!(!text("randomized-response").contains("`of mu`"));
+}
+
+#[test]
 fn a_lowered_claim_is_refuted_with_5() {
     let place = Workplace::new();
     let refuted = with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.1"]);
@@ -250,6 +334,7 @@ fn an_unknown_mechanism_is_answered_with_a_near_one() {
     let word = name.split('/').next().unwrap();
     let typo = &word[..word.len() - 1];
     place.dp(&["audit", "mechanism", typo]).fails(2, "usage.value").says(&format!("did you mean `{word}"));
+    place.dp(&["audit", "mechanism", "gaussia"]).fails(2, "usage.value").says("did you mean `gaussian`?");
     place.dp(&["audit", "mechanism", "xyzzy"]).fails(2, "usage.value").says("dp audit list");
     place.dp(&["audit", "mechanism", ""]).fails(2, "usage.value");
     let error = one_value(&place.dp(&["audit", "mechanism", "xyzzy", "--json"]).stdout);

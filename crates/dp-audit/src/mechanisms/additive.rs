@@ -1,9 +1,9 @@
 //! Noise added to vectors.
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Epsilon, EventLog, ReplaceOne};
+use dp_accountant::{Adjacency, Epsilon, EventLog, ReplaceOne};
 use dp_mechanisms::{
-    Bounded, Gaussian, GaussianMixture, Laplace, LaplaceBall, Mechanism, PrivacyEvent, Staircase, exact,
+    Bounded, Gaussian, GaussianMixture, Laplace, LaplaceBall, Mechanism, PrivacyEvent, Sensitivity, Staircase, exact,
 };
 
 use super::{Entry, SENSITIVITY, pick, scored, sensitivity};
@@ -11,13 +11,25 @@ use crate::error::Error;
 use crate::subject::{Claim, Statistic, USUAL_DELTA};
 
 /// How far from the origin a fault of absolute precision would show, in sensitivities.
-const FAR: f64 = 1e6;
+pub(super) const FAR: f64 = 1e6;
 
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     let mut subjects = Vec::new();
-    for pair in Pair::all() {
-        subjects.push(gaussian(&pair, NoiseMode::Exact)?);
-        subjects.push(ball(&pair, NoiseMode::Exact)?);
+    for (mode, pairs) in [
+        (NoiseMode::Exact, Pair::all()),
+        (NoiseMode::Rounded, vec![Pair::axis(1, 0.0, SENSITIVITY), Pair::axis(10, 0.0, SENSITIVITY)]),
+    ] {
+        // mu = 1.
+        for pair in &pairs {
+            let mechanism = Gaussian::<ReplaceOne>::from_std_dev(sensitivity()?, 1.0)?.with_noise_mode(mode)?;
+            subjects.push(gaussian(pair.named("gaussian", mode), pair, mechanism)?);
+        }
+        // Epsilon = √d, at which the loss has about the same spread for all d.
+        for pair in &pairs {
+            let epsilon = Epsilon::new((pair.dim() as f64).sqrt())?;
+            let mechanism = LaplaceBall::<ReplaceOne>::new(sensitivity()?, epsilon, pair.dim())?;
+            subjects.push(ball(pair.named("laplace-ball", mode), pair, mechanism.with_noise_mode(mode)?)?);
+        }
     }
     // L1 and L2 distance agree along an axis.
     for (dim, origin, mode) in [
@@ -26,24 +38,22 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
         (1, FAR, NoiseMode::Exact),
         (1, 0.0, NoiseMode::Rounded),
     ] {
-        subjects.push(laplace(&Pair::axis(dim, origin), mode)?);
+        let pair = Pair::axis(dim, origin, SENSITIVITY);
+        let mechanism = Laplace::<ReplaceOne>::new(sensitivity()?, Epsilon::new(1.0)?)?.with_noise_mode(mode)?;
+        subjects.push(laplace(pair.named("laplace", mode), &pair, mechanism)?);
     }
     for epsilon in [1.0, 4.0] {
-        subjects.push(staircase(epsilon)?);
-    }
-    for dim in [1, 10] {
-        let pair = Pair::axis(dim, 0.0);
-        subjects.push(gaussian(&pair, NoiseMode::Rounded)?);
-        subjects.push(ball(&pair, NoiseMode::Rounded)?);
+        let mechanism = Staircase::<ReplaceOne>::new(sensitivity()?, Epsilon::new(epsilon)?)?;
+        subjects.push(staircase(format!("staircase/{epsilon}"), mechanism)?);
     }
     subjects.push(mixture(NoiseMode::Exact)?);
     subjects.push(mixture(NoiseMode::Rounded)?);
     Ok(subjects)
 }
 
-/// Two vectors at L2 distance 1.
+/// Two vectors at an L2 distance.
 #[derive(Clone)]
-struct Pair {
+pub(super) struct Pair {
     name: String,
     words: String,
     base: Vec<f64>,
@@ -55,23 +65,26 @@ impl Pair {
     fn all() -> Vec<Self> {
         let mut pairs = Vec::new();
         for dim in [1, 2, 10, 1000] {
-            pairs.push(Self::axis(dim, 0.0));
-            pairs.push(Self::axis(dim, FAR));
+            pairs.push(Self::axis(dim, 0.0, SENSITIVITY));
+            pairs.push(Self::axis(dim, FAR, SENSITIVITY));
         }
         pairs.push(Self::diagonal(10));
         pairs
     }
 
-    fn axis(dim: usize, origin: f64) -> Self {
+    /// A distance of `distance`, or, where the sum is rounded, the next smaller one that there is.
+    pub(super) fn axis(dim: usize, origin: f64, distance: f64) -> Self {
         let base = vec![origin; dim];
         let mut neighbour = base.clone();
         if let Some(first) = neighbour.first_mut() {
-            *first += SENSITIVITY;
+            let moved = origin + distance;
+            *first = if moved - origin <= distance { moved } else { moved.next_down() };
         }
         let far = origin != 0.0;
+        let coordinates = if dim == 1 { "coordinate" } else { "coordinates" };
         Self {
             name: format!("{dim}{}", if far { "/far" } else { "" }),
-            words: format!("{} and D along an axis from there, {dim} coordinates", if far { "10^6 D" } else { "0" }),
+            words: format!("{} and D along an axis from there, {dim} {coordinates}", if far { "10^6 D" } else { "0" }),
             base,
             neighbour,
         }
@@ -89,93 +102,98 @@ impl Pair {
     fn dim(&self) -> u64 {
         self.base.len() as u64
     }
+
+    /// The name of a mechanism on this pair.
+    fn named(&self, mechanism: &str, mode: NoiseMode) -> String {
+        format!("{mechanism}/{}{}", self.name, suffix_of(mode))
+    }
 }
 
 /// `mechanism` on the pair, with its cost for one coordinate; `log_ratio(output, base, neighbour)` grows with the
 /// likelihood of the neighbour.
-fn release<M>(
-    (name, cost): (&str, f64),
-    mode: NoiseMode,
+fn release<M, A>(
+    (name, cost): (String, f64),
     pair: &Pair,
     mechanism: M,
+    sensitivity: Sensitivity<M::Norm, A>,
     claim: Claim,
     log_ratio: impl Fn(&[f64], &[f64], &[f64]) -> f64 + Send + Sync + 'static,
 ) -> Result<Entry, Error>
 where
-    M: Mechanism<Vec<f64>, ReplaceOne, Output = Vec<f64>> + Send + Sync + 'static,
+    A: Adjacency,
+    M: Mechanism<Vec<f64>, A, Output = Vec<f64>> + Send + Sync + 'static,
 {
-    let Pair { name: suffix, words, base, neighbour } = pair.clone();
-    let sensitivity = sensitivity::<M::Norm>()?;
-    let subject =
-        scored(format!("{name}/{suffix}{}", suffix_of(mode)), words, claim, Statistic::Score, move |side, rng| {
-            let value = pick(side, &base, &neighbour).clone();
-            let bounded = Bounded::with_proven_sensitivity(value, sensitivity);
-            let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
-            Ok(log_ratio(released.get(), &base, &neighbour))
-        });
+    let Pair { words, base, neighbour, .. } = pair.clone();
+    let subject = scored(name, words, claim, Statistic::Score, move |side, rng| {
+        let value = pick(side, &base, &neighbour).clone();
+        let bounded = Bounded::with_proven_sensitivity(value, sensitivity);
+        let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
+        Ok(log_ratio(released.get(), &base, &neighbour))
+    });
     Ok(Box::new(subject.with_relative_cost(cost * (1.0 + pair.dim() as f64 / 40.0))))
 }
 
-/// mu = 1; the projection on the shift.
-fn gaussian(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
-    let mechanism = Gaussian::<ReplaceOne>::from_std_dev(sensitivity()?, 1.0)?.with_noise_mode(mode)?;
+/// The projection on the shift.
+pub(super) fn gaussian<A: Adjacency>(name: String, pair: &Pair, mechanism: Gaussian<A>) -> Result<Entry, Error> {
     let claim = Claim::new(mechanism.event())?;
-    release(("gaussian", 1.0), mode, pair, mechanism, claim, |output, base, neighbour| {
-        output.iter().zip(base).zip(neighbour).map(|((y, base), neighbour)| (y - base) * (neighbour - base)).sum()
+    let (sensitivity, unit) = (mechanism.sensitivity(), mechanism.sensitivity().get());
+    release((name, 1.0), pair, mechanism, sensitivity, claim, move |output, base, neighbour| {
+        output
+            .iter()
+            .zip(base)
+            .zip(neighbour)
+            .map(|((y, base), neighbour)| (y - base) * ((neighbour - base) / unit))
+            .sum()
     })
 }
 
-/// Epsilon = 1; the log-likelihood ratio.
-fn laplace(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
-    let mechanism = Laplace::<ReplaceOne>::new(sensitivity()?, Epsilon::new(1.0)?)?.with_noise_mode(mode)?;
+/// The log-likelihood ratio, in scales.
+pub(super) fn laplace<A: Adjacency>(name: String, pair: &Pair, mechanism: Laplace<A>) -> Result<Entry, Error> {
     let claim = Claim::new(mechanism.event())?;
-    release(("laplace", 1.0), mode, pair, mechanism, claim, |output, base, neighbour| {
+    let sensitivity = mechanism.sensitivity();
+    release((name, 1.0), pair, mechanism, sensitivity, claim, |output, base, neighbour| {
         let ratio = |((y, base), neighbour): ((&f64, &f64), &f64)| (y - base).abs() - (y - neighbour).abs();
         output.iter().zip(base).zip(neighbour).map(ratio).sum()
     })
 }
 
 /// 0 and D: how many steps of the staircase lie between the output and either.
-fn staircase(epsilon: f64) -> Result<Entry, Error> {
-    let mechanism = Staircase::<ReplaceOne>::new(sensitivity()?, Epsilon::new(epsilon)?)?;
+pub(super) fn staircase<A: Adjacency>(name: String, mechanism: Staircase<A>) -> Result<Entry, Error> {
     let claim = Claim::new(mechanism.event())?;
-    let gamma = mechanism.gamma();
-    let words = format!("0 and D, epsilon = {epsilon}");
-    let subject = scored(format!("staircase/{epsilon}"), words, claim, Statistic::Score, move |side, rng| {
-        let bounded = Bounded::with_proven_sensitivity(pick(side, 0.0, SENSITIVITY), sensitivity()?);
-        let released = mechanism.release(bounded, &mut EventLog::new(), rng)?;
-        let step = |distance: f64| (distance.abs() / SENSITIVITY + 1.0 - gamma).floor();
-        Ok(step(*released.get()) - step(*released.get() - SENSITIVITY))
+    let (gamma, sensitivity) = (mechanism.gamma(), mechanism.sensitivity());
+    let words = format!("0 and D, epsilon = {}", mechanism.epsilon().get());
+    let subject = scored(name, words, claim, Statistic::Score, move |side, rng| {
+        let distance = sensitivity.get();
+        let bounded = Bounded::with_proven_sensitivity(pick(side, 0.0, distance), sensitivity);
+        let released = *mechanism.release(bounded, &mut EventLog::new(), rng)?.get();
+        let step = |from: f64| ((released - from).abs() / distance + 1.0 - gamma).floor();
+        Ok(step(0.0) - step(distance))
     });
     Ok(Box::new(subject))
 }
 
-/// Epsilon = √d, at which the loss has about the same spread for all d, stated at delta = 0 for one coordinate and at
-/// 10^-5 beyond, where what is pure is rare.
-fn ball(pair: &Pair, mode: NoiseMode) -> Result<Entry, Error> {
-    let epsilon = Epsilon::new((pair.dim() as f64).sqrt())?;
-    let mechanism = LaplaceBall::<ReplaceOne>::new(sensitivity()?, epsilon, pair.dim())?.with_noise_mode(mode)?;
+/// The log-likelihood ratio, in scales; stated at delta = 0 for one coordinate and at 10^-5 beyond, where what is pure is
+/// rare.
+pub(super) fn ball<A: Adjacency>(name: String, pair: &Pair, mechanism: LaplaceBall<A>) -> Result<Entry, Error> {
     let mut claim = Claim::new(mechanism.event())?;
     if pair.dim() > 1 {
         claim.delta = USUAL_DELTA;
     }
-    release(
-        ("laplace-ball", if mode == NoiseMode::Exact { 1.5 } else { 1.0 }),
-        mode,
-        pair,
-        mechanism,
-        claim,
-        |output, base, neighbour| distance(output, base) - distance(output, neighbour),
-    )
+    let (sensitivity, unit) = (mechanism.sensitivity(), mechanism.sensitivity().get());
+    let cost = if mechanism.noise_mode() == NoiseMode::Exact { 1.5 } else { 1.0 };
+    release((name, cost), pair, mechanism, sensitivity, claim, move |output, base, neighbour| {
+        distance(output, base, unit) - distance(output, neighbour, unit)
+    })
 }
 
 /// What a name says of the mode: nothing of the default one.
-fn suffix_of(mode: NoiseMode) -> &'static str {
+pub(super) fn suffix_of(mode: NoiseMode) -> &'static str {
     if mode == NoiseMode::Rounded { "/rounded" } else { "" }
 }
 
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+/// In units of `unit`, so that no square overflows.
+fn distance(a: &[f64], b: &[f64], unit: f64) -> f64 {
+    a.iter().zip(b).map(|(a, b)| ((a - b) / unit).powi(2)).sum::<f64>().sqrt()
 }
 
 /// A record whose hidden place decides how far it moves the value: 0, 1/2 or 1.

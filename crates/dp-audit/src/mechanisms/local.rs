@@ -8,13 +8,14 @@ use crate::error::Error;
 use crate::subject::{Claim, Statistic};
 
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
-    [2, 10].into_iter().map(response).collect()
+    let usual =
+        |buckets| response(format!("randomized-response/{buckets}"), RandomizedResponse::new(buckets, epsilon()?)?);
+    [2, 10].into_iter().map(usual).collect()
 }
 
-fn response(buckets: u64) -> Result<Entry, Error> {
-    let mechanism = RandomizedResponse::new(buckets, epsilon()?)?;
+pub(super) fn response(name: String, mechanism: RandomizedResponse) -> Result<Entry, Error> {
     let claim = Claim::new(mechanism.event())?;
-    let (name, words) = (format!("randomized-response/{buckets}"), format!("labels 0 and 1 of {buckets}"));
+    let words = format!("labels 0 and 1 of {}", mechanism.buckets());
     let subject = scored(name, words, claim, Statistic::Event, move |side, rng| {
         let answer = mechanism.release(Secret::new(pick(side, 0, 1)), &mut EventLog::new(), rng)?;
         Ok(if *answer.get() == 1 { 1.0 } else { 0.0 })

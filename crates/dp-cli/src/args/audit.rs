@@ -13,7 +13,8 @@ use super::{Adjacency, Loss, Noise};
 #[command(after_help = "\
 Examples:
   dp audit list
-  dp audit mechanism gaussian
+  dp audit mechanism gaussian laplace
+  dp audit mechanism gaussian --std-dev 2.5 --sensitivity 0.1 --dim 100
   dp audit recipe --algorithm bolt-on-convex --epsilon 1 --delta 1e-5 --report audit.md --picture audit.svg
   dp audit mechanism laplace --claim-epsilon 0.5
 
@@ -83,18 +84,52 @@ pub struct AuditClaimArgs {
     pub claim_delta: Option<f64>,
 }
 
+/// Public parameters of a mechanism.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Parameters of your own")]
+pub struct AuditParameterArgs {
+    /// Standard deviation of normal noise
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub std_dev: Option<f64>,
+    /// Scale of the noise
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub scale: Option<f64>,
+    /// The epsilon that the noise is made for
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub epsilon: Option<f64>,
+    /// How far neighbours are apart [default: 1]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub sensitivity: Option<f64>,
+    /// Number of coordinates [default: 1]
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
+    pub dim: Option<u64>,
+    /// Number of possible answers [default: 2]
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
+    pub buckets: Option<u64>,
+    /// How noise is drawn [default: exact]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub noise: Option<Noise>,
+}
+
 /// Arguments of `dp audit mechanism`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
   dp audit mechanism gaussian
-  dp audit mechanism laplace --trials 1e6 --confidence 0.999999 --json
+  dp audit mechanism laplace staircase/4 --trials 1e6 --confidence 0.999999 --json
+  dp audit mechanism gaussian --std-dev 2.5 --sensitivity 0.1 --dim 100
+  dp audit mechanism randomized-response --epsilon 1.5 --buckets 12
 
-A name stands for all pairs of inputs that begin with it: `dp audit list` shows them.")]
+A name stands for all pairs of inputs that begin with it: `dp audit list` shows them. With parameters it is one mechanism,
+the very one that you deploy: gaussian takes --std-dev; laplace, laplace-ball and discrete-laplace --scale or --epsilon;
+discrete-gaussian --scale; staircase --epsilon; randomized-response --epsilon and --buckets.")]
 pub struct AuditMechanismArgs {
-    /// The mechanism, or one of its pairs of inputs
-    #[arg(value_name = "NAME")]
-    pub name: String,
+    /// The mechanisms, or some of their pairs of inputs
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// Parameters of one's own.
+    #[command(flatten)]
+    pub of: AuditParameterArgs,
     /// Another claim.
     #[command(flatten)]
     pub claim: AuditClaimArgs,

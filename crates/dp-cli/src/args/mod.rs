@@ -11,7 +11,10 @@ pub use account::{
     GdpArgs, LaplaceBallArgs, NoiseArgs, PureArgs, QuestionArgs, RandomizedResponseArgs, RepeatArgs, Sampling, Unknown,
     ZcdpArgs,
 };
-pub use audit::{AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditRecipeArgs, AuditRunArgs};
+pub use audit::{
+    AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
+    AuditRunArgs,
+};
 pub use input::{Format, InputArgs};
 pub use train::{
     Adjacency, Algorithm, Averaging, Float, Loss, Noise, Order, RowNorm, Scale, Schedule, Stop, TrainArgs,

@@ -1,5 +1,6 @@
 //! What there is to audit.
 
+use dp_audit::Subject;
 use dp_optim::audit::{Parameters, RECIPES};
 use serde::Serialize;
 
@@ -50,22 +51,28 @@ pub fn list(console: &Console) -> Result<(), Failure> {
     console.result(&listing, &text)
 }
 
-/// The mechanisms' pairs whose name is `name` or begins with it at a word's end.
-pub(super) fn mechanisms(name: &str) -> Result<Vec<Audited>, Failure> {
+/// The mechanisms' pairs whose name is one of `names` or begins with it at a word's end, each once.
+pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Audited>, Failure> {
     let all = all_mechanisms()?;
-    let names: Vec<String> = all.iter().map(|audited| audited.subject.name().to_owned()).collect();
-    let stands_for = |full: &str| {
+    let stands_for = |name: &str, full: &str| {
         full.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ' ', ',', '(']))
     };
-    let found: Vec<Audited> = all.into_iter().filter(|audited| stands_for(audited.subject.name())).collect();
-    if name.is_empty() || found.is_empty() {
+    for name in names {
+        if !name.is_empty() && all.iter().any(|audited| stands_for(name, audited.subject.name())) {
+            continue;
+        }
         let failure = Failure::usage("NAME", format!("there is no mechanism `{}`", one_line(name)));
-        return Err(match nearest(name, &names) {
+        return Err(match nearest(name, &all) {
             Some(near) => failure.help(format!("did you mean `{near}`? `dp audit list` shows them all")),
             None => failure.help("`dp audit list` shows them all"),
         });
     }
-    Ok(found)
+    Ok(all.into_iter().filter(|audited| names.iter().any(|name| stands_for(name, audited.subject.name()))).collect())
+}
+
+/// What is audited of mechanisms, which are not trained.
+pub(super) fn without_distance(subjects: Vec<Box<dyn Subject>>) -> Vec<Audited> {
+    subjects.into_iter().map(|subject| Audited { subject, distance: None }).collect()
 }
 
 /// Mechanisms and recipes.
@@ -81,12 +88,14 @@ pub(super) fn everything() -> Result<Vec<Audited>, Failure> {
 fn all_mechanisms() -> Result<Vec<Audited>, Failure> {
     let subjects = dp_audit::mechanisms::subjects()
         .map_err(|error| Failure::new(ExitStatus::Failed, "audit.failed", error.to_string()))?;
-    Ok(subjects.into_iter().map(|subject| Audited { subject, distance: None }).collect())
+    Ok(without_distance(subjects))
 }
 
-/// The mechanism whose name shares the most with what was typed.
-fn nearest(name: &str, names: &[String]) -> Option<String> {
-    let common = |full: &&String| full.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-    let first_word = |full: &String| full.split(['/', ' ', ',', '(']).next().unwrap_or(full).to_owned();
-    names.iter().max_by_key(common).filter(|full| common(full) >= 3).map(first_word)
+/// The mechanism whose name shares the most with what was typed, the shortest of several.
+fn nearest<'a>(name: &str, all: &'a [Audited]) -> Option<&'a str> {
+    let common = |full: &str| full.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+    all.iter()
+        .map(|audited| audited.subject.name().split(['/', ' ', ',', '(']).next().unwrap_or_default())
+        .max_by_key(|full| (common(full), std::cmp::Reverse(full.len())))
+        .filter(|full| common(full) >= 3)
 }

@@ -9,8 +9,8 @@ use dp_mechanisms::OsSeeded;
 use dp_optim::audit::{Distance, Parameters};
 use rand::Rng;
 
-use super::catalogue;
-use crate::args::{self, AuditClaimArgs, AuditJob, AuditRecipeArgs, AuditRunArgs};
+use super::{catalogue, parameters};
+use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs};
 use crate::commands::train;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
@@ -86,8 +86,13 @@ impl AuditConfig {
             AuditJob::List => return Ok(None),
             AuditJob::Mechanism(args) => {
                 let claim = Reclaim::new(&args.claim)?;
-                let audited = catalogue::mechanisms(&args.name)?;
-                let what = format!("mechanism {}{}", quoted(&args.name), claim_flags(&args.claim));
+                let audited = match parameters::subjects(&args.names, &args.of)? {
+                    Some(subjects) => catalogue::without_distance(subjects),
+                    None => catalogue::mechanisms(&args.names)?,
+                };
+                let names: Vec<String> = args.names.iter().map(|name| quoted(name)).collect();
+                let what =
+                    format!("mechanism {}{}{}", names.join(" "), parameter_flags(&args.of), claim_flags(&args.claim));
                 (&args.run, what, reclaimed(audited, claim)?)
             }
             AuditJob::Recipe(args) => {
@@ -271,15 +276,30 @@ fn claim_flags(claim: &AuditClaimArgs) -> String {
     flag("claim-epsilon", claim.claim_epsilon) + &flag("claim-delta", claim.claim_delta.map(wording::delta))
 }
 
+fn parameter_flags(of: &AuditParameterArgs) -> String {
+    [
+        flag("std-dev", of.std_dev.map(wording::plain)),
+        flag("scale", of.scale.map(wording::plain)),
+        flag("epsilon", of.epsilon.map(wording::plain)),
+        flag("sensitivity", of.sensitivity.map(wording::plain)),
+        flag("dim", of.dim),
+        flag("buckets", of.buckets),
+        flag("noise", of.noise.as_ref().map(word)),
+    ]
+    .concat()
+}
+
+/// A value as it is typed.
+fn word<T: clap::ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
 fn run_flags(run: &AuditRunArgs, seed: u64) -> String {
     let long = if run.long { " --long" } else { "" };
     flag("trials", run.trials) + long + &flag("confidence", Some(run.confidence)) + &flag("seed", Some(seed))
 }
 
 fn recipe_flags(args: &AuditRecipeArgs) -> String {
-    fn word<T: clap::ValueEnum>(value: &T) -> String {
-        value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
     [
         format!("recipe --algorithm {}", args.algorithm),
         flag("epsilon", Some(args.epsilon)),

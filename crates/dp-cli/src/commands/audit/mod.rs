@@ -6,6 +6,7 @@
 mod catalogue;
 mod config;
 mod outcome;
+mod parameters;
 mod picture;
 mod report;
 

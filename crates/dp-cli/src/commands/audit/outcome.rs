@@ -15,6 +15,12 @@ use crate::wording;
 /// The schema of the result.
 pub(super) const SCHEMA: &str = "dp.audit/1";
 
+/// What a reader should know of Gaussian claims before comparing the columns.
+const OF_MU: &str = "
+For Gaussian claims read `of mu`, which compares whole curves. At a small delta their epsilon is decided by
+outcomes too rare to count, so that `of epsilon` stays low however good the attack.
+";
+
 /// Significant digits of what people read.
 const DIGITS: i32 = 4;
 
@@ -199,6 +205,9 @@ impl Outcome {
             text.push('\n');
             text.push_str(&finding.statement());
         }
+        if self.findings.iter().any(|finding| finding.audit.gaussian.is_some()) {
+            text.push_str(OF_MU);
+        }
         text.push_str(&format!(
             "\n{}\nseed    {}\ntime    {:.1} s\nagain   {}\n",
             self.verdict(),
@@ -249,7 +258,7 @@ impl Outcome {
 
 /// The head of the table.
 pub(super) const HEAD: [&str; 10] =
-    ["audit", "claimed", "delta", "at least", "ratio", "of mu", "noise-free", "runs", "seconds", "verdict"];
+    ["audit", "claimed", "delta", "at least", "of epsilon", "of mu", "noise-free", "runs", "seconds", "verdict"];
 
 fn row(finding: &Finding) -> [String; HEAD.len()] {
     let audit = &finding.audit;

@@ -25,12 +25,17 @@ pub(super) fn markdown(outcome: &Outcome) -> String {
         line(&format!("| {} |", cells.join(" | ")));
     }
     line(
-        "\n`claimed` is the certified upper bound of epsilon at delta, `at least` what was reached with confidence, `ratio`",
+        "\n`claimed` is the certified upper bound of epsilon at delta, `at least` what was reached with confidence, `of",
     );
     line(
-        "the second over the first. For Gaussian claims `of mu` compares the whole curves. `noise-free` is the share of the",
+        "epsilon` the second over the first. For Gaussian claims read `of mu`, which compares whole curves: at a small delta",
     );
-    line("claimed sensitivity by which two models trained without noise were apart.\n");
+    line(
+        "their epsilon is decided by outcomes too rare to count, so that `of epsilon` stays low however good the attack.",
+    );
+    line(
+        "`noise-free` is the share of the claimed sensitivity by which two models trained without noise were apart.\n",
+    );
     line("## Each audit\n");
     for finding in &outcome.findings {
         for sentence in finding.statement().lines() {
