@@ -1,5 +1,7 @@
 //! The serialised form of mechanisms: their public parameters, checked again when they are read.
 
+pub(crate) mod clip;
+pub(crate) mod continual;
 pub(crate) mod integer;
 pub(crate) mod laplace;
 pub(crate) mod randomized_response;

@@ -40,6 +40,14 @@ use crate::rounding::power_of_two;
 /// Z. Bu, Y.-X. Wang, S. Zha, G. Karypis, "Automatic clipping: differentially private deep learning made easier and
 /// stronger", NeurIPS 2023, equation (AUTO-S), arXiv 2206.07136.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::clip::AutomaticClippingRecord",
+        into = "crate::record::clip::AutomaticClippingRecord"
+    )
+)]
 pub struct AutomaticClipping {
     norm: ClippingNorm,
     gamma: f64,

@@ -41,6 +41,14 @@ use crate::sensitivity::L2Sensitivity;
 /// # Ok::<(), dp_mechanisms::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::clip::LayeredClippingRecord",
+        into = "crate::record::clip::LayeredClippingRecord"
+    )
+)]
 pub struct LayeredClipping {
     layers: Vec<(usize, ClippingNorm)>,
     dim: usize,
@@ -143,6 +151,15 @@ impl LayeredClipping {
 /// # References
 /// J. Dong, A. Roth, W. J. Su, "Gaussian differential privacy", 2019, Theorem 2.7 and Corollary 3.3, arXiv 1905.02383.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::clip::LayeredGaussianRecord<A>",
+        into = "crate::record::clip::LayeredGaussianRecord<A>",
+        bound = ""
+    )
+)]
 pub struct LayeredGaussian<A: Adjacency> {
     parts: Vec<Gaussian<A>>,
     mu: f64,

@@ -72,6 +72,15 @@ use crate::sensitivity::L2Sensitivity;
 /// G. Andrew, O. Thakkar, H. B. McMahan, S. Ramaswamy, "Differentially private learning with adaptive clipping", NeurIPS
 /// 2021, Algorithm 1 and Theorem 1, arXiv 1905.03871.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::clip::AdaptiveClippingRecord",
+        into = "crate::record::clip::AdaptiveClippingRecord",
+        bound = ""
+    )
+)]
 pub struct AdaptiveClipping<A: Adjacency> {
     quantile: f64,
     rate: f64,
@@ -127,6 +136,36 @@ impl<A: Adjacency> AdaptiveClipping<A> {
     /// `(z^-2 - (2 s_b)^-2)^(-1/2)`, rounded up: the sum's noise in units of the clipping norm.
     pub fn gradient_multiplier(&self) -> f64 {
         self.gradient_multiplier
+    }
+
+    /// The quantile that the norm shall reach.
+    pub fn quantile(&self) -> f64 {
+        self.quantile
+    }
+
+    /// How fast the norm moves.
+    pub fn rate(&self) -> f64 {
+        self.rate
+    }
+
+    /// The expected number of records in a step.
+    pub fn expected_records(&self) -> f64 {
+        self.expected_records
+    }
+
+    /// The noise multiplier of a whole step.
+    pub fn noise_multiplier(&self) -> f64 {
+        self.noise_multiplier
+    }
+
+    /// The standard deviation of the count.
+    pub fn count_std_dev(&self) -> f64 {
+        self.count_std_dev
+    }
+
+    /// How the noise is drawn.
+    pub fn noise_mode(&self) -> NoiseMode {
+        self.mode
     }
 
     /// The norm after a step in which this fraction of the records was found below it.

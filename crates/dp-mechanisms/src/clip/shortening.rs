@@ -7,6 +7,8 @@ use crate::rounding::{exponent, power_of_two, scale_by_power_of_two};
 
 /// How a sum shortens each record's vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ClippingRule {
     /// Cut to the norm: [`clip_l2`](super::clip_l2).
     Flat(ClippingNorm),

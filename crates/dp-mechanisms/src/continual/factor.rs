@@ -40,6 +40,11 @@ const MOST_ROWS: usize = 4096;
 /// banded matrix factorization", NeurIPS 2023, arXiv 2306.08153: banded factors. N. Kalinin, C. Lampert, "Banded square
 /// root matrix factorization for differentially private model training", NeurIPS 2024, arXiv 2405.13763.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(try_from = "crate::record::continual::FactorRecord", into = "crate::record::continual::FactorRecord")
+)]
 pub struct Factor {
     steps: usize,
     bands: usize,
@@ -147,6 +152,20 @@ impl Factor {
         match &self.numerators {
             Numerators::Toeplitz(diagonals) => diagonals.get(distance).copied().unwrap_or(0),
             Numerators::Rows(rows) => rows.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0),
+        }
+    }
+
+    /// What the constructor took, as rounded: the coefficients of the diagonals, or the rows.
+    #[cfg(feature = "serde")]
+    pub(crate) fn record(&self) -> crate::record::continual::FactorRecord {
+        use crate::record::continual::FactorRecord;
+        let coefficients =
+            |numerators: &Vec<i64>| numerators.iter().map(|&numerator| numerator as f64 / UNIT).collect();
+        match &self.numerators {
+            Numerators::Toeplitz(diagonals) => {
+                FactorRecord::Toeplitz { steps: self.steps, coefficients: coefficients(diagonals) }
+            }
+            Numerators::Rows(rows) => FactorRecord::Rows(rows.iter().map(coefficients).collect()),
         }
     }
 

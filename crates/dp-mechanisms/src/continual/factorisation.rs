@@ -69,8 +69,18 @@ const FINE_BITS: u32 = 52 - COEFFICIENT_BITS;
 /// C. Li, M. Hay, V. Rastogi, G. Miklau, A. McGregor, "Optimizing linear counting queries under differential privacy",
 /// PODS 2010. S. Denisov, H. B. McMahan, J. Rush, A. Smith, A. G. Thakurta, 2022, Theorem 2.1, arXiv 2202.08312.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::continual::MatrixFactorisationRecord",
+        into = "crate::record::continual::MatrixFactorisationRecord",
+        bound = ""
+    )
+)]
 pub struct MatrixFactorisation<A: Adjacency> {
     factor: Factor,
+    participation: Participation,
     bound: FactorSensitivity,
     each: L2Sensitivity<A>,
     dim: usize,
@@ -95,7 +105,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         let bound = factor.sensitivity(participation)?;
         let std_dev = positive_normal("standard deviation", std_dev)?;
         let grid = StreamGrid::new(each, d, bound.value, std_dev, FINE_BITS, factor.growth_bits())?;
-        Ok(Self { factor, bound, each, dim, grid })
+        Ok(Self { factor, participation, bound, each, dim, grid })
     }
 
     /// The same with noise of at least `noise_multiplier` times the sensitivity of all rows together.
@@ -114,7 +124,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         let multiplier = positive_normal("noise multiplier", noise_multiplier.get())?;
         let growth = factor.growth_bits();
         let grid = StreamGrid::from_noise_multiplier(each, d, bound.value, multiplier, FINE_BITS, growth)?;
-        Ok(Self { factor, bound, each, dim, grid })
+        Ok(Self { factor, participation, bound, each, dim, grid })
     }
 
     /// The same with noise drawn in another way; exact unless chosen otherwise.
@@ -142,6 +152,21 @@ impl<A: Adjacency> MatrixFactorisation<A> {
     /// The factor.
     pub fn factor(&self) -> &Factor {
         &self.factor
+    }
+
+    /// What a record contributes to one step at most.
+    pub fn each(&self) -> L2Sensitivity<A> {
+        self.each
+    }
+
+    /// The number of coordinates.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// In which steps a record may take part.
+    pub fn participation(&self) -> Participation {
+        self.participation
     }
 
     /// The factor's sensitivity for contributions of norm 1.

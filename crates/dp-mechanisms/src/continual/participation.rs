@@ -13,6 +13,14 @@ use crate::error::Error;
 /// # Ok::<(), dp_mechanisms::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::continual::ParticipationRecord",
+        into = "crate::record::continual::ParticipationRecord"
+    )
+)]
 pub struct Participation {
     most: u64,
     separation: u64,

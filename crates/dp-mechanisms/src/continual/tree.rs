@@ -71,10 +71,20 @@ const MOST_STEPS: u64 = 1 << 40;
 /// C. Dwork, M. Naor, T. Pitassi, G. N. Rothblum, 2010; T.-H. H. Chan, E. Shi, D. Song, 2011. J. Honaker, "Efficient use
 /// of differentially private binary trees", TPDP 2015, section 3.2, estimation from below.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        try_from = "crate::record::continual::TreeAggregationRecord",
+        into = "crate::record::continual::TreeAggregationRecord",
+        bound = ""
+    )
+)]
 pub struct TreeAggregation<A: Adjacency> {
     each: L2Sensitivity<A>,
     dim: usize,
     steps: u64,
+    participation: Participation,
     grid: StreamGrid<A>,
     reduced: bool,
 }
@@ -96,7 +106,7 @@ impl<A: Adjacency> TreeAggregation<A> {
         let (spread, growth) = checked(dim, steps, participation)?;
         let std_dev = positive_normal("standard deviation", std_dev)?;
         let grid = StreamGrid::new(each, dim as u64, spread, std_dev, FINE_BITS, growth)?;
-        Ok(Self { each, dim, steps, grid, reduced: false })
+        Ok(Self { each, dim, steps, participation, grid, reduced: false })
     }
 
     /// The same with noise of at least `noise_multiplier` times the sensitivity of all nodes together.
@@ -113,7 +123,7 @@ impl<A: Adjacency> TreeAggregation<A> {
         let (spread, growth) = checked(dim, steps, participation)?;
         let noise_multiplier = positive_normal("noise multiplier", noise_multiplier.get())?;
         let grid = StreamGrid::from_noise_multiplier(each, dim as u64, spread, noise_multiplier, FINE_BITS, growth)?;
-        Ok(Self { each, dim, steps, grid, reduced: false })
+        Ok(Self { each, dim, steps, participation, grid, reduced: false })
     }
 
     /// The same, estimating each node from all nodes below it too: less error for the same cost, two noisy nodes per
@@ -135,6 +145,31 @@ impl<A: Adjacency> TreeAggregation<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
         release::record::<A, R>(cost, log);
         TreeSession { paid_in: log.id(), tree: self.clone(), step: 0, levels: Vec::new() }
+    }
+
+    /// What a record contributes to one step at most.
+    pub fn each(&self) -> L2Sensitivity<A> {
+        self.each
+    }
+
+    /// The number of coordinates.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The number of steps.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// In which steps a record may take part.
+    pub fn participation(&self) -> Participation {
+        self.participation
+    }
+
+    /// Whether nodes are estimated from all nodes below them too.
+    pub fn is_variance_reduced(&self) -> bool {
+        self.reduced
     }
 
     /// The number of levels, `⌊log2 T⌋ + 1`.
