@@ -1,10 +1,13 @@
 //! Noise: the only folder that names a continuous distribution.
 //!
 //! A [`Sampler`] stands for one [`NoiseMode`]. It takes the value to be released by value and returns it with noise, on
-//! the grid. Noise is drawn a block at a time, before that block of the value is read: the sampler's running time, which
-//! depends on its random bits, does not depend on the value, and no noise is used twice or outlives the call. (An exact
-//! draw that lies so close to a rounding boundary that its first word does not tell the side, one in two thousand, is
-//! continued when the value is known: what that reveals is a function of the noisy sum.)
+//! the grid. Noise is drawn a block at a time, before that block of the value is read: the time that it takes, which
+//! depends on its random bits, does not depend on the value, and no noise is used twice or outlives the call.
+//!
+//! There is one exception. An exact draw that lies so close to a rounding boundary that its first word does not tell the
+//! side, up to one in `2^(41 - bits)` for a grid of so many bits, is continued when the value is known, which takes
+//! longer. Where the boundary lies depends on the value's fraction of a step, so that who could time each coordinate
+//! would learn something of that fraction: guarantees are about what is released, not about time.
 
 use dp_accountant::certificate::NoiseMode;
 use nalgebra::RealField;
@@ -19,6 +22,8 @@ mod rounded;
 
 /// Coordinates whose noise is drawn together: small enough for the first-level cache.
 const BLOCK: usize = 256;
+/// The same for short vectors, for which it would take longer to clear the memory of a block than to draw the noise.
+const FEW: usize = 16;
 
 /// The law of one coordinate's noise at scale 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,6 +3,9 @@
 //! Every mechanism ends here. [`bounded`] refuses a value whose sensitivity exceeds the mechanism's, hands the value to
 //! the mechanism's own draw, and then, in the same call, appends the event, the mode of the noise and whatever the
 //! value's sensitivity takes on trust to the log. Nothing is logged for what was refused.
+//!
+//! Before a value is read, two words of the generator are compared: one that is stuck would release the value without
+//! noise. Neither the question nor the answer depends on the value.
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{Adjacency, DpEvent, EventLog, LogId};

@@ -228,8 +228,8 @@ macro_rules! generator {
 generator!(OsSeeded, true);
 generator!(SeededRng, false);
 
-/// Refuses a generator that repeats one word, before anything private is opened. A generator that works is refused with
-/// probability `2^-192`.
+/// Refuses a generator that repeats one word, before anything private is read. A generator that works is refused with
+/// probability `2^-192`, and nearly always pays two words for the question.
 pub(crate) fn refuse_stuck<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<(), Error> {
     let first = rng.next_u64();
     for _ in 0..3 {

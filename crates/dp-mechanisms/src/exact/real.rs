@@ -199,7 +199,7 @@ impl Binary {
         Self { exponent: self.exponent + power, ..self }
     }
 
-    /// The integer part of the number times `2^bits`, for a number of size at most 1 and at most 120 places.
+    /// The integer part of the number times `2^bits`, for a number of size at most 1 and at most 116 places.
     pub(crate) fn floor(self, bits: u32) -> i128 {
         let shift = self.exponent + bits as i32;
         if shift >= 0 {

@@ -20,7 +20,7 @@ use num_bigint::{BigInt, BigUint};
 use rand::CryptoRng;
 
 use super::exact::{Heads, decided};
-use super::{BLOCK, Law, largest};
+use super::{BLOCK, FEW, Law, largest};
 use crate::error::Error;
 use crate::exact::laws::{self, HEAD_BITS};
 use crate::exact::real::{Binary, Offset, Real};
@@ -45,8 +45,15 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     let largest = largest::<F>();
     let mut radius = Radius::draw(value.len() as u64, scale_in_steps, &mut Words(rng))?;
     let shared = radius.multiplier(&mut Words(rng))?;
-    let mut heads = Heads::new();
-    for block in value.chunks_mut(BLOCK) {
+    let (mut few, mut many);
+    let mut heads = Heads::new(if value.len() <= FEW {
+        few = [0; FEW];
+        &mut few
+    } else {
+        many = [0; BLOCK];
+        &mut many
+    });
+    for block in value.chunks_mut(heads.heads.len()) {
         heads.draw(Law::Normal, block.len(), rng)?;
         for (index, coordinate) in block.iter_mut().enumerate() {
             let unnoised = coordinate.to_subset_unchecked();

@@ -6,7 +6,7 @@
 use nalgebra::RealField;
 use rand::CryptoRng;
 
-use super::{BLOCK, Law, largest};
+use super::{BLOCK, FEW, Law, largest};
 use crate::error::Error;
 use crate::exact::laws::{self, HEAD_BITS, Word, signed_head};
 use crate::exact::real::{Offset, Real};
@@ -15,14 +15,15 @@ use crate::exact::table::{EXPONENTIAL, HALF_NORMAL};
 use crate::grid::{Grid, Place};
 
 /// The first digits of a block of numbers, and what else is known of the few that needed more than a word.
-pub(super) struct Heads {
-    pub(super) heads: [i64; BLOCK],
+pub(super) struct Heads<'a> {
+    pub(super) heads: &'a mut [i64],
     longer: Vec<(usize, Vec<u32>)>,
 }
 
-impl Heads {
-    pub(super) fn new() -> Self {
-        Self { heads: [0; BLOCK], longer: Vec::new() }
+impl<'a> Heads<'a> {
+    /// For blocks as long as this buffer.
+    pub(super) fn new(buffer: &'a mut [i64]) -> Self {
+        Self { heads: buffer, longer: Vec::new() }
     }
 
     /// Draws `count` numbers.
@@ -68,8 +69,15 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     rng: &mut R,
 ) -> Result<Vec<F>, Error> {
     let largest = largest::<F>();
-    let mut heads = Heads::new();
-    for block in value.chunks_mut(BLOCK) {
+    let (mut few, mut many);
+    let mut heads = Heads::new(if value.len() <= FEW {
+        few = [0; FEW];
+        &mut few
+    } else {
+        many = [0; BLOCK];
+        &mut many
+    });
+    for block in value.chunks_mut(heads.heads.len()) {
         heads.draw(law, block.len(), rng)?;
         for (index, coordinate) in block.iter_mut().enumerate() {
             let unnoised = coordinate.to_subset_unchecked();

@@ -4,7 +4,7 @@ use nalgebra::RealField;
 use rand::CryptoRng;
 use rand_distr::{ChiSquared, Distribution, Exp1, StandardNormal};
 
-use super::{BLOCK, Law, largest};
+use super::{BLOCK, FEW, Law, largest};
 use crate::error::Error;
 use crate::grid::Grid;
 
@@ -34,8 +34,15 @@ fn add_drawn<F: RealField + Copy>(
     mut draw: impl FnMut() -> f64,
 ) -> Vec<F> {
     let largest = largest::<F>();
-    let mut noise = [0.0; BLOCK];
-    for block in value.chunks_mut(BLOCK) {
+    let (mut few, mut many);
+    let noise: &mut [f64] = if value.len() <= FEW {
+        few = [0.0; FEW];
+        &mut few
+    } else {
+        many = [0.0; BLOCK];
+        &mut many
+    };
+    for block in value.chunks_mut(noise.len()) {
         let noise = &mut noise[..block.len()];
         for noise in noise.iter_mut() {
             *noise = scale_in_steps * draw();
