@@ -107,6 +107,7 @@ fn flags_that_contradict_each_other() {
         &["--epsilon", "1", "--zero-based"],
         &["--epsilon", "1", "--algorithm", "non-private"],
         &["--algorithm", "non-private", "--adjacency", "replace-one"],
+        &["--algorithm", "non-private", "--noise", "rounded"],
         &["--epsilon", "1", "--delimiter", "::"],
         &["--epsilon", "1", "--out", "-", "--json"],
         &["--epsilon", "1", "--out", "x.json", "--report", "x.json"],

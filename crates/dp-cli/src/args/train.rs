@@ -174,9 +174,9 @@ pub struct TrainArgs {
     /// Which data sets count as neighbours [default: replace-one, as in the algorithm's paper]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
     pub adjacency: Option<Adjacency>,
-    /// How noise is drawn
-    #[arg(long, value_enum, value_name = "MODE", default_value_t, help_heading = "Privacy")]
-    pub noise: Noise,
+    /// How noise is drawn [default: exact]
+    #[arg(long, value_enum, value_name = "MODE", help_heading = "Privacy")]
+    pub noise: Option<Noise>,
     /// Draw noise from this seed: reproducible and therefore NOT private
     #[arg(long, value_name = "NUMBER", help_heading = "Privacy")]
     pub seed: Option<u64>,

@@ -184,7 +184,7 @@ impl TrainConfig {
             loss: loss(args.loss, args.huber_width)?,
             method,
             settings: settings(args)?,
-            noise: match args.noise {
+            noise: match args.noise.unwrap_or_default() {
                 args::Noise::Exact => NoiseMode::Exact,
                 args::Noise::Rounded => NoiseMode::Rounded,
             },
@@ -283,6 +283,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
                 (args.epsilon.is_some(), "--epsilon"),
                 (args.delta != 0.0, "--delta"),
                 (args.adjacency.is_some(), "--adjacency"),
+                (args.noise.is_some(), "--noise"),
             ] {
                 if given {
                     return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
