@@ -83,17 +83,20 @@ pub fn type_two_error(type_one: f64, delta_at: impl Fn(f64) -> Result<f64, Error
         let (_, value) = largest(0.0, -type_one.ln(), line)?;
         return Ok(value.max(at_zero).max(0.0));
     }
-    // Beyond the first epsilon with delta below half of what is needed, the second line falls after another ln 2.
+    // Beyond an epsilon at which the second line could not be as high as it has been, were delta 0, it need not be looked
+    // at. A delta that never falls below a level may leave little room, so that it is compared with nothing else.
+    let line = |epsilon: f64| Ok(shallow(epsilon, delta_at(epsilon)?, type_one));
     let mut end = 1.0;
-    while delta_at(end)? > 0.5 * (1.0 - type_one) {
+    let mut found = line(end)?;
+    while (1.0 - type_one) * (-end).exp() > found {
         if end > LARGEST_EPSILON {
             return Ok(at_zero.max(0.0));
         }
         end *= 2.0;
+        found = f64::max(found, line(end)?);
     }
-    let (_, flat) =
-        largest(0.0, end + core::f64::consts::LN_2, |epsilon| Ok(shallow(epsilon, delta_at(epsilon)?, type_one)))?;
-    Ok(flat.max(at_zero).max(0.0))
+    let (_, flat) = largest(0.0, end, line)?;
+    Ok(flat.max(found).max(at_zero).max(0.0))
 }
 
 /// A trade-off curve from finitely many `(epsilon, delta)`: the largest of their lines.

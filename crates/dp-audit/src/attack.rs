@@ -60,3 +60,30 @@ pub(crate) struct Rule {
     /// Whether a hit is at or above the cut, or below it.
     pub(crate) above: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_and_numbers_that_are_none_tie_with_themselves_and_the_latter_are_largest() {
+        let mut rng = SeededRng::new(0);
+        let mut first = |score| Scorer::First.score(&[score, 7.0], &mut rng);
+        let equal = |a: Scored, b: Scored| a.compare(&b).is_eq() && a.reaches(&b) && b.reaches(&a);
+        assert!(equal(first(0.0), first(-0.0)));
+        assert!(equal(first(f64::NAN), first(-f64::NAN)));
+        assert!(first(f64::NAN).reaches(&first(f64::INFINITY)) && !first(f64::INFINITY).reaches(&first(f64::NAN)));
+        assert!(first(1.0).reaches(&first(0.5)) && !first(0.5).reaches(&first(1.0)));
+    }
+
+    #[test]
+    fn ties_of_a_learned_score_are_broken_at_random() {
+        let model = Logistic::fit(&[0.0, 0.0, 1.0], &[0.0, 1.0, 1.0], 1);
+        let mut rng = SeededRng::new(1);
+        let scorer = Scorer::Learned(model);
+        let cut = Scored { tie: 0.5, ..scorer.score(&[1.0], &mut rng) };
+        let above = (0..1000).filter(|_| scorer.score(&[1.0], &mut rng).reaches(&cut)).count();
+        // 6.2 deviations of Binomial(1000, 1/2): 1e-9, either side.
+        assert!(above.abs_diff(500) < 98, "{above}");
+    }
+}

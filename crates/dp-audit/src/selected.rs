@@ -202,3 +202,39 @@ fn reached(plan: &Plan, base: &[u64], neighbour: &[u64], failure: f64) -> Reache
     let band = Band { half_width: ((4.0 / failure).ln() / (2.0 * runs)).sqrt(), failure_probability: failure };
     Reached { points, band }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::Rate;
+
+    fn rate(value: f64) -> Rate {
+        Rate { value, complement: 1.0 - value }
+    }
+
+    /// A test whose limits are 0.5 and 0.1, with these bounds.
+    fn test(epsilon_lower: f64, mu_lower: f64, least_type_two: Option<f64>) -> Test {
+        let hits = Hits { true_positives: 0, positives: 1, false_positives: 0, negatives: 1 };
+        let limits = Limits { true_positive: rate(0.5), false_positive: rate(0.1) };
+        Test { accused: Side::Base, event: String::new(), hits, limits, epsilon_lower, mu_lower, least_type_two }
+    }
+
+    #[test]
+    fn each_bound_convicts_alone_and_only_beyond_rounding() {
+        let claimed = GaussianComparison { claimed_mu: 1.0, mu_lower: 0.0, epsilon: 0.0 };
+        let found = |second: Test| {
+            let tests = [test(0.0, 0.0, None), second];
+            convict(&tests, 1.0, Some(&claimed)).map(|conviction| (conviction.bound, conviction.test))
+        };
+        assert_eq!(found(test(1.0, 1.0, Some(0.5))), None);
+        assert_eq!(found(test(1.0 + 1e-10, 1.0 + 1e-10, Some(0.5 + 1e-13))), None);
+        assert_eq!(found(test(1.0 + 1e-8, 0.0, None)), Some((BoundKind::Epsilon, 1)));
+        assert_eq!(found(test(0.0, 1.0 + 1e-8, None)), Some((BoundKind::Mu, 1)));
+        assert_eq!(found(test(0.0, 0.0, Some(0.5 + 1e-11))), Some((BoundKind::TradeOff, 1)));
+        assert_eq!(found(test(2.0, 2.0, Some(0.9))), Some((BoundKind::Epsilon, 1)));
+        // A claim of nothing falls by anything; one without end by nothing.
+        assert!(convict(&[test(1e-9, 0.0, None)], 0.0, None).is_some());
+        assert_eq!(convict(&[test(0.0, 9.0, None)], 0.0, None), None);
+        assert_eq!(convict(&[test(f64::INFINITY, 0.0, None)], f64::INFINITY, None), None);
+    }
+}

@@ -62,3 +62,30 @@ pub fn audit_all<S: Subject>(subjects: &[S], auditor: &Auditor, monitor: &dyn Mo
     let audits = subjects.iter().map(|subject| each.audit_with(subject, monitor)).collect::<Result<_, _>>()?;
     Ok(Suite { audits, failure_probability })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::Unwatched;
+    use crate::testing::{coin, laplace};
+
+    #[test]
+    fn a_suite_shares_its_failure_probability_evenly() {
+        let subjects: [Box<dyn Subject>; 2] = [Box::new(coin(1.0, 1.0)), Box::new(laplace(1.0, 1.0))];
+        let auditor = Auditor::exactly(1000).unwrap().with_failure_probability(0.02).unwrap();
+        let suite = audit_all(&subjects, &auditor, &Unwatched).unwrap();
+        assert_eq!(suite.failure_probability, 0.02);
+        let alone = auditor.with_failure_probability(0.01).unwrap();
+        for (audit, subject) in suite.audits.iter().zip(&subjects) {
+            assert_eq!(*audit, alone.audit(subject).unwrap());
+        }
+        assert_eq!(audit_all::<Box<dyn Subject>>(&[], &alone, &Unwatched).unwrap().audits, []);
+    }
+
+    #[test]
+    fn two_subjects_of_one_name_are_refused() {
+        let auditor = Auditor::exactly(1000).unwrap();
+        let error = audit_all(&[coin(1.0, 1.0), coin(2.0, 2.0)], &auditor, &Unwatched).unwrap_err();
+        assert_eq!(error, Error::DuplicateName { subject: "coin".to_owned() });
+    }
+}

@@ -43,6 +43,21 @@ fn one_pair_gives_the_known_polygon() {
     }
 }
 
+/// Where little is left between a delta that does not fall and certainty, the curve is above zero all the same.
+#[test]
+fn a_delta_that_never_falls_leaves_the_whole_polygon() {
+    let (epsilon, delta): (f64, f64) = (0.3, 0.01);
+    let delta_at = |at: f64| Ok(if at >= epsilon { delta } else { 1.0 });
+    for type_one in [0.95, 0.985, 0.9878, 0.9899] {
+        let expected = (1.0 - delta - type_one) * (-epsilon).exp();
+        let found = type_two_error(type_one, delta_at).unwrap();
+        assert!(found <= expected && found >= expected * (1.0 - 1e-6) - 1e-15, "{type_one}: {found}, {expected}");
+    }
+    for type_one in [0.99, 0.995, 1.0] {
+        assert_eq!(type_two_error(type_one, delta_at).unwrap(), 0.0);
+    }
+}
+
 #[test]
 fn a_sampled_curve_is_below_the_searched_one_and_near() {
     let delta_at = |epsilon| gaussian::delta(1.3, epsilon);

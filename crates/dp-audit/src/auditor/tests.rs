@@ -79,6 +79,7 @@ fn bounds_of_closed_laws_are_tight() {
         assert!(found.mu_lower > 0.9 * mu && found.mu_lower < mu, "mu {mu}: {}", found.mu_lower);
         assert!(audit.epsilon_lower < audit.claimed_epsilon && found.epsilon < audit.claimed_epsilon);
         assert!(audit.best_ratio() > 0.9);
+        assert!((audit.best_ratio() / audit.ratio().max(found.mu_lower / mu) - 1.0).abs() < 1e-12);
     }
 }
 
@@ -183,6 +184,8 @@ fn the_reached_curve_keeps_to_the_claimed_one_within_its_band() {
     assert!(audit.reached.points.len() > 30);
     assert!(audit.reached.points.is_sorted_by(|a, b| a.type_one <= b.type_one && a.type_two >= b.type_two));
     let width = audit.reached.band.half_width;
+    // Two sides of 50,000 runs, two directions each: sqrt(ln(4 / 0.001) / 100,000).
+    assert!((width - 0.009_107_167_309).abs() < 1e-9, "{width}");
     assert!(width < 0.01);
     for point in &audit.reached.points {
         let least = claimed[((point.type_one * 1000.0).round() as usize).min(1000)].type_two;
@@ -221,6 +224,8 @@ fn bad_subjects_are_errors() {
     );
     assert!(matches!(exactly(100).audit(&negative), Err(Error::Accountant(_))));
     assert!(Auditor::new(3).is_err() && Auditor::new(u64::MAX).is_err());
+    let probability = Auditor::new(100).unwrap().with_confidence(0.99).unwrap().failure_probability();
+    assert!((probability - 0.01).abs() < 1e-15);
     for confidence in [0.0, 1.0, f64::NAN, -1.0] {
         assert!(Auditor::new(100).unwrap().with_confidence(confidence).is_err());
     }

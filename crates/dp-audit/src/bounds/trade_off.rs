@@ -37,3 +37,50 @@ pub fn least_type_two(event: &DpEvent, type_one: f64) -> Result<f64, Error> {
 pub fn refutes(limits: &Limits, least_type_two: f64) -> bool {
     limits.type_two_upper() < least_type_two - TOLERANCE
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::Rate;
+
+    /// `Phi(-x)`.
+    fn upper(x: f64) -> f64 {
+        0.5 * libm::erfc(x / core::f64::consts::SQRT_2)
+    }
+
+    #[test]
+    fn the_curves_of_closed_laws_are_reached_from_below() {
+        let near_and_below = |found: f64, expected: f64| {
+            assert!(found <= expected && found >= expected * (1.0 - 1e-6) - 1e-9, "{found}, {expected}");
+        };
+        for step in 1..40 {
+            let z = f64::from(step) / 8.0 - 2.5;
+            let type_one = upper(z);
+            for mu in [0.3f64, 1.0, 2.5] {
+                let gaussian = DpEvent::Gaussian { std_dev: 1.0 / mu, sensitivity: 1.0 };
+                near_and_below(least_type_two(&gaussian, type_one).unwrap(), upper(mu - z));
+                // Of two laws at distance mu in units of the scale.
+                let laplace = DpEvent::Laplace { scale: 1.0 / mu, sensitivity: 1.0 };
+                let expected = if type_one < 0.5 * (-mu).exp() {
+                    1.0 - mu.exp() * type_one
+                } else if type_one <= 0.5 {
+                    (-mu).exp() / (4.0 * type_one)
+                } else {
+                    (-mu).exp() * (1.0 - type_one)
+                };
+                near_and_below(least_type_two(&laplace, type_one).unwrap(), expected);
+                let approximate = DpEvent::ApproximateDp { epsilon: mu, delta: 0.01 };
+                let lines = (0.99 - mu.exp() * type_one).max((-mu).exp() * (0.99 - type_one)).max(0.0);
+                near_and_below(least_type_two(&approximate, type_one).unwrap(), lines);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missed_less_often_than_the_curve_allows_refutes_it() {
+        let rate = |value| Rate { value, complement: 1.0 - value };
+        let limits = Limits { true_positive: rate(0.7), false_positive: rate(0.1) };
+        assert!(refutes(&limits, 0.301) && refutes(&limits, 0.3 + 1e-11));
+        assert!(!refutes(&limits, 0.3) && !refutes(&limits, 0.299) && !refutes(&limits, f64::NAN));
+    }
+}

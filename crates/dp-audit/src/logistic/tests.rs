@@ -71,3 +71,15 @@ fn many_features_are_fitted_without_squares() {
     probe[17] = 3.0;
     assert!(model.score(&probe) - before > 4.0);
 }
+
+#[test]
+fn units_do_not_matter() {
+    let mut rng = SeededRng::new(4);
+    let (base, neighbour) = (normals(2000, 0.0, 1.0, &mut rng), normals(2000, 1.0, 1.0, &mut rng));
+    let unit = 2f64.powi(40);
+    let scaled = |values: &[f64]| values.iter().map(|x| x * unit).collect::<Vec<_>>();
+    let (model, large) = (Logistic::fit(&base, &neighbour, 1), Logistic::fit(&scaled(&base), &scaled(&neighbour), 1));
+    for x in [-2.0, 0.3, 4.0] {
+        assert_eq!(model.score(&[x]), large.score(&[x * unit]));
+    }
+}

@@ -55,3 +55,13 @@ fn every_cut_of_few_values_is_tried_and_ends_of_many() {
     assert!(cuts[0].score == 0.0 && cuts.last().unwrap().score > 0.99998);
     assert_eq!(Scores::new(Vec::new(), Vec::new()).cuts(), []);
 }
+
+#[test]
+fn what_a_delta_forgives_is_not_chosen() {
+    // The largest value shows one side alone, but less often than delta.
+    let side = |counts: [usize; 3]| scored((0..3).flat_map(|value| vec![value as f64; counts[value]]));
+    let scores = Scores::new(side([7000, 3000, 0]), side([3800, 6000, 200]));
+    let chosen = |delta| scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta }, 7.0);
+    assert_eq!((chosen(0.0).cut.score, chosen(0.0).above), (2.0, true));
+    assert_eq!((chosen(0.05).cut.score, chosen(0.05).above), (1.0, true));
+}

@@ -170,3 +170,21 @@ fn naive_scaling_breaks_the_bound() {
     }
     assert!((300..700).contains(&broken), "{broken}");
 }
+
+/// Random vectors are seldom a hair too long; these all are, or just not.
+#[test]
+fn vectors_beside_the_norm_are_within() {
+    for dim in [1usize, 3, 40] {
+        for parts in [3f64, 10.0, 77.0] {
+            let direction: Vec<f64> = (0..dim).map(|i| 1.0 + i as f64 / parts).collect();
+            let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+            for excess in [-64.0, -2.0, 0.0, 1.0, 2.0, 7.0, 64.0, 1e3, 1e6, 1e9, 1e12] {
+                let scale = (1.0 + excess * f64::EPSILON) / length;
+                let mut v: Vec<f64> = direction.iter().map(|x| x * scale).collect();
+                clip_l2(&mut v, ClippingNorm::new(1.0).unwrap());
+                assert!(exactly_within(&v, 1.0), "{dim} coordinates, {excess} units too long");
+                assert!(v.iter().map(|x| x * x).sum::<f64>() > 1.0 - 1e-13);
+            }
+        }
+    }
+}

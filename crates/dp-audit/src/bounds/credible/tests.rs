@@ -67,3 +67,19 @@ fn it_is_shorter_than_a_confidence_interval_at_few_runs() {
     assert!(interval(hits, 0.0, 1.0).is_err() && interval(hits, 0.0, f64::NAN).is_err());
     assert!(interval(Hits { positives: 0, ..hits }, 0.0, 0.9).is_err());
 }
+
+#[test]
+fn intervals_are_those_of_the_two_beta_laws() {
+    // By quadrature of 1 - I(1 - FNR) over 400,001 quantiles of FPR, both from an independent incomplete beta function.
+    for (true_positives, positives, false_positives, negatives, delta, probability, expected) in [
+        (40, 50, 2, 50, 0.0, 0.95, (1.865_571_346, 4.551_255_061)),
+        (40, 50, 2, 50, 0.05, 0.95, (1.798_415_809, 4.486_601_908)),
+        (48, 50, 20, 50, 0.02, 0.8, (1.842_430_172, 3.578_567_254)),
+        (300, 400, 100, 200, 0.0, 0.5, (0.616_494_723, 0.767_032_548)),
+    ] {
+        let hits = Hits { true_positives, positives, false_positives, negatives };
+        let found = interval(hits, delta, probability).unwrap();
+        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 3e-4;
+        assert!(near(found.0, expected.0) && near(found.1, expected.1), "{hits:?}, {delta}: {found:?}, {expected:?}");
+    }
+}

@@ -70,6 +70,17 @@ fn kinds_shapes_and_numbers_are_checked() {
     let other = RankOneSum::<ZeroOut>::new(2, grid(1.0, 8), norm(1.0), 11, 1).unwrap();
     assert_eq!(sum.merge(other), Err(Error::SumsDiffer));
     assert_eq!(sum.finish().open().0, [0.5, 0.25]);
+    // What follows has the whole number of records again.
+    assert_eq!(sum.add(1.0, coarse.row(0).unwrap()), Ok(()));
+}
+
+/// Entries of at most the stated bits, also where the norm is no power of two: what makes them exact in a narrow float.
+#[test]
+fn the_least_power_of_two_that_is_no_less_than_the_norm_has_the_bits() {
+    for (value, step) in [(1.0, 2f64.powi(-24)), (1.5, 2f64.powi(-23)), (2.0, 2f64.powi(-23)), (0.75, 2f64.powi(-24))] {
+        assert_eq!(grid(value, 24).step(), step, "{value}");
+        assert!(value / step <= 2f64.powi(24));
+    }
 }
 
 #[test]

@@ -162,3 +162,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_slack_covers_each_source_of_rounding() {
+    let unit = 2f64.powi(-24);
+    // Of a gradient of 992 coordinates alone, of a microbatch of 100, of a million examples one by one.
+    let near = |found: f64, expected: f64| found >= expected && found <= 1.1 * expected;
+    assert!(near(slack(992, unit, 1, 1), 2.0 * 1000.0 * unit));
+    assert!(near(slack(0, unit, 100, 1) - slack(0, unit, 1, 1), 2.0 * 100.0 * 102.0 * unit - 6.0 * unit));
+    assert!(near(slack(0, 0.0, 1, 1_000_000), 2.0 * 1e6 * 1_000_001.0 * UNIT_ROUNDOFF));
+}
