@@ -205,3 +205,13 @@ proptest! {
         prop_assert!((factor.rms_error() / rms - 1.0).abs() < 1e-6);
     }
 }
+
+/// Coefficients that fall below zero: contributions of opposite signs move the release farther than equal ones, so that
+/// the formula for falling coefficients does not apply.
+#[test]
+fn coefficients_that_fall_below_zero_are_not_taken_for_falling_ones() {
+    let factor = Factor::toeplitz(4, &[1.0, -0.5]).unwrap();
+    let found = factor.sensitivity(Participation::repeated(2, 1).unwrap()).unwrap().value;
+    // x = (1, -1): C x = (1, -3/2, 1/2, 0).
+    assert!((found - 3.5f64.sqrt()).abs() < 1e-9, "{found}");
+}

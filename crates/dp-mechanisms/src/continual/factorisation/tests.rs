@@ -108,6 +108,22 @@ fn prefixes_are_sums() {
     }
 }
 
+/// A factor whose diagonal is not 1 scales what is released, not what comes back.
+#[test]
+fn the_diagonal_is_divided_out() {
+    let mut rng = SeededRng::new(3);
+    let rows = [vec![4.0], vec![1.0, 0.5], vec![0.0, -1.0, 3.0]];
+    for factor in [Factor::toeplitz(3, &[2.0, 1.0]).unwrap(), Factor::lower_triangular(&rows).unwrap()] {
+        let mechanism = mechanism(factor, 1, 1e-6);
+        let mut log = EventLog::new();
+        let mut session = mechanism.start(&mut log, &mut rng);
+        for value in [1.0, -5.0, 7.0] {
+            let released = session.step(input(vec![value]), &mut log, &mut rng).unwrap().into_inner();
+            assert!((released.increment[0] - value).abs() < 1e-4, "{released:?}, {value}");
+        }
+    }
+}
+
 /// The variance of the prefixes' noise is that of the recovery, for every kind of factor: means over 20000 coordinates
 /// and, of the largest, 6.5 standard errors (1e-10).
 #[test]
