@@ -137,6 +137,9 @@ pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
 
 /// The failure for an error while writing to `target`, a file or standard output.
 pub fn write_failure(error: &io::Error, target: &str) -> Failure {
+    // What fails on a file under its temporary name comes with that name, which says nothing to the user.
+    let text = error.to_string();
+    let reason = text.split(" at path \"").next().unwrap_or_default();
     match error.kind() {
         io::ErrorKind::BrokenPipe => {
             Failure::new(ExitStatus::Success, CLOSED_PIPE, "the reader of the output has gone")
@@ -144,16 +147,16 @@ pub fn write_failure(error: &io::Error, target: &str) -> Failure {
         _ if target == STANDARD_OUTPUT => {
             let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
             let code = if full { "output.full" } else { "output.write" };
-            Failure::new(ExitStatus::Failed, code, format!("standard output cannot be written: {error}"))
+            Failure::new(ExitStatus::Failed, code, format!("standard output cannot be written: {reason}"))
                 .at_file(target)
                 .help("what went there before is incomplete; a file named by --out or --report is there only if whole")
         }
         io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded => {
-            Failure::new(ExitStatus::Failed, "output.full", format!("no room to write: {error}"))
+            Failure::new(ExitStatus::Failed, "output.full", format!("no room to write: {reason}"))
                 .at_file(target)
                 .help("free some space or write elsewhere, then run the command again; nothing was left behind")
         }
-        _ => Failure::new(ExitStatus::Failed, "output.write", format!("cannot write: {error}"))
+        _ => Failure::new(ExitStatus::Failed, "output.write", format!("cannot write: {reason}"))
             .at_file(target)
             .help("check that the folder exists and that you may write to it"),
     }

@@ -255,7 +255,9 @@ fn report_and_picture_are_written_whole_or_not_at_all() {
     assert_eq!(place.read("audit.md"), report);
     // One that cannot be written takes the other with it.
     let half = with(&RECIPE, &["--report", "new.md", "--picture", "nowhere/new.svg"]);
-    place.dp(&half).fails(1, "output.write");
+    let failed = place.dp(&half);
+    failed.fails(1, "output.write").says("nowhere/new.svg");
+    assert!(!failed.stderr.contains(".part"), "the temporary name is nobody's business: {}", failed.stderr);
     assert_eq!(place.files(), ["audit.md", "audit.svg"]);
     place.dp(&with(&outputs, &["--force", "--seed", "3"])).ok();
     assert_ne!(place.read("audit.md"), report);
@@ -306,6 +308,8 @@ fn values_out_of_range_name_their_flag() {
     }
     refused(2, "usage.value", &["--claim-epsilon", "1", "--claim-delta", "1"], "--claim-delta");
     refused(2, "usage.value", &["--picture", "audit.png"], ".svg");
+    refused(2, "usage.value", &["--report", "-"], "--report");
+    refused(2, "usage.value", &["--picture", "-"], "--picture");
     refused(2, "usage.conflict", &["--picture", "a.svg", "--report", "a.svg"], "--picture");
     refused(2, "usage.conflict", &["--loss", "logistic", "--huber-width", "0.1"], "--huber-width");
     refused(4, "privacy.refused", &["--lambda", "0"], "--lambda");

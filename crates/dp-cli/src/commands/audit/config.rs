@@ -122,6 +122,11 @@ impl AuditConfig {
     }
 
     fn check_outputs(&self) -> Result<(), Failure> {
+        for (flag, target) in [("--report", &self.report), ("--picture", &self.picture)] {
+            if target.as_deref().is_some_and(|target| target.as_os_str() == "-") {
+                return Err(Failure::usage(flag, "standard output is taken by the result").help("name a file"));
+            }
+        }
         if self.report.is_some() && self.report == self.picture {
             return Err(conflict("--picture", "report and picture would be the same file"));
         }
