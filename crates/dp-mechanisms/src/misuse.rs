@@ -65,7 +65,7 @@ must_not_compile!(OfAdaptiveNorm: "noise.release(value, noise.count(), log, rng)
 /// ```
 /// A mechanism is not built as a literal, past its constructor:
 /// ```compile_fail,E0423
-/// let choose = dp_mechanisms::Exponential::<dp_accountant::ZeroOut>(todo!());
+/// let choose = dp_mechanisms::Exponential::<dp_accountant::ZeroOut>(unreachable!());
 /// ```
 /// A sensitivity is not a number, and not made without a check:
 /// ```compile_fail,E0308

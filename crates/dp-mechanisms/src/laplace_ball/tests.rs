@@ -11,7 +11,6 @@ fn ball(sensitivity: f64, epsilon: f64, dim: u64) -> LaplaceBall<ReplaceOne> {
 #[test]
 fn golden_norm_law() {
     let cases = golden_cases("mechanisms.json", "laplace_ball");
-    assert!(cases.len() >= 20);
     for case in cases {
         let ball = ball(case.input("sensitivity"), case.input("eps"), case.input("d") as u64);
         if case.out.get("cdf").is_some() {
