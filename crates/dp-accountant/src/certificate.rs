@@ -79,6 +79,9 @@ pub enum Assumption {
     /// Rows were read in an order that the curator vouches for as independent of the records' values.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     DeclaredOrder,
+    /// Features were projected at random; the seed of the map is public and was chosen without looking at a record.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
+    PublicProjection,
     /// Earlier releases about the same people are not part of this statement.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     EarlierRunsNotAccounted,
@@ -104,6 +107,7 @@ impl Assumption {
             Self::MonotonicScores => "monotonic_scores".to_owned(),
             Self::ClaimedByUser { mechanism } => format!("claimed_by_user ({mechanism})"),
             Self::DeclaredOrder => "declared_order".to_owned(),
+            Self::PublicProjection => "public_projection".to_owned(),
             Self::EarlierRunsNotAccounted => "earlier_runs_not_accounted".to_owned(),
             Self::Other { text } => format!("other ({text})"),
         }

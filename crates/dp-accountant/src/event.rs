@@ -167,7 +167,8 @@ pub enum DpEvent {
         records: u64,
     },
     /// The last iterate of noisy contractions `w <- psi_t(w) + N(0, std_devs[t]² I)`, each of which reads records of its
-    /// own, in an order that does not depend on their values; no other iterate is released. Replace-one only.
+    /// own, in an order that does not depend on their values; no other iterate is released. Where the number of records
+    /// is public: replace-one, or add-remove with a null record.
     AmplifiedByIteration {
         /// How far two neighbouring records can move iterate t: `sup |psi_t(w) - psi_t'(w)|`.
         sensitivities: Vec<f64>,

@@ -99,6 +99,58 @@ impl<A: Adjacency> EventLog<A> {
         }
     }
 
+    /// Appends what `part` holds, released from the same records, as one entry: the two compose.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{Delta, DpEvent, EventLog, ReplaceOne, bound};
+    ///
+    /// let mut part = EventLog::<ReplaceOne>::new();
+    /// part.record(DpEvent::PureDp { epsilon: 0.25 }, 1);
+    /// let mut log = part.clone();
+    /// log.record_all(part);
+    /// assert_eq!(bound::epsilon(&log.to_event(), Delta::ZERO)?.value, 0.5);
+    /// # Ok::<(), dp_accountant::Error>(())
+    /// ```
+    pub fn record_all(&mut self, part: Self) {
+        self.private &= part.private;
+        if !part.entries.is_empty() {
+            self.record(part.to_event(), 1);
+        }
+        part.assumptions.into_iter().for_each(|assumption| self.assume(assumption));
+    }
+
+    /// Appends what `parts` hold, each released from records of its own that the others never saw; it costs as much as the
+    /// costliest of them ([`DpEvent::Parallel`]). A part's releases may depend on those of the parts before it.
+    ///
+    /// # Privacy
+    /// Which records make up a part must be fixed by public positions, not by the records' values.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{Delta, DpEvent, EventLog, ReplaceOne, bound};
+    ///
+    /// let mut parts = [EventLog::<ReplaceOne>::new(), EventLog::new()];
+    /// parts[0].record(DpEvent::Gaussian { std_dev: 4.0, sensitivity: 1.0 }, 1);
+    /// parts[1].record(DpEvent::Gaussian { std_dev: 5.0, sensitivity: 1.0 }, 1);
+    /// let costliest = bound::epsilon(&parts[0].to_event(), Delta::new(1e-6)?)?.value;
+    /// let mut log = EventLog::new();
+    /// log.record_parallel(parts);
+    /// assert_eq!(bound::epsilon(&log.to_event(), Delta::new(1e-6)?)?.value, costliest);
+    /// # Ok::<(), dp_accountant::Error>(())
+    /// ```
+    pub fn record_parallel(&mut self, parts: impl IntoIterator<Item = Self>) {
+        let mut events = Vec::new();
+        for part in parts {
+            self.private &= part.private;
+            events.push(part.to_event());
+            part.assumptions.into_iter().for_each(|assumption| self.assume(assumption));
+        }
+        if !events.is_empty() {
+            self.record(DpEvent::Parallel { events }, 1);
+        }
+    }
+
     /// Marks the run as drawn from a generator that is not secret. Irrevocable.
     pub fn mark_not_private(&mut self) {
         self.private = false;
@@ -193,6 +245,24 @@ mod tests {
         assert_eq!(log.to_event(), twice);
         log.record(pure(2.0), 1);
         assert_eq!(log.to_event(), DpEvent::Composed { events: vec![twice, pure(2.0)] });
+    }
+
+    #[test]
+    fn parts_share_one_entry_and_keep_what_they_rest_on() {
+        let mut parts = [EventLog::<ReplaceOne>::new(), EventLog::new()];
+        parts[0].record(pure(1.0), 1);
+        parts[1].record(pure(2.0), 3);
+        parts[1].mark_not_private();
+        parts[1].assume(Assumption::IdealisedFloat);
+        let events = parts.iter().map(EventLog::to_event).collect();
+        let mut log = EventLog::new();
+        log.record_parallel(parts);
+        assert_eq!(log.to_event(), DpEvent::Parallel { events });
+        assert!(!log.is_private());
+        assert_eq!(log.assumptions(), [Assumption::IdealisedFloat]);
+        let mut empty = EventLog::<ReplaceOne>::new();
+        empty.record_parallel([]);
+        assert_eq!(empty.to_event(), DpEvent::NoOp);
     }
 
     #[test]

@@ -33,6 +33,8 @@ impl Relations {
     pub const REPLACE_ONE: Self = Self(0b0100);
     /// Something changed in place: a record, or a list's labels.
     pub const IN_PLACE: Self = Self(0b1100);
+    /// Something changed in place, or a record replaced by a null record: the number of records is public.
+    pub const PUBLIC_COUNT: Self = Self(0b1110);
 
     /// Whether `kind` is one of them.
     pub const fn contains(self, kind: AdjacencyKind) -> bool {
@@ -67,6 +69,9 @@ impl fmt::Display for Relations {
                 f.write_str(if last.is_empty() { "" } else { " or " })?;
                 last = kind.as_str();
                 f.write_str(last)?;
+                if kind == AdjacencyKind::ZeroOut {
+                    f.write_str(" with a null record")?;
+                }
             }
         }
         f.write_str(if last.is_empty() { "no relation" } else { "" })
@@ -129,6 +134,8 @@ mod tests {
     fn names_and_membership() {
         assert_eq!(Relations::ADD_REMOVE.to_string(), "add-remove");
         assert_eq!(Relations::IN_PLACE.to_string(), "replace-one or change-list-labels");
+        let public_count = Relations::PUBLIC_COUNT.to_string();
+        assert_eq!(public_count, "add-remove with a null record or replace-one or change-list-labels");
         assert_eq!(Relations::ADD_REMOVE.and(Relations::REPLACE_ONE).to_string(), "no relation");
         for kind in KINDS {
             assert!(Relations::ANY.contains(kind));

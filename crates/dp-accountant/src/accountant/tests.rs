@@ -200,6 +200,9 @@ fn gaussian_dp_accountant_obeys_the_contract() {
         DpEvent::AmplifiedByIteration { sensitivities: vec![1.0], std_devs: vec![1.0], contraction: 1.0 },
     ];
     contract::<GdpAccountant<AddRemoveOne>, _>(&supported, &unsupported);
+    let iterated = DpEvent::AmplifiedByIteration { sensitivities: vec![1.0], std_devs: vec![4.0], contraction: 1.0 };
+    contract::<GdpAccountant<ReplaceOne>, _>(core::slice::from_ref(&iterated), &[APPROXIMATE]);
+    contract::<GdpAccountant<ZeroOut>, _>(&[iterated], &[APPROXIMATE]);
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn parts(events: &[DpEvent], depth: usize) -> Result<(Vec<Leaves>, Narrowed), Er
 fn largest_of(parts: Vec<Leaves>) -> Leaves {
     let (mut failures, mut parts) = without_failures(parts);
     parts.dedup();
+    keep_least_noisy_gaussian(&mut parts);
     let mut found = match parts.len() {
         0 => Vec::new(),
         1 => parts.remove(0),
@@ -76,6 +77,21 @@ fn largest_of(parts: Vec<Leaves>) -> Leaves {
     };
     found.extend(failures.pop().and_then(fails_with));
     found
+}
+
+/// Of the parts that are one Gaussian release each, the one with the least noise for its sensitivity stands for all:
+/// the others are what it gives after more noise. So disjoint Gaussian releases cost what the costliest costs, exactly.
+fn keep_least_noisy_gaussian(parts: &mut Vec<Leaves>) {
+    let single = |part: &Leaves| match part.as_slice() {
+        [(Leaf::Gaussian { mu }, 1)] => Some(*mu),
+        _ => None,
+    };
+    let Some(largest) = parts.iter().filter_map(single).reduce(f64::max) else { return };
+    let mut kept = false;
+    parts.retain(|part| match single(part) {
+        Some(mu) => mu == largest && !core::mem::replace(&mut kept, true),
+        None => true,
+    });
 }
 
 fn two_largest_of(parts: Vec<Leaves>) -> Leaves {

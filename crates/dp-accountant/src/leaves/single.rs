@@ -80,9 +80,10 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
             return Ok((leaf, Relations::REPLACE_ONE));
         }
         DpEvent::AmplifiedByIteration { sensitivities, std_devs, contraction } => {
-            let rho = iteration::rho(sensitivities, std_devs, *contraction)?;
-            let leaf = if rho.is_finite() { Leaf::Zcdp { rho } } else { Leaf::NonPrivate };
-            return Ok((leaf, Relations::IN_PLACE));
+            let mu = iteration::mu(sensitivities, std_devs, *contraction)?;
+            let leaf =
+                if mu <= LARGEST_RATIO { Leaf::Gaussian { mu: mu.max(SMALLEST_RATIO) } } else { Leaf::NonPrivate };
+            return Ok((leaf, Relations::PUBLIC_COUNT));
         }
         DpEvent::AboveThresholdLaplace { threshold_scale, query_scale, sensitivity } => {
             let threshold = ratio(*sensitivity, "threshold_scale", *threshold_scale)?;

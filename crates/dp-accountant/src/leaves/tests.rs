@@ -203,3 +203,15 @@ fn a_group_fails_more_often_the_larger_epsilon_is() {
     let times = 1.0 + 1f64.exp() + 2f64.exp();
     assert!(*epsilon == 3.0 && *delta >= 1e-3 * times * (1.0 - 1e-15) && *delta < 1e-3 * times * (1.0 + 1e-12));
 }
+
+#[test]
+fn the_least_noisy_of_disjoint_gaussians_stands_for_all() {
+    let parallel = |events| leaves(&DpEvent::Parallel { events }, 1).unwrap();
+    let four = vec![gaussian(4.0), gaussian(2.0), gaussian(2.0), gaussian(8.0)];
+    assert_eq!(parallel(four), [(Leaf::Gaussian { mu: 0.5 }, 1)]);
+    // Two releases from one part are no single one, and stay beside it.
+    let twice = DpEvent::SelfComposed { event: Box::new(gaussian(4.0)), count: 2 };
+    let mixed = parallel(vec![gaussian(2.0), twice, gaussian(3.0)]);
+    let parts = vec![vec![(Leaf::Gaussian { mu: 0.5 }, 1)], vec![(Leaf::Gaussian { mu: 0.25 }, 2)]];
+    assert_eq!(mixed, [(Leaf::Parallel { parts }, 1)]);
+}
