@@ -1,6 +1,7 @@
 //! Drafting a schema from a CSV file, to be reviewed by a person.
 
 mod column;
+mod label;
 #[cfg(test)]
 mod tests;
 
@@ -8,7 +9,7 @@ use column::{ColumnSurvey, LabelSurvey};
 
 use crate::error::{DataError, DataErrorKind};
 use crate::read::{CsvOptions, CsvReader, Input};
-use crate::schema::{Label, Others, Review, Schema};
+use crate::schema::{LabelKind, LabelRange, Schema};
 
 /// What a draft should take as given.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +21,8 @@ pub struct DraftOptions {
     pub positive: Option<String>,
     /// The value of the negative class, every other value being positive when `positive` is `None`.
     pub negative: Option<String>,
+    /// What the label holds, where it is neither of two classes nor to be found out.
+    pub hint: Option<LabelHint>,
     /// The most categories of a column; a column with more is dropped.
     pub max_categories: usize,
     /// Whether to set `log1p` where it would suit, rather than to suggest it in a comment.
@@ -35,14 +38,25 @@ impl DraftOptions {
 
 impl Default for DraftOptions {
     fn default() -> Self {
-        Self { label: None, positive: None, negative: None, max_categories: 100, apply_log1p: false }
+        Self { label: None, positive: None, negative: None, hint: None, max_categories: 100, apply_log1p: false }
     }
+}
+
+/// What a label holds, as a person says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LabelHint {
+    /// These classes, in this order.
+    Classes(Vec<String>),
+    /// A number in this range.
+    Number(LabelRange),
 }
 
 /// A schema taken from data, with remarks for the person who reviews it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// The schema; every part of it is [`Review::Unreviewed`].
+    /// The schema; every part of it is [`Review::Unreviewed`](crate::schema::Review::Unreviewed), but a label that the
+    /// options give in full by [`DraftOptions::hint`].
     pub schema: Schema,
     /// Remarks on single columns.
     pub notes: Vec<DraftNote>,
@@ -67,10 +81,21 @@ impl Draft {
     }
 }
 
+impl From<LabelHint> for LabelKind {
+    fn from(hint: LabelHint) -> Self {
+        match hint {
+            LabelHint::Classes(classes) => Self::Classes { classes, others_are_neutral: false },
+            LabelHint::Number(range) => Self::Number(range),
+        }
+    }
+}
+
 /// Drafts a schema: a column is numeric if (nearly) all its cells are numbers, else categorical if it has few enough
 /// values, else dropped; columns with a single value and row numbers are dropped.
 ///
-/// The positive class is what the options say; of two numbers the larger, of two texts the rarer one.
+/// The label is what the options say. Otherwise two values are two classes, the positive one being the larger of two
+/// numbers or the rarer of two texts; of a label that the options name, numbers with fractions or with more than 20
+/// values are a number to be predicted, and other values, if there are few enough, classes.
 ///
 /// # Privacy
 /// The result is a function of the records and must not be published or used as if it were public: every part is
@@ -78,15 +103,15 @@ impl Draft {
 /// publicly known, or has declared it public by name.
 ///
 /// # Errors
-/// `csv.*` and `file.*`; `label.undecided` when the classes are not clear; `schema.columns` when no column is usable.
+/// `csv.*` and `file.*`; `label.undecided` when it is not clear what the label holds; `schema.columns` when no column is usable.
 ///
 /// # Examples
 /// ```
-/// use dp_data::{draft::{DraftOptions, draft}, read::Input};
+/// use dp_data::{draft::{DraftOptions, draft}, read::Input, schema::LabelKind};
 ///
 /// let file = Input::from_bytes("a.csv", b"age,city,y\n41,Rome,no\n17,Oslo,no\n90,Rome,yes\n".to_vec());
 /// let mut drafted = draft(file, &DraftOptions::new("y"), &Default::default())?;
-/// assert_eq!(drafted.schema.label().positive, ["yes"]);
+/// assert!(matches!(&drafted.schema.label().kind, LabelKind::TwoClasses { positive, .. } if positive == &["yes"]));
 /// assert_eq!(drafted.schema.unreviewed(), ["y", "age", "city"]);
 /// drafted.schema.assume_public(&["y", "age", "city"])?;
 /// assert!(drafted.schema.check_reviewed().is_ok());
@@ -101,14 +126,14 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
         None => header.len() - 1,
     };
     let mut columns: Vec<_> = header.iter().map(|_| ColumnSurvey::new(options.max_categories)).collect();
-    let mut label = LabelSurvey::default();
+    let mut survey = LabelSurvey::default();
     let mut rows = 0_u64;
     while let Some(record) = reader.next_record()? {
-        for (position, (survey, cell)) in columns.iter_mut().zip(record.cells()).enumerate() {
+        for (position, (column, cell)) in columns.iter_mut().zip(record.cells()).enumerate() {
             if position == label_position {
-                label.see(cell);
+                survey.see(cell);
             } else {
-                survey.see(cell, rows);
+                column.see(cell, rows);
             }
         }
         rows += 1;
@@ -121,7 +146,7 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
     let label_name = &header[label_position];
     let mut notes = Vec::new();
     let mut note = |column: &str, text: String| notes.push(DraftNote { column: column.to_owned(), text });
-    let (label, remark) = decide_label(label_name, &label, options).map_err(|error| error.in_file(&file))?;
+    let (label, remark) = label::decide(label_name, &survey, options).map_err(|error| error.in_file(&file))?;
     note(label_name, remark);
     let mut drafted = Vec::with_capacity(header.len());
     for (position, (name, survey)) in header.iter().zip(columns).enumerate() {
@@ -133,61 +158,4 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
     }
     let schema = Schema::new(drafted, label, vec![String::new()]).map_err(|error| error.in_file(&file))?;
     Ok(Draft { schema, notes })
-}
-
-fn decide_label(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(Label, String), DataError> {
-    let undecided = |message: String, help: &str| {
-        DataError::new(DataErrorKind::LabelUndecided, message).at_column(name).found(survey.describe()).help(help)
-    };
-    let label = |positive: Vec<String>, negative: Vec<String>, others| Label {
-        column: name.to_owned(),
-        positive,
-        negative,
-        others,
-        missing_is_neutral: false,
-        review: Review::Unreviewed,
-    };
-    // Where both classes are named, records of one of them alone are no reason to fail: that would be an answer.
-    let named: Vec<&String> = options.positive.iter().chain(&options.negative).collect();
-    let one_is_there = named.len() == 2 && named.iter().any(|value| survey.holds(value));
-    for value in named {
-        if !survey.holds(value) && !one_is_there {
-            return Err(undecided(
-                format!("no row of column `{name}` holds the label `{value}`"),
-                "check the spelling of the class and the name of the label column",
-            ));
-        }
-    }
-    let values = survey.values();
-    match (&options.positive, &options.negative, values.as_deref()) {
-        (Some(positive), Some(negative), _) => Ok((
-            label(vec![positive.clone()], vec![negative.clone()], Others::Error),
-            "Both classes as asked for.".into(),
-        )),
-        (Some(positive), None, Some([a, b])) => {
-            let negative = if survey.same(a, positive) { b } else { a };
-            Ok((label(vec![positive.clone()], vec![negative.clone()], Others::Error), "Positive as asked for.".into()))
-        }
-        (Some(positive), None, _) => Ok((
-            label(vec![positive.clone()], vec![], Others::Negative),
-            "Positive as asked for; every other value is negative.".into(),
-        )),
-        (None, Some(negative), _) => Ok((
-            label(vec![], vec![negative.clone()], Others::Positive),
-            "Negative as asked for; every other value is positive.".into(),
-        )),
-        (None, None, Some([a, b])) => {
-            let (positive, why) = survey.likely_positive(a, b);
-            let negative = if positive == a { b } else { a };
-            Ok((
-                label(vec![positive.clone()], vec![negative.clone()], Others::Error),
-                format!("Positive was guessed: {why}."),
-            ))
-        }
-        (None, None, _) => Err(undecided(
-            format!("the classes of the label column `{name}` are not clear, because it does not have two values"),
-            "name the label column with --label and the positive value with --positive",
-        )
-        .expected("two values")),
-    }
 }

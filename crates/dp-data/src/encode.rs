@@ -1,27 +1,29 @@
 //! From the cells of a record to a feature vector of norm at most 1.
 
+mod format;
 mod label;
 mod norm;
 mod number;
 mod plan;
+mod project;
+mod refusal;
 mod row;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
 pub(crate) use label::LabelPlan;
 pub(crate) use norm::bound_norm;
 pub(crate) use number::parse_number;
 use plan::{CellOutcome, ColumnPlan};
+use project::ProjectionPlan;
+pub use project::{Generator, MAX_PROJECTION_ENTRIES, PROJECTION_SEEDS, Projection, ProjectionKind};
 pub use row::{ColumnTally, RowBuffer, Stored};
 
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::{ColumnKind, Label, Others, Review, Schema};
-
-/// The most features of a libsvm file, the intercept not counted: a model names each of them, so that a stray index far
-/// beyond what was meant is refused rather than paid for with memory.
-pub const MAX_FEATURES: u32 = 1 << 26;
+use crate::schema::{ColumnKind, Label, Schema};
 
 /// Above this expected share of features that are not zero, rows are stored dense.
 const SPARSE_SHARE: f64 = 0.35;
@@ -98,49 +100,9 @@ impl Default for Encoding {
     }
 }
 
-/// What the encoder reads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum InputFormat {
-    /// A table with named columns.
-    Table(Schema),
-    /// Sparse text lines `label index:value ...`.
-    Libsvm(LibsvmFormat),
-}
-
-/// What is publicly known about a libsvm file. Values are taken as they are; only the row norm is bounded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LibsvmFormat {
-    /// Number of features, the intercept not counted. `None`: taken from the data when it is loaded.
-    pub features: Option<u32>,
-    /// Whether `features` was taken from the data, and so is assumed public.
-    #[serde(default)]
-    pub features_from_data: bool,
-    /// Whether the first index is 0 rather than 1.
-    #[serde(default)]
-    pub zero_based: bool,
-    /// The classes. Values are compared as numbers where both are, so that `+1`, `1` and `1.0` are the same.
-    pub label: Label,
-}
-
-impl Default for LibsvmFormat {
-    /// Indices from 1, features unknown, positive `1`, negative `-1` or `0`.
-    fn default() -> Self {
-        let label = Label {
-            column: "label".into(),
-            positive: vec!["1".into()],
-            negative: vec!["-1".into(), "0".into()],
-            others: Others::Error,
-            missing_is_neutral: false,
-            review: Review::Reviewed,
-        };
-        Self { features: None, features_from_data: false, zero_based: false, label }
-    }
-}
-
-/// Turns records into feature vectors of norm at most 1 and labels into -1 and +1.
+/// Turns records into feature vectors of norm at most 1 and labels into targets.
+///
+/// Two classes become -1 and +1, several their positions in the public list, numbers `[-1, 1]`.
 ///
 /// Features come in the order of the schema's columns, a categorical column taking one per category (and one for missing
 /// values, if these are a category); **the intercept is last**. Serialises into a model file, and what is read back is
@@ -153,6 +115,9 @@ impl Default for LibsvmFormat {
 ///
 /// A null record (see [`OnMissing::Neutral`](crate::schema::OnMissing::Neutral)) becomes a row of zeros, the intercept
 /// included, with target 0 and its mark in [`Block::valid`](crate::Block::valid) `false`.
+///
+/// With a [`Projection`] ([`projected`](Self::projected)) the features are mapped to fewer before intercept and norm
+/// bound.
 ///
 /// # Examples
 /// ```
@@ -182,6 +147,7 @@ pub struct Encoder {
     encoding: Encoding,
     columns: Vec<ColumnPlan>,
     label: LabelPlan,
+    projection: Option<ProjectionPlan>,
     dim: usize,
 }
 
@@ -191,11 +157,14 @@ pub struct Encoder {
 struct EncoderRecord {
     input: InputFormat,
     encoding: Encoding,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    projection: Option<Projection>,
 }
 
 impl From<Encoder> for EncoderRecord {
     fn from(encoder: Encoder) -> Self {
-        Self { input: encoder.input, encoding: encoder.encoding }
+        let projection = encoder.projection();
+        Self { input: encoder.input, encoding: encoder.encoding, projection }
     }
 }
 
@@ -203,9 +172,14 @@ impl TryFrom<EncoderRecord> for Encoder {
     type Error = DataError;
 
     fn try_from(record: EncoderRecord) -> Result<Self, DataError> {
-        match record.input {
+        let encoder = match record.input {
             InputFormat::Table(schema) => Self::new(&schema, record.encoding),
             InputFormat::Libsvm(format) => Self::libsvm(format, record.encoding),
+            InputFormat::Images(format) => Self::images(format, record.encoding),
+        }?;
+        match record.projection {
+            Some(projection) => encoder.projected(projection),
+            None => Ok(encoder),
         }
     }
 }
@@ -224,9 +198,9 @@ impl Encoder {
             dim += plan.width();
             columns.push(plan);
         }
-        let label = LabelPlan::new(schema.label(), schema.missing());
+        let label = LabelPlan::new(schema.label(), schema.missing(), DataErrorKind::CsvBadNumber);
         let dim = dim as usize + usize::from(encoding.intercept > 0.0);
-        Ok(Self { input: InputFormat::Table(schema.clone()), encoding, columns, label, dim })
+        Ok(Self { input: InputFormat::Table(schema.clone()), encoding, columns, label, projection: None, dim })
     }
 
     /// An encoder for libsvm lines, whose number of features is declared.
@@ -243,9 +217,46 @@ impl Encoder {
                     .expected(format!("between 1 and {MAX_FEATURES} features")));
             }
         };
-        let label = LabelPlan::new(&format.label, &[]);
+        let label = LabelPlan::new(&format.label, &[], DataErrorKind::LibsvmBadValue);
         let dim = features as usize + usize::from(encoding.intercept > 0.0);
-        Ok(Self { input: InputFormat::Libsvm(format), encoding, columns: Vec::new(), label, dim })
+        Ok(Self { input: InputFormat::Libsvm(format), encoding, columns: Vec::new(), label, projection: None, dim })
+    }
+
+    /// An encoder for images.
+    ///
+    /// # Errors
+    /// `encoding.invalid`, and `schema.columns` for images without a byte or with too many.
+    pub fn images(format: ImageFormat, encoding: Encoding) -> Result<Self, DataError> {
+        encoding.check()?;
+        let label = LabelPlan::new(&format.label, &[], DataErrorKind::LabelUnknown);
+        let dim = format.features()? as usize + usize::from(encoding.intercept > 0.0);
+        Ok(Self { input: InputFormat::Images(format), encoding, columns: Vec::new(), label, projection: None, dim })
+    }
+
+    /// The same with its features projected, instead of any projection before. The intercept is not, and stays last; the
+    /// norm of rows is bounded after the projection.
+    ///
+    /// # Errors
+    /// `projection.invalid` for more features than there are, for none, for a seed that is too large or for a matrix that
+    /// is.
+    pub fn projected(self, projection: Projection) -> Result<Self, DataError> {
+        let intercept = usize::from(self.encoding.intercept > 0.0);
+        let plan = ProjectionPlan::new(projection, self.input_features() as u64)?;
+        Ok(Self { dim: projection.features as usize + intercept, projection: Some(plan), ..self })
+    }
+
+    /// Features before any projection, the intercept not counted.
+    fn input_features(&self) -> usize {
+        match &self.input {
+            InputFormat::Table(_) => self.columns.iter().map(|plan| plan.width() as usize).sum(),
+            InputFormat::Libsvm(format) => format.features.unwrap_or(0) as usize,
+            InputFormat::Images(format) => format.features().unwrap_or(0) as usize,
+        }
+    }
+
+    /// The projection of its features, if there is one.
+    pub fn projection(&self) -> Option<Projection> {
+        self.projection.as_ref().map(ProjectionPlan::projection)
     }
 
     /// What it reads.
@@ -257,7 +268,7 @@ impl Encoder {
     pub fn schema(&self) -> Option<&Schema> {
         match &self.input {
             InputFormat::Table(schema) => Some(schema),
-            InputFormat::Libsvm(_) => None,
+            InputFormat::Libsvm(_) | InputFormat::Images(_) => None,
         }
     }
 
@@ -266,6 +277,7 @@ impl Encoder {
         match &self.input {
             InputFormat::Table(schema) => schema.label(),
             InputFormat::Libsvm(format) => &format.label,
+            InputFormat::Images(format) => &format.label,
         }
     }
 
@@ -289,16 +301,17 @@ impl Encoder {
         1.0
     }
 
-    /// What holds of the magnitude of every target that it makes: at most this. Always 1, for the classes -1 and +1.
+    /// What holds of the magnitude of every target that it makes: at most this. 1 for two classes and for numbers,
+    /// `C - 1` for `C` classes, whose targets are their positions.
     pub fn target_bound(&self) -> f64 {
-        1.0
+        self.label().target_bound()
     }
 
     /// The names of the features, in order: `age`, `work=private`, `<intercept>`.
     ///
-    /// Features of libsvm files are named by their index as the file writes it.
+    /// Features of libsvm files are named by their index as the file writes it, those of images by their place.
     pub fn feature_names(&self) -> Vec<String> {
-        let mut names = Vec::with_capacity(self.dim);
+        let mut names = Vec::with_capacity(self.input_features() + 1);
         match &self.input {
             InputFormat::Table(schema) => {
                 for (column, plan) in schema.columns().iter().zip(&self.columns) {
@@ -319,6 +332,10 @@ impl Encoder {
                 let features = u64::from(format.features.unwrap_or(0));
                 names.extend((first..first + features).map(|index| index.to_string()));
             }
+            InputFormat::Images(format) => names.extend(format.feature_names(self.input_features() as u32)),
+        }
+        if let Some(projection) = &self.projection {
+            names = projection.feature_names(names);
         }
         if self.encoding.intercept > 0.0 {
             names.push("<intercept>".into());
@@ -327,14 +344,19 @@ impl Encoder {
     }
 
     /// Whether examples are best stored as compressed rows. From the schema alone: at most 0.35 of the features are
-    /// not zero when every numeric column counts as one and every categorical column as one. libsvm files are sparse.
+    /// not zero when every numeric column counts as one and every categorical column as one, before any selection of
+    /// coordinates. libsvm files are sparse; images, and what a Gaussian projection makes, are dense.
     pub fn prefers_sparse(&self) -> bool {
+        if self.projection.as_ref().is_some_and(|projection| !projection.keeps_sparsity()) {
+            return false;
+        }
         match &self.input {
             InputFormat::Libsvm(_) => true,
+            InputFormat::Images(_) => false,
             InputFormat::Table(_) => {
                 let used = self.columns.iter().filter(|plan| plan.width() > 0).count();
-                let nonzeros = used + usize::from(self.encoding.intercept > 0.0);
-                nonzeros as f64 <= SPARSE_SHARE * self.dim as f64
+                let intercept = usize::from(self.encoding.intercept > 0.0);
+                (used + intercept) as f64 <= SPARSE_SHARE * (self.input_features() + intercept) as f64
             }
         }
     }
@@ -343,7 +365,8 @@ impl Encoder {
     pub fn can_be_neutral(&self) -> bool {
         match &self.input {
             InputFormat::Table(schema) => schema.can_be_neutral(),
-            InputFormat::Libsvm(format) => format.label.others == Others::Neutral || format.label.missing_is_neutral,
+            InputFormat::Libsvm(format) => format.label.can_be_neutral(),
+            InputFormat::Images(format) => format.label.can_be_neutral(),
         }
     }
 
@@ -385,12 +408,15 @@ impl Encoder {
     ) -> Result<(), DataError> {
         let mut target = None;
         if let Some(cell) = label {
-            target = self.label.target(cell).map_err(|kind| self.refuse_label(kind, cell))?;
+            target = self.label.target(cell, row.label_tally_mut()).map_err(|kind| self.refuse_label(kind, cell))?;
             neutral |= target.is_none();
         }
         if neutral {
             row.make_null();
             return Ok(());
+        }
+        if let Some(projection) = &self.projection {
+            projection.apply(row);
         }
         if self.encoding.intercept > 0.0 {
             row.push(self.dim as u32 - 1, self.encoding.intercept);
@@ -398,42 +424,5 @@ impl Encoder {
         bound_norm(row.values_mut(), self.encoding.row_norm);
         row.set_target(target);
         Ok(())
-    }
-
-    fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: &[u8]) -> DataError {
-        let Some(column) = self.schema().and_then(|schema| schema.columns().get(position)) else {
-            return DataError::new(kind, "a cell cannot be encoded").found_cell(cell);
-        };
-        let name = &column.name;
-        let error = match kind {
-            DataErrorKind::CsvMissingValue => DataError::new(kind, format!("a cell of column `{name}` is missing"))
-                .expected("a value in every row (`on_missing` is \"error\")")
-                .help("mend the file, or declare `on_missing` for the column: \"neutral\" or { value = ... }"),
-            DataErrorKind::CsvUnknownCategory => {
-                DataError::new(kind, format!("a cell of column `{name}` holds an undeclared category"))
-                    .expected("one of the categories of the schema")
-                    .help("add it to `categories` if it is publicly possible, or declare `on_unknown`")
-            }
-            kind => DataError::new(kind, format!("a cell of column `{name}` is not a finite number"))
-                .expected("a decimal number")
-                .help("mend the file, declare the text under `missing`, or declare `on_missing` for the column"),
-        };
-        error.found_cell(cell).at_column(name)
-    }
-
-    fn refuse_label(&self, kind: DataErrorKind, cell: &[u8]) -> DataError {
-        let label = self.label();
-        let name = &label.column;
-        let error = match kind {
-            DataErrorKind::LabelMissing => DataError::new(kind, format!("a label in column `{name}` is missing"))
-                .help("mend the file, or declare `on_missing = \"neutral\"` for the label"),
-            kind => DataError::new(kind, format!("a label in column `{name}` is of neither declared class"))
-                .help("add it to `positive` or `negative`, or declare `others`"),
-        };
-        let classes = [("positive", &label.positive), ("negative", &label.negative)].map(|(class, values)| {
-            let values: Vec<_> = values.iter().take(8).map(|value| format!("`{value}`")).collect();
-            if values.is_empty() { format!("any other ({class})") } else { format!("{} ({class})", values.join(", ")) }
-        });
-        error.found_cell(cell).at_column(name).expected(classes.join(" or "))
     }
 }

@@ -36,12 +36,13 @@
 //! ```
 //!
 //! # Features
-//! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2).
+//! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20).
 //! - `files`: [`read`] and [`draft`] (csv-core, memchr, flate2, liblzma); implies `schema`.
 #![cfg_attr(not(feature = "files"), allow(rustdoc::broken_intra_doc_links))]
 #![forbid(unsafe_code)]
 
 pub mod block;
+pub mod block_buffer;
 #[cfg(feature = "files")]
 pub mod draft;
 #[cfg(feature = "schema")]
@@ -56,6 +57,7 @@ pub mod schema;
 pub mod source;
 
 pub use block::{Block, Rows};
+pub use block_buffer::BlockBuffer;
 #[cfg(feature = "schema")]
 pub use encode::{Encoder, Encoding};
 #[cfg(feature = "schema")]
@@ -63,7 +65,7 @@ pub use error::DataError;
 pub use examples::{DenseBuilder, Examples, SparseBuilder};
 #[cfg(feature = "schema")]
 pub use schema::Schema;
-pub use source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+pub use source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};
 
 /// The README's example, run as a test.
 #[cfg(all(doctest, feature = "files"))]

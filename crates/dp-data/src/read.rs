@@ -1,7 +1,9 @@
-//! Reading CSV and libsvm, plain or compressed, in one pass and with about the memory of what is kept.
+//! Reading CSV, libsvm and IDX files, plain or compressed, in one pass and with about the memory of what is kept.
 
 mod background;
 mod csv;
+mod file_source;
+mod idx;
 mod input;
 mod libsvm;
 mod load;
@@ -11,8 +13,10 @@ mod tests;
 mod warning;
 
 pub use csv::{CsvOptions, CsvReader, Record};
+pub use file_source::FileSource;
+pub use idx::{IdxHeader, looks_like_idx};
 pub use input::Input;
 pub(crate) use input::read_error;
-pub use load::{Loaded, load, load_csv, load_libsvm};
+pub use load::{Loaded, load, load_csv, load_images, load_libsvm};
 pub use records::{EncodedRecord, RecordReader};
 pub use warning::CuratorWarning;

@@ -4,6 +4,7 @@
 //! [draft](crate::draft) took from the data is marked [`Review::Unreviewed`] until a person has replaced or confirmed it,
 //! or has declared it public by name, which the certificate then records.
 
+mod label;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,8 @@ mod validate;
 mod write;
 
 use serde::{Deserialize, Serialize};
+
+pub use label::{Label, LabelKind, LabelRange, MAX_CLASSES, Others};
 
 use crate::error::{DataError, DataErrorKind};
 
@@ -169,43 +172,6 @@ pub enum OnUnknown {
 /// The name of the category that stands for all undeclared ones.
 pub const OTHER_CATEGORY: &str = "other";
 
-/// The column to predict and the values of its two classes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Label {
-    /// Its name in the header.
-    pub column: String,
-    /// Values that become +1. Empty only when `others` is [`Others::Positive`].
-    pub positive: Vec<String>,
-    /// Values that become -1. Empty only when `others` is [`Others::Negative`].
-    pub negative: Vec<String>,
-    /// What every other value means.
-    #[serde(default)]
-    pub others: Others,
-    /// Whether a record without label becomes a null record instead of being refused.
-    #[serde(default)]
-    pub missing_is_neutral: bool,
-    /// Whether the two classes are known to be public.
-    #[serde(default)]
-    pub review: Review,
-}
-
-/// What a label value means that is declared neither positive nor negative.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Others {
-    /// The file is refused.
-    #[default]
-    Error,
-    /// It is positive.
-    Positive,
-    /// It is negative.
-    Negative,
-    /// The record becomes a null record.
-    Neutral,
-}
-
 /// Whether a field of the schema is known to hold only what is public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -322,8 +288,7 @@ impl Schema {
 
     /// Whether some record can become a null record under this schema.
     pub fn can_be_neutral(&self) -> bool {
-        self.label.missing_is_neutral
-            || self.label.others == Others::Neutral
+        self.label.can_be_neutral()
             || self.columns.iter().any(|column| match &column.kind {
                 ColumnKind::Drop => false,
                 ColumnKind::Categorical { on_unknown: OnUnknown::Neutral, .. } => true,

@@ -138,3 +138,15 @@ pub trait RowStream<F> {
     /// The engine failed.
     fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError>;
 }
+
+/// A source that can also hand out single records by position, for algorithms that sample.
+///
+/// Position `i` is the record that a pass in [`Order::Declared`] delivers as number `i`.
+pub trait SampleSource<F>: PassSource<F> {
+    /// The records at `positions`, in this order, as one block; a position may occur more than once, and there may be
+    /// none at all.
+    ///
+    /// # Errors
+    /// A position that is not below [`Description::n`] ([`SourceError::Shape`]), or the engine failed.
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError>;
+}

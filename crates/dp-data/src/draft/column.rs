@@ -152,10 +152,27 @@ impl ColumnSurvey {
 pub(super) struct LabelSurvey {
     counts: BTreeMap<Box<[u8]>, u64>,
     overflowed: bool,
+    /// The least and the greatest number.
+    numbers: Option<(f64, f64)>,
+    /// Whether every number is whole.
+    whole: bool,
+    /// Whether some cell is neither a number nor a usual marker of missing values.
+    text: bool,
+    /// Whether some cell is such a marker, the empty cell aside.
+    markers: bool,
 }
 
 impl LabelSurvey {
     pub(super) fn see(&mut self, cell: &[u8]) {
+        if let Some(number) = parse_number(cell) {
+            self.whole = number.fract() == 0.0 && (self.whole || self.numbers.is_none());
+            let (min, max) = self.numbers.unwrap_or((number, number));
+            self.numbers = Some((min.min(number), max.max(number)));
+        } else if USUAL_MARKERS.iter().any(|marker| marker.as_bytes() == cell.trim_ascii()) {
+            self.markers |= !cell.trim_ascii().is_empty();
+        } else {
+            self.text = true;
+        }
         if let Some(count) = self.counts.get_mut(cell) {
             *count += 1;
         } else if self.counts.len() < MOST_LABELS {
@@ -170,7 +187,35 @@ impl LabelSurvey {
     /// The values, unless there are too many.
     pub(super) fn values(&self) -> Option<Vec<String>> {
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        (!self.overflowed).then(|| self.counts.keys().map(|value| text(value)).collect())
+        (!self.overflowed).then(|| self.distinct(self.counts.keys().map(|value| text(value)).collect()))
+    }
+
+    /// The range of the numbers, if all values are numbers or markers of missing ones.
+    pub(super) fn range(&self) -> Option<(f64, f64)> {
+        self.numbers.filter(|_| !self.text)
+    }
+
+    /// Whether every number is whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Whether some values are markers of missing ones.
+    pub(super) fn has_markers(&self) -> bool {
+        self.markers
+    }
+
+    /// The values without those that are the same number as one before, numbers in their order.
+    fn distinct(&self, values: Vec<String>) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let is_new =
+            |value: &String| parse_number(value.as_bytes()).is_none_or(|number| seen.insert((number + 0.0).to_bits()));
+        let mut distinct: Vec<String> = values.into_iter().filter(is_new).collect();
+        if self.range().is_some() {
+            let number = |value: &String| parse_number(value.as_bytes()).unwrap_or(f64::INFINITY);
+            distinct.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        }
+        distinct
     }
 
     /// Whether a row may hold this value, as text or as the same number.

@@ -1,7 +1,12 @@
 use super::*;
 use crate::encode::{Encoder, Encoding};
 use crate::read::load_csv;
-use crate::schema::{ColumnKind, OnUnknown};
+use crate::schema::{ColumnKind, LabelKind, OnUnknown, Others, Review};
+
+fn two(positive: &[&str], negative: &[&str], others: Others) -> LabelKind {
+    let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
+    LabelKind::TwoClasses { positive: owned(positive), negative: owned(negative), others }
+}
 
 fn drafted(text: &str, options: &DraftOptions) -> Result<Draft, DataError> {
     draft(Input::from_bytes("f.csv", text.into()), options, &CsvOptions::default())
@@ -31,8 +36,7 @@ fn types_ranges_categories_and_label() {
     }
     let categories = ["Oslo", "Rome", "other"].map(String::from).to_vec();
     assert_eq!(kind(&draft, "city"), &ColumnKind::Categorical { categories, on_unknown: OnUnknown::Other });
-    let label = draft.schema.label();
-    assert_eq!((&label.positive[..], &label.negative[..]), (&["yes".to_owned()][..], &["no".to_owned()][..]));
+    assert_eq!(draft.schema.label().kind, two(&["yes"], &["no"], Others::Error));
     assert_eq!(draft.schema.unreviewed().len(), 9, "everything is marked");
     let gap = draft.schema.columns().iter().find(|column| column.name == "gap").unwrap();
     assert_eq!(gap.missing.as_deref(), Some(&["NA".to_owned(), String::new()][..]));
@@ -63,8 +67,10 @@ fn classes() {
             ..DraftOptions::new("y")
         };
         drafted(&format!("x,y\n{rows}"), &options).map(|draft| {
-            let label = draft.schema.label().clone();
-            (label.positive.join("|"), label.negative.join("|"), label.others)
+            let LabelKind::TwoClasses { positive, negative, others } = &draft.schema.label().kind else {
+                panic!("two classes are drafted as such");
+            };
+            (positive.join("|"), negative.join("|"), *others)
         })
     };
     let two = |a: &str, b: &str| Ok::<_, String>((a.to_owned(), b.to_owned(), Others::Error));
@@ -80,7 +86,7 @@ fn classes() {
     assert_eq!(found(classes(&["a", "b", "c"], None, Some("b"))), rest("", "b", Others::Positive));
     assert_eq!(found(classes(&["a", "a"], Some("a"), None)), rest("a", "", Others::Negative));
     for (labels, positive) in
-        [(&["a", "b", "c"][..], None), (&["a", "a"], None), (&["a", "b"], Some("z")), (&["", ""], None)]
+        [(&["a", "a"][..], None), (&["1.5", "1.50"], None), (&["a", "b"], Some("z")), (&["", ""], None)]
     {
         let error = classes(labels, positive, None).unwrap_err();
         assert_eq!((error.code(), error.column()), ("label.undecided", Some("y")), "{labels:?} {positive:?}");
@@ -101,4 +107,52 @@ fn too_many_categories_are_dropped_and_a_stray_text_is_left_to_loading() {
     assert_eq!((error.code(), error.line(), error.column()), ("csv.bad_number", Some(79), Some("age")));
     let nothing = drafted("name,y\na,0\na,1\n", &DraftOptions::default()).unwrap_err();
     assert_eq!(nothing.code(), "schema.columns");
+}
+
+#[test]
+fn labels_of_more_than_two_values() {
+    let drafted_label = |labels: &[&str], options: &DraftOptions| {
+        let rows: String = labels.iter().enumerate().map(|(i, label)| format!("{},{label}\n", i * 7 % 5)).collect();
+        drafted(&format!("x,y\n{rows}"), options).map(|draft| {
+            let note = draft.notes.iter().find(|note| note.column == "y").unwrap().text.clone();
+            (draft.schema.label().kind.clone(), draft.schema.label().review, note)
+        })
+    };
+    let named = DraftOptions::new("y");
+    let classes = |classes: &[&str]| LabelKind::Classes {
+        classes: classes.iter().map(|&class| class.to_owned()).collect(),
+        others_are_neutral: false,
+    };
+    let number = |min, max| LabelKind::Number(LabelRange { min, max });
+    let many: Vec<String> = (0..40).map(|i| (i * i).to_string()).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let texts: Vec<String> = (0..200).map(|i| format!("name{i}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    for (labels, expected, says) in [
+        (&["b", "c", "a", "b"][..], classes(&["a", "b", "c"]), "classes"),
+        (&["10", "9", "2", "2.0", ""], classes(&["2", "9", "10"]), "whole numbers"),
+        (&["1", "2", "x"], classes(&["1", "2", "x"]), "classes"),
+        (&["1.5", "2.5", "-4"], number(-4.0, 2.5), "number"),
+        (&["1", "NA", "2.5", "-4"], number(-4.0, 2.5), "missing"),
+        (&many, number(0.0, 1521.0), "number"),
+    ] {
+        let (kind, review, note) = drafted_label(labels, &named).unwrap();
+        assert_eq!((&kind, review), (&expected, Review::Unreviewed), "{labels:?}");
+        assert!(note.contains(says), "{note}");
+        // A column that is the label only because it stands last is not taken for one.
+        let guessed = drafted_label(labels, &DraftOptions::default()).unwrap_err();
+        assert_eq!((guessed.code(), guessed.column()), ("label.undecided", Some("y")), "{labels:?}");
+    }
+    assert_eq!(drafted_label(&texts, &named).unwrap_err().code(), "label.undecided");
+    // What a person says is not taken from the data, whatever that holds.
+    for (hint, kind) in [
+        (LabelHint::Classes(vec!["u".into(), "v".into()]), classes(&["u", "v"])),
+        (LabelHint::Number(LabelRange { min: 0.0, max: 9.0 }), number(0.0, 9.0)),
+    ] {
+        let options = DraftOptions { hint: Some(hint), ..DraftOptions::new("y") };
+        let (found, review, _) = drafted_label(&["a", "b"], &options).unwrap();
+        assert_eq!((found, review), (kind, Review::Reviewed));
+    }
+    let twice = DraftOptions { hint: Some(LabelHint::Classes(vec!["u".into(), "u".into()])), ..DraftOptions::new("y") };
+    assert_eq!(drafted_label(&["u", "u"], &twice).unwrap_err().code(), "schema.label");
 }

@@ -1,63 +1,110 @@
-//! From a label's text to -1 and +1.
+//! From a label's text to its target.
+
+use std::collections::HashMap;
 
 use super::parse_number;
+use super::row::ColumnTally;
 use crate::error::DataErrorKind;
-use crate::schema::{Label, Others};
+use crate::schema::{Label, LabelKind, LabelRange, Others};
 
-/// A label's classes in the form in which cells are compared with them.
+/// A label in the form in which cells are compared with it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LabelPlan {
-    classes: Vec<DeclaredValue>,
-    others: Others,
+    values: Values,
     missing: Vec<Box<[u8]>>,
     missing_is_neutral: bool,
+    /// How a cell that is not a number is refused.
+    bad_number: DataErrorKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct DeclaredValue {
-    text: Box<[u8]>,
-    number: Option<f64>,
-    target: f64,
+enum Values {
+    /// Declared values with their targets, by text and by number, and what all others mean.
+    Declared { texts: HashMap<Box<[u8]>, f64>, numbers: HashMap<u64, f64>, others: Undeclared },
+    /// Any number.
+    Number(LabelRange),
+}
+
+/// What a value means that is not declared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Undeclared {
+    Refuse,
+    Neutral,
+    Target(f64),
 }
 
 impl LabelPlan {
-    pub(crate) fn new(label: &Label, missing: &[String]) -> Self {
-        let declared = |values: &[String], target| {
-            values
-                .iter()
-                .map(|value| DeclaredValue {
-                    text: value.as_bytes().into(),
-                    number: parse_number(value.as_bytes()),
-                    target,
-                })
-                .collect::<Vec<_>>()
+    pub(crate) fn new(label: &Label, missing: &[String], bad_number: DataErrorKind) -> Self {
+        let values = match &label.kind {
+            LabelKind::TwoClasses { positive, negative, others } => {
+                let with = |target: f64| move |value| (value, target);
+                let declared = positive.iter().map(with(1.0)).chain(negative.iter().map(with(-1.0)));
+                let others = match others {
+                    Others::Error => Undeclared::Refuse,
+                    Others::Neutral => Undeclared::Neutral,
+                    Others::Positive => Undeclared::Target(1.0),
+                    Others::Negative => Undeclared::Target(-1.0),
+                };
+                Values::declared(declared, others)
+            }
+            LabelKind::Classes { classes, others_are_neutral } => {
+                let others = if *others_are_neutral { Undeclared::Neutral } else { Undeclared::Refuse };
+                Values::declared(classes.iter().zip((0_u32..).map(f64::from)), others)
+            }
+            LabelKind::Number(range) => Values::Number(*range),
         };
         Self {
-            classes: [declared(&label.positive, 1.0), declared(&label.negative, -1.0)].concat(),
-            others: label.others,
+            values,
             missing: missing.iter().map(|marker| marker.as_bytes().into()).collect(),
             missing_is_neutral: label.missing_is_neutral,
+            bad_number,
         }
     }
 
-    /// +1, -1, or `None` for a null record. Text is compared first, then numbers: `1.0` is `1`.
-    pub(crate) fn target(&self, cell: &[u8]) -> Result<Option<f64>, DataErrorKind> {
-        if let Some(class) = self.classes.iter().find(|class| *class.text == *cell) {
-            return Ok(Some(class.target));
+    /// The target, or `None` for a null record. Text is compared first, then numbers: `1.0` is `1`.
+    pub(crate) fn target(&self, cell: &[u8], tally: &mut ColumnTally) -> Result<Option<f64>, DataErrorKind> {
+        if let Values::Declared { texts, .. } = &self.values
+            && let Some(&target) = texts.get(cell)
+        {
+            return Ok(Some(target));
         }
         if self.missing.iter().any(|marker| **marker == *cell.trim_ascii()) {
             return if self.missing_is_neutral { Ok(None) } else { Err(DataErrorKind::LabelMissing) };
         }
-        if let Some(number) = parse_number(cell)
-            && let Some(class) = self.classes.iter().find(|class| class.number == Some(number))
-        {
-            return Ok(Some(class.target));
-        }
-        match self.others {
-            Others::Positive => Ok(Some(1.0)),
-            Others::Negative => Ok(Some(-1.0)),
-            Others::Neutral => Ok(None),
-            Others::Error => Err(DataErrorKind::LabelUnknown),
+        match (&self.values, parse_number(cell)) {
+            (Values::Number(range), Some(number)) => {
+                tally.clamped += u64::from(!(range.min <= number && number <= range.max));
+                tally.see(number);
+                Ok(Some(range.target(number)))
+            }
+            (Values::Number(_), None) if self.missing_is_neutral => Ok(None),
+            (Values::Number(_), None) => Err(self.bad_number),
+            (Values::Declared { numbers, others, .. }, number) => {
+                match (number.and_then(|number| numbers.get(&bits(number))), others) {
+                    (Some(&target), _) | (None, &Undeclared::Target(target)) => Ok(Some(target)),
+                    (None, Undeclared::Neutral) => Ok(None),
+                    (None, Undeclared::Refuse) => Err(DataErrorKind::LabelUnknown),
+                }
+            }
         }
     }
+}
+
+impl Values {
+    /// Where two values are one number, the first of them counts.
+    fn declared<'v>(values: impl Iterator<Item = (&'v String, f64)>, others: Undeclared) -> Self {
+        let (mut texts, mut numbers) = (HashMap::new(), HashMap::new());
+        for (value, target) in values {
+            texts.entry(value.as_bytes().into()).or_insert(target);
+            if let Some(number) = parse_number(value.as_bytes()) {
+                numbers.entry(bits(number)).or_insert(target);
+            }
+        }
+        Self::Declared { texts, numbers, others }
+    }
+}
+
+/// What finite numbers that are equal have in common: the two zeros become one.
+fn bits(number: f64) -> u64 {
+    (number + 0.0).to_bits()
 }

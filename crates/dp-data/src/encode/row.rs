@@ -4,12 +4,16 @@ use super::Encoder;
 use crate::examples::f32_towards_zero;
 
 /// One encoded record: the features that are not zero, and the target. Reused from record to record.
+#[derive(Default)]
 pub struct RowBuffer {
     indices: Vec<u32>,
     values: Vec<f64>,
+    /// Sums of a projection.
+    sums: Vec<f64>,
     target: Option<f64>,
     null: bool,
     tallies: Vec<ColumnTally>,
+    label_tally: ColumnTally,
 }
 
 /// What was seen of a column in all rows of a buffer. It depends on the records: for the curator's warnings only.
@@ -47,9 +51,11 @@ impl RowBuffer {
         Self {
             indices: Vec::with_capacity(columns + 1),
             values: Vec::with_capacity(columns + 1),
+            sums: Vec::new(),
             target: None,
             null: false,
             tallies: vec![ColumnTally::default(); columns],
+            label_tally: ColumnTally::default(),
         }
     }
 
@@ -63,7 +69,8 @@ impl RowBuffer {
         &self.values
     }
 
-    /// +1 or -1; `None` when no label was given, or for a null record.
+    /// -1 or +1, the position of the class, or a number in `[-1, 1]`, as the label's kind says; `None` when no label was
+    /// given, or for a null record.
     pub fn target(&self) -> Option<f64> {
         self.target
     }
@@ -124,6 +131,11 @@ impl RowBuffer {
         &mut self.values
     }
 
+    /// Indices, values, and room for the sums of a projection.
+    pub(super) fn parts_mut(&mut self) -> (&mut Vec<u32>, &mut Vec<f64>, &mut Vec<f64>) {
+        (&mut self.indices, &mut self.values, &mut self.sums)
+    }
+
     pub(crate) fn set_target(&mut self, target: Option<f64>) {
         self.target = target;
     }
@@ -132,6 +144,15 @@ impl RowBuffer {
     #[inline]
     pub(super) fn tally(&mut self, column: usize) -> &mut ColumnTally {
         &mut self.tallies[column]
+    }
+
+    pub(super) fn label_tally_mut(&mut self) -> &mut ColumnTally {
+        &mut self.label_tally
+    }
+
+    /// What was seen of a label that is a number; nothing of classes. For the curator.
+    pub fn label_tally(&self) -> &ColumnTally {
+        &self.label_tally
     }
 
     /// What was seen of each column of the schema so far. For the curator.

@@ -304,3 +304,64 @@ fn a_buffer_of_another_encoder_is_made_to_fit() {
     wide.encode_row(|_| b"1", None, &mut row).unwrap();
     assert_eq!(row.indices(), &[0, 1, 2]);
 }
+
+/// The targets of labels: `None` is a null record, an error is its code.
+fn targets(label: &str, cells: &[&str]) -> Vec<Result<Option<f64>, &'static str>> {
+    let text =
+        format!("missing = ['', 'NA']\nlabel = {{ column = 'y', {label} }}\ncolumns.a = {{ type = 'indicator' }}");
+    let encoder = Encoder::new(&Schema::parse("s", &text).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let mut row = RowBuffer::new(&encoder);
+    let mut target = |cell: &&str| {
+        encoder.encode_row(|_| b"1", Some(cell.as_bytes()), &mut row).map_err(|error| error.code())?;
+        assert_eq!(row.is_null(), row.target().is_none());
+        assert!(row.target().is_none_or(|target| target.abs() <= encoder.target_bound()));
+        Ok(row.target())
+    };
+    cells.iter().map(&mut target).collect()
+}
+
+#[test]
+fn targets_of_several_classes_are_their_positions() {
+    let list = "classes = ['cat', '7', '1.5', '-0']";
+    let cells = ["cat", "7", "7.0", "+7", "1.50", "0", "-0.0"];
+    assert_eq!(targets(list, &cells), [0.0, 1.0, 1.0, 1.0, 2.0, 3.0, 3.0].map(|target| Ok(Some(target))));
+    let odd = ["Cat", " cat", "8", "nan", "", "NA"];
+    let unknown = Err("label.unknown");
+    let missing = Err("label.missing");
+    assert_eq!(targets(list, &odd), [unknown, unknown, unknown, unknown, missing, missing]);
+    let neutral = format!("{list}, others = 'neutral', on_missing = 'neutral'");
+    assert_eq!(targets(&neutral, &odd), [Ok(None); 6]);
+    // A marker of missing values that is listed as a class is that class.
+    assert_eq!(targets("classes = ['NA', 'b']", &["NA", "b"]), [Ok(Some(0.0)), Ok(Some(1.0))]);
+    assert_eq!(targets("classes = ['01', '1']", &["1", "01", "1.0"]), [1.0, 0.0, 0.0].map(|target| Ok(Some(target))));
+}
+
+#[test]
+fn targets_of_numbers_lie_in_the_unit_interval() {
+    let range = "type = 'numeric', min = 10, max = 30";
+    let cells = ["10", "15", "20", "3e1", "-1e308", "31"];
+    assert_eq!(targets(range, &cells), [-1.0, -0.5, 0.0, 1.0, -1.0, 1.0].map(|target| Ok(Some(target))));
+    let odd = ["nan", "inf", "-inf", "x", "1e999", "", "NA"];
+    let (bad, missing) = (Err("csv.bad_number"), Err("label.missing"));
+    assert_eq!(targets(range, &odd), [bad, bad, bad, bad, bad, missing, missing]);
+    assert_eq!(targets(&format!("{range}, on_missing = 'neutral'"), &odd), [Ok(None); 7]);
+}
+
+#[test]
+fn labels_are_refused_in_words() {
+    let refused = |label: &str| {
+        let text = format!("label = {{ column = 'y', {label} }}\ncolumns.a = {{ type = 'indicator' }}");
+        let encoder = Encoder::new(&Schema::parse("s", &text).unwrap(), Encoding::UNIT_ROWS).unwrap();
+        encoder.encode_row(|_| b"1", Some(b"z"), &mut RowBuffer::new(&encoder)).unwrap_err()
+    };
+    for (label, expected) in [
+        ("positive = 'p', negative = ['n', 'm']", "`p` (positive) or `n`, `m` (negative)"),
+        ("classes = ['a', 'b']", "one of `a`, `b`"),
+        ("classes = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]", "one of `0`, `1`, `2`, `3`, `4`, `5`, `6`, `7` and 2 more"),
+        ("type = 'numeric', min = 0, max = 2.5", "a number; outside 0.0 to 2.5 it is clamped"),
+    ] {
+        let error = refused(label);
+        assert_eq!(error.expected_text(), Some(expected), "{label}");
+        assert!(error.help_text().is_some() && !error.public_message().contains('z'), "{error}");
+    }
+}

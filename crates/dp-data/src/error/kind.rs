@@ -79,7 +79,7 @@ kinds! {
         "Delimiter and quote must be two different ASCII characters, and neither may end a line.";
     /// A cell of a numeric column is not a finite number.
     CsvBadNumber, "csv.bad_number",
-        "A cell of a numeric column does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), choose another `on_missing` for the column, or make the column categorical. Whether this happens depends on the records: `on_missing = \"neutral\"` gives the record no influence instead of stopping.";
+        "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), choose another `on_missing` for the column, or make the column categorical. Whether this happens depends on the records: `on_missing = \"neutral\"` gives the record no influence instead of stopping.";
     /// A cell is empty or holds a marker of missing values.
     CsvMissingValue, "csv.missing_value",
         "A cell is missing and its column declares `on_missing = \"error\"`, the default for files. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
@@ -88,13 +88,13 @@ kinds! {
         "A cell of a categorical column holds a value that the schema does not list. Add it to `categories` if it is publicly known to be possible, or declare `on_unknown = \"other\"` (with a category named `other`) or `on_unknown = \"neutral\"`.";
     /// A label value that was not declared.
     LabelUnknown, "label.unknown",
-        "A label is neither among the declared positive values nor among the negative ones. The two classes are declared, never taken from the data: add the value to `positive` or `negative` under `[label]`, or say what all others mean with `others`.";
+        "A label is not among the declared values: neither positive nor negative, or not one of the listed classes. Classes are declared, never taken from the data: add the value to `positive` or `negative`, or to `classes`, under `[label]` if it is publicly known to be possible, or say what all others mean with `others`.";
     /// A label is missing.
     LabelMissing, "label.missing",
         "The label cell of a row is empty or holds a marker of missing values. Mend the file, or declare `on_missing = \"neutral\"` under `[label]`, which gives such records no influence.";
-    /// A draft cannot tell the positive label.
+    /// A draft cannot tell what the label holds.
     LabelUndecided, "label.undecided",
-        "The schema cannot be drafted because the two classes are not clear from the file: the label column has one value only, or more than two, or does not hold the positive value that was asked for. Name the positive value with --positive.";
+        "The schema cannot be drafted because it is not clear from the file what the label holds: its column has one value only or very many texts, it does not hold the class that was asked for, or it has more than two values and is the label only because it stands last. Name the column with --label, and what it holds with --positive, --classes or --label-range.";
     /// A libsvm line that cannot be read.
     LibsvmSyntax, "libsvm.syntax",
         "A line is not of the form `label index:value index:value ...`. A comment may follow after `#`.";
@@ -118,7 +118,7 @@ kinds! {
         "A key of the schema has no meaning here. Misspelt keys are refused rather than ignored, because a range or a policy that is silently not applied is worse than an error.";
     /// A key that is needed.
     SchemaMissingKey, "schema.missing_key",
-        "The schema lacks a key that is needed: every column has a `type`, a categorical one its `categories`, and `[label]` its `column` and its classes.";
+        "The schema lacks a key that is needed: every column has a `type`, a categorical one its `categories`, and `[label]` its `column` and what it holds.";
     /// A value of the wrong type.
     SchemaType, "schema.type",
         "A key of the schema holds a value of another type, or a word that is not among those it can hold.";
@@ -139,7 +139,7 @@ kinds! {
         "`log1p = true` replaces a value v by log(1 + v), which needs a range that starts at 0 or above.";
     /// The classes of the label contradict one another.
     SchemaLabel, "schema.label",
-        "The classes under `[label]` contradict one another: a value is both positive and negative, or one of the classes has no value and is not what `others` stands for.";
+        "The classes under `[label]` contradict one another: a value is both positive and negative, one of the two classes has no value and is not what `others` stands for, or the list of `classes` is too short or names one twice.";
     /// Fields taken from the data that nobody has reviewed.
     SchemaUnreviewed, "schema.unreviewed",
         "Ranges, categories and label values must be known without looking at the records. Those marked `reviewed = false` were taken from the data by a draft. Replace them by what is publicly known and set `reviewed = true`, or declare them public by name (--assume-public), which is recorded in the certificate.";
@@ -148,14 +148,32 @@ kinds! {
         "A column that was to be assumed public is not in the schema. Names are compared exactly; the name of the label column counts too.";
     /// A numeric column without a range.
     BoundsMissing, "bounds.missing",
-        "A numeric column needs `min` and `max` that hold for everyone and are known without looking at this data: values are scaled by them and clamped to them. A range taken from the data would itself be a release.";
+        "A numeric column, or a label that is a number, needs `min` and `max` that hold for everyone and are known without looking at this data: values are scaled by them and clamped to them. A range taken from the data would itself be a release.";
     /// A range that is upside down.
     BoundsOrder, "bounds.order",
-        "`min` must not be larger than `max`. Equal bounds are allowed: such a column becomes a feature that is always 0.";
+        "`min` must not be larger than `max`. Equal bounds are allowed for a column, which becomes a feature that is always 0, but not for a label.";
     /// A range that is not finite.
     BoundsNotFinite, "bounds.not_finite",
         "`min` and `max` must be finite numbers: values are scaled by the width of the range, which infinity does not have.";
+    /// A file that is not IDX.
+    IdxSyntax, "idx.syntax",
+        "An IDX file starts with two zero bytes, the type of its numbers and the number of its dimensions, then the dimensions. Images are unsigned bytes (type 0x08) in at least two dimensions, the first counting the images; labels are unsigned bytes in one.";
+    /// An IDX file that is shorter or longer than its header says.
+    IdxLength, "idx.length",
+        "The IDX file holds fewer or more bytes than its header promises, usually after an interrupted download or a cut copy. Fetch it again and compare its size or checksum.";
+    /// Images and labels that do not belong together.
+    IdxCounts, "idx.counts",
+        "The file of labels does not hold as many labels as there are images, or was not given at all. Images and labels come in two files of the same order: name both.";
+    /// Images of another size.
+    IdxShape, "idx.shape",
+        "The images do not have the size that the encoder of the model was made for.";
+    /// An IDX file without images.
+    IdxEmpty, "idx.empty",
+        "The file says that it holds no image, so there is nothing to learn from or to score.";
     /// An impossible encoding.
     EncodingInvalid, "encoding.invalid",
         "The constant of the intercept must be a finite number that is not negative; 0 stands for no intercept.";
+    /// An impossible projection.
+    ProjectionInvalid, "projection.invalid",
+        "A random projection has to make at least one feature and at most as many as there are (the intercept is not counted), its seed is below 2^53, and the matrix of a Gaussian one has at most 2^26 entries.";
 }

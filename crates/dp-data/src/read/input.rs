@@ -26,6 +26,7 @@ const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 pub struct Input {
     name: String,
     reader: Box<dyn Read + Send>,
+    labels: Option<Box<Input>>,
 }
 
 impl std::fmt::Debug for Input {
@@ -74,7 +75,7 @@ impl Input {
         } else {
             Box::new(whole(head, reader))
         };
-        Ok(Self { name: name.to_owned(), reader })
+        Ok(Self { name: name.to_owned(), reader, labels: None })
     }
 
     /// Reads bytes held in memory; `name` is used in messages.
@@ -86,7 +87,18 @@ impl Input {
         } else {
             Box::new(Cursor::new(bytes))
         };
-        Self { name: name.to_owned(), reader }
+        Self { name: name.to_owned(), reader, labels: None }
+    }
+
+    /// Adds a second file with the labels, which images need; other records hold theirs themselves.
+    #[must_use]
+    pub fn with_labels(self, labels: Self) -> Self {
+        Self { labels: Some(Box::new(labels)), ..self }
+    }
+
+    /// Takes the file of labels out.
+    pub(super) fn take_labels(&mut self) -> Option<Self> {
+        self.labels.take().map(|labels| *labels)
     }
 
     /// The name used in messages.

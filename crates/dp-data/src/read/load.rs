@@ -4,8 +4,9 @@ use std::collections::HashSet;
 
 use super::Input;
 use super::csv::{CsvOptions, CsvReader};
+use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
-use super::warning::{CuratorWarning, from_columns};
+use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
 use crate::encode::{Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stored};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{DenseBuilder, Examples, ShapeError, SparseBuilder};
@@ -23,11 +24,12 @@ pub struct Loaded<F> {
 /// Reads whatever `encoder` encodes. `options` matter to tables only.
 ///
 /// # Errors
-/// As [`load_csv`] and [`load_libsvm`].
+/// As [`load_csv`], [`load_libsvm`] and [`load_images`].
 pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
     match encoder.input() {
         InputFormat::Table(_) => load_csv(input, encoder, options),
-        InputFormat::Libsvm(format) => load_libsvm(input, format, encoder.encoding()).map(|(_, loaded)| loaded),
+        InputFormat::Libsvm(format) => read_libsvm(input, format, encoder).map(|(loaded, _)| loaded),
+        InputFormat::Images(_) => load_images(input, encoder),
     }
 }
 
@@ -76,6 +78,7 @@ pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions
             .expected("at least one row"));
     }
     warnings.extend(from_columns(encoder, &row));
+    warnings.extend(from_label(encoder, &row));
     Ok(collector.finish(encoder, warnings))
 }
 
@@ -108,28 +111,8 @@ pub fn load_libsvm<F: Stored>(
 ) -> Result<(Encoder, Loaded<F>), DataError> {
     // Any width will do while it is unknown: rows are encoded one by one, and only the intercept's index depends on it.
     let provisional = LibsvmFormat { features: format.features.or(Some(MAX_FEATURES)), ..format.clone() };
-    let encoder = Encoder::libsvm(provisional, encoding)?;
-    let InputFormat::Libsvm(provisional) = encoder.input() else {
-        return Err(DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for libsvm files"));
-    };
-    let mut reader = LibsvmReader::new(input);
-    let file = reader.file().to_owned();
-    let mut row = RowBuffer::new(&encoder);
-    let mut collector = Collector::new(&encoder)?;
-    let mut widest = 1;
-    while let Some(line) = reader.next_line()? {
-        row.clear();
-        let width = line.collect(provisional, &mut row).map_err(|error| error.in_file(&file))?;
-        widest = widest.max(width);
-        encoder
-            .finish_row(Some(line.label), false, &mut row)
-            .map_err(|error| error.in_file(&file).at_line(line.line))?;
-        collector.push(&row)?;
-    }
-    if collector.rows() == 0 {
-        return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
-    }
-    let mut loaded = collector.finish(&encoder, Vec::new());
+    let encoder = Encoder::libsvm(provisional.clone(), encoding)?;
+    let (mut loaded, widest) = read_libsvm(input, &provisional, &encoder)?;
     let encoder = match format.features {
         Some(_) => encoder,
         None => {
@@ -140,6 +123,63 @@ pub fn load_libsvm<F: Stored>(
         }
     };
     Ok((encoder, loaded))
+}
+
+/// Reads images and their labels ([`Input::with_labels`]) into examples, in one pass.
+///
+/// # Errors
+/// `idx.*`, `label.*` and `file.*`, with the number of the image as the line; `schema.columns` when the encoder is not
+/// one for images.
+///
+/// # Examples
+/// ```
+/// use dp_data::encode::{Encoder, Encoding, ImageFormat};
+/// use dp_data::{read, schema::Label};
+///
+/// // Two images of one row and two columns, and their labels.
+/// let images = [&[0, 0, 8, 3][..], &[0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[255, 0, 0, 51]].concat();
+/// let labels = vec![0, 0, 8, 1, 0, 0, 0, 2, 7, 9];
+/// let label = Label::classes("digit", ["7", "8", "9"].map(String::from).to_vec());
+/// let encoder = Encoder::images(ImageFormat { shape: vec![1, 2], label }, Encoding::UNIT_ROWS)?;
+/// let input = read::Input::from_bytes("images", images).with_labels(read::Input::from_bytes("labels", labels));
+/// let loaded = read::load_images::<f64>(input, &encoder)?;
+/// assert_eq!(loaded.examples.targets(), &[0.0, 2.0]);
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+pub fn load_images<F: Stored>(input: Input, encoder: &Encoder) -> Result<Loaded<F>, DataError> {
+    let mut reader = ImageReader::new(input, encoder, true)?;
+    let mut row = RowBuffer::new(encoder);
+    let mut collector = Collector::new(encoder)?;
+    while reader.next_image(encoder, &mut row)?.is_some() {
+        collector.push(&row)?;
+    }
+    Ok(collector.finish(encoder, from_label(encoder, &row)))
+}
+
+/// Reads libsvm lines of this format by its encoder, and finds the largest number of features of a line.
+fn read_libsvm<F: Stored>(
+    input: Input,
+    format: &LibsvmFormat,
+    encoder: &Encoder,
+) -> Result<(Loaded<F>, u32), DataError> {
+    let mut reader = LibsvmReader::new(input);
+    let file = reader.file().to_owned();
+    let mut row = RowBuffer::new(encoder);
+    let mut collector = Collector::new(encoder)?;
+    let mut widest = 1;
+    while let Some(line) = reader.next_line()? {
+        row.clear();
+        let width = line.collect(format, &mut row).map_err(|error| error.in_file(&file))?;
+        widest = widest.max(width);
+        encoder
+            .finish_row(Some(line.label), false, &mut row)
+            .map_err(|error| error.in_file(&file).at_line(line.line))?;
+        collector.push(&row)?;
+    }
+    if collector.rows() == 0 {
+        return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
+    }
+    Ok((collector.finish(encoder, from_label(encoder, &row)), widest))
 }
 
 /// Where each column of the schema stands in the file; dropped columns need not be there.
@@ -164,8 +204,7 @@ fn unused_columns(reader: &CsvReader, schema: &Schema) -> Vec<CuratorWarning> {
 /// Collects encoded rows, and counts what the curator is told about.
 struct Collector<F> {
     storage: Builder<F>,
-    positive: u64,
-    negative: u64,
+    classes: ClassCounts,
     null: u64,
 }
 
@@ -184,7 +223,7 @@ impl<F: Stored> Collector<F> {
             let builder = DenseBuilder::new(encoder.dim()).map_err(shape)?;
             Builder::Dense(if marks { builder.with_marks() } else { builder })
         };
-        Ok(Self { storage, positive: 0, negative: 0, null: 0 })
+        Ok(Self { storage, classes: ClassCounts::new(encoder.label()), null: 0 })
     }
 
     fn push(&mut self, row: &RowBuffer) -> Result<(), DataError> {
@@ -196,9 +235,9 @@ impl<F: Stored> Collector<F> {
             }
             return Ok(());
         };
-        *(if target > 0.0 { &mut self.positive } else { &mut self.negative }) += 1;
+        self.classes.count(target);
         let nonzeros = row.indices().iter().copied().zip(row.values().iter().map(|&value| F::towards_zero(value)));
-        // Targets are -1 and 1, which every float holds exactly.
+        // Every float holds the targets of classes exactly; those of numbers are rounded within their bound.
         let target = F::towards_zero(target);
         match &mut self.storage {
             Builder::Dense(builder) => builder.push_nonzeros(nonzeros, target),
@@ -218,10 +257,7 @@ impl<F: Stored> Collector<F> {
         if self.null > 0 {
             warnings.push(CuratorWarning::Neutral { records: self.null });
         }
-        if (self.positive == 0) != (self.negative == 0) {
-            let column = encoder.label().column.clone();
-            warnings.push(CuratorWarning::SingleClass { column, positive: self.positive > 0 });
-        }
+        warnings.extend(self.classes.warning(encoder.label()));
         let examples = match self.storage {
             Builder::Dense(builder) => builder.finish(),
             Builder::Sparse(builder) => builder.finish(),

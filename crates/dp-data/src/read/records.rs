@@ -2,6 +2,7 @@
 
 use super::Input;
 use super::csv::{CsvOptions, CsvReader, Record};
+use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
 use super::load::column_positions;
 use crate::encode::{Encoder, InputFormat, RowBuffer};
@@ -35,6 +36,7 @@ pub struct RecordReader<'e> {
 enum Format {
     Table { reader: Box<CsvReader>, positions: Vec<usize>, label: Option<usize>, file: String },
     Libsvm { reader: LibsvmReader, with_labels: bool, file: String },
+    Images(ImageReader),
 }
 
 /// One record and its encoding.
@@ -64,22 +66,23 @@ impl<'e> RecordReader<'e> {
                 let file = reader.file().to_owned();
                 Format::Libsvm { reader, with_labels, file }
             }
+            InputFormat::Images(_) => Format::Images(ImageReader::new(input, encoder, with_labels)?),
         };
         Ok(Self { encoder, format, row: RowBuffer::new(encoder) })
     }
 
-    /// The names of the columns of the file; none for libsvm.
+    /// The names of the columns of the file; none for libsvm and images.
     pub fn header(&self) -> &[String] {
         match &self.format {
             Format::Table { reader, .. } => reader.header(),
-            Format::Libsvm { .. } => &[],
+            Format::Libsvm { .. } | Format::Images(_) => &[],
         }
     }
 
     /// The next record, or `None` at the end.
     ///
     /// # Errors
-    /// As [`load_csv`](super::load_csv) and [`load_libsvm`](super::load_libsvm).
+    /// As [`load_csv`](super::load_csv), [`load_libsvm`](super::load_libsvm) and [`load_images`](super::load_images).
     pub fn next_record(&mut self) -> Result<Option<EncodedRecord<'_>>, DataError> {
         match &mut self.format {
             Format::Table { reader, positions, label, file } => {
@@ -105,12 +108,16 @@ impl<'e> RecordReader<'e> {
                     .map_err(|error| error.in_file(file).at_line(line.line))?;
                 Ok(Some(EncodedRecord { record: None, row: &self.row, line: line.line }))
             }
+            Format::Images(reader) => {
+                let image = reader.next_image(self.encoder, &mut self.row)?;
+                Ok(image.map(|line| EncodedRecord { record: None, row: &self.row, line }))
+            }
         }
     }
 }
 
 impl<'a> EncodedRecord<'a> {
-    /// The cells of the record as text, in the order of the file; none for libsvm.
+    /// The cells of the record as text, in the order of the file; none for libsvm and images.
     pub fn cells(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         // The reader refuses text that is not UTF-8, so nothing is replaced by the fallback.
         self.record.into_iter().flat_map(|record| record.cells()).map(|cell| std::str::from_utf8(cell).unwrap_or(""))
@@ -121,7 +128,7 @@ impl<'a> EncodedRecord<'a> {
         self.row
     }
 
-    /// The line on which the record starts, from 1, the header counted. For the curator.
+    /// The line on which the record starts, from 1, the header counted; the number of an image. For the curator.
     pub fn line(&self) -> u64 {
         self.line
     }

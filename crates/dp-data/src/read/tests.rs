@@ -7,7 +7,7 @@ use super::*;
 use crate::block::Rows;
 use crate::encode::{Encoder, Encoding, LibsvmFormat, MAX_FEATURES, Stored};
 use crate::examples::Examples;
-use crate::schema::Schema;
+use crate::schema::{Label, LabelRange, Schema};
 
 const SCHEMA: &str = "\
 missing = ['', 'NA']
@@ -107,7 +107,7 @@ fn warnings_are_about_content_and_do_not_refuse() {
             CuratorWarning::UnusedColumns { columns: vec!["extra".into()] },
             CuratorWarning::Clamped { column: "age".into(), values: 2 },
             CuratorWarning::ConstantColumn { column: "city".into() },
-            CuratorWarning::SingleClass { column: "y".into(), positive: false },
+            CuratorWarning::SingleClass { column: "y".into(), class: "negative".into() },
         ]
     );
     assert!(warnings.iter().all(|warning| !warning.to_string().is_empty()));
@@ -180,4 +180,52 @@ fn libsvm_by_hand() {
         targets.push((record.line(), record.row().target().unwrap()));
     }
     assert_eq!(targets, [(1, 1.0), (4, -1.0), (5, -1.0)]);
+}
+
+#[test]
+fn several_classes_and_numbers_in_both_forms() {
+    let load = |label: &str, rows: &str| {
+        let schema =
+            Schema::parse("s", &format!("label = {{ column = 'y', {label} }}\ncolumns.x = {{ type = 'indicator' }}"));
+        let encoder = Encoder::new(&schema.unwrap(), Encoding::UNIT_ROWS).unwrap();
+        let input = Input::from_bytes("f.csv", format!("x,y\n{rows}").into());
+        load_csv::<f32>(input, &encoder, &CsvOptions::default()).map(|loaded| {
+            let warnings: Vec<_> =
+                loaded.warnings.into_iter().filter(|warning| !warning.to_string().contains("`x`")).collect();
+            (loaded.examples.targets().to_vec(), warnings)
+        })
+    };
+    let column = || "y".to_owned();
+    let classes = "classes = ['a', 'b', 'c']";
+    assert_eq!(load(classes, "0,c\n1,a\n1,b\n").unwrap(), (vec![2.0, 0.0, 1.0], vec![]));
+    assert_eq!(
+        load(classes, "0,c\n1,c\n").unwrap(),
+        (vec![2.0, 2.0], vec![CuratorWarning::SingleClass { column: column(), class: "c".into() }])
+    );
+    assert_eq!(
+        load(classes, "0,c\n1,b\n").unwrap().1,
+        vec![CuratorWarning::EmptyClasses { column: column(), classes: vec!["a".into()] }]
+    );
+    assert_eq!(
+        load("type = 'numeric', min = 0, max = 3", "0,1\n1,4\n0,-2\n").unwrap(),
+        (vec![-0.333_333_3, 1.0, -1.0], vec![CuratorWarning::Clamped { column: column(), values: 2 }])
+    );
+    assert_eq!(
+        load("type = 'numeric', min = 0, max = 3", "0,3\n1,3\n").unwrap().1,
+        vec![CuratorWarning::ConstantLabel { column: column() }]
+    );
+    let lines = |label: Label, text: &str| {
+        let format = LibsvmFormat { features: Some(2), label, ..Default::default() };
+        load_libsvm::<f64>(Input::from_bytes("f.libsvm", text.into()), &format, Encoding::UNIT_ROWS)
+            .map(|(encoder, loaded)| (loaded.examples.targets().to_vec(), encoder.target_bound()))
+            .map_err(|error| (error.code(), error.line()))
+    };
+    let digits = || Label::classes("label", ["0", "1", "2", "9"].map(String::from).to_vec());
+    assert_eq!(lines(digits(), "9 1:1\n1.0 2:1\n+2\n"), Ok((vec![3.0, 1.0, 2.0], 3.0)));
+    assert_eq!(lines(digits(), "9 1:1\n3 2:1\n"), Err(("label.unknown", Some(2))));
+    let number = || Label::number("label", LabelRange { min: -10.0, max: 10.0 });
+    assert_eq!(lines(number(), "-5 1:1\n2.5 2:1\n1e9\n"), Ok((vec![-0.5, 0.25, 1.0], 1.0)));
+    assert_eq!(lines(number(), "-5 1:1\nnan 2:1\n"), Err(("libsvm.bad_value", Some(2))));
+    let lenient = Label { missing_is_neutral: true, ..number() };
+    assert_eq!(lines(lenient, "-5 1:1\nnan 2:1\n"), Ok((vec![-0.5, 0.0], 1.0)), "a null record has target 0");
 }

@@ -1,6 +1,7 @@
 //! What the curator should know about a file that was accepted.
 
 use crate::encode::{Encoder, RowBuffer};
+use crate::schema::{Label, LabelKind};
 
 /// Something remarkable about records that were accepted. It depends on the records, so it is **for the curator only**:
 /// never in a model, certificate, report or result.
@@ -11,8 +12,20 @@ pub enum CuratorWarning {
     SingleClass {
         /// The label's column.
         column: String,
-        /// Whether it is the positive class.
-        positive: bool,
+        /// The class: `positive`, `negative` or the value.
+        class: String,
+    },
+    /// Some of several classes have no record.
+    EmptyClasses {
+        /// The label's column.
+        column: String,
+        /// The classes.
+        classes: Vec<String>,
+    },
+    /// Every label is the same number.
+    ConstantLabel {
+        /// The label's column.
+        column: String,
     },
     /// Every record has the same value in a column.
     ConstantColumn {
@@ -48,9 +61,14 @@ pub enum CuratorWarning {
 impl core::fmt::Display for CuratorWarning {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::SingleClass { column, positive } => {
-                let class = if *positive { "positive" } else { "negative" };
+            Self::SingleClass { column, class } => {
                 write!(f, "every label in column `{column}` is {class}: the model will not tell the classes apart")
+            }
+            Self::EmptyClasses { column, classes } => {
+                write!(f, "no record is of these classes of the label `{column}`: {}", classes.join(", "))
+            }
+            Self::ConstantLabel { column } => {
+                write!(f, "every label in column `{column}` is the same number: there is nothing to learn")
             }
             Self::ConstantColumn { column } => {
                 write!(f, "column `{column}` holds the same value in every row and adds only noise; consider `drop`")
@@ -88,4 +106,56 @@ pub(super) fn from_columns(encoder: &Encoder, row: &RowBuffer) -> Vec<CuratorWar
         }
     }
     warnings
+}
+
+/// The warnings that follow from the labels that are numbers.
+pub(super) fn from_label(encoder: &Encoder, row: &RowBuffer) -> Vec<CuratorWarning> {
+    let (tally, column) = (row.label_tally(), &encoder.label().column);
+    let mut warnings = Vec::new();
+    if tally.is_constant() {
+        warnings.push(CuratorWarning::ConstantLabel { column: column.clone() });
+    }
+    if tally.clamped > 0 {
+        warnings.push(CuratorWarning::Clamped { column: column.clone(), values: tally.clamped });
+    }
+    warnings
+}
+
+/// How many records each class has; nothing is counted of numbers.
+pub(super) struct ClassCounts {
+    counts: Vec<u64>,
+    two: bool,
+}
+
+impl ClassCounts {
+    pub(super) fn new(label: &Label) -> Self {
+        match &label.kind {
+            LabelKind::TwoClasses { .. } => Self { counts: vec![0; 2], two: true },
+            LabelKind::Classes { classes, .. } => Self { counts: vec![0; classes.len()], two: false },
+            LabelKind::Number(_) => Self { counts: Vec::new(), two: false },
+        }
+    }
+
+    pub(super) fn count(&mut self, target: f64) {
+        // The targets of classes are -1 and 1, or positions in the list.
+        let class = if self.two { usize::from(target > 0.0) } else { target as usize };
+        if let Some(count) = self.counts.get_mut(class) {
+            *count += 1;
+        }
+    }
+
+    pub(super) fn warning(&self, label: &Label) -> Option<CuratorWarning> {
+        let name = |class: usize| match &label.kind {
+            LabelKind::Classes { classes, .. } => classes.get(class).cloned().unwrap_or_default(),
+            _ => (if class == 1 { "positive" } else { "negative" }).to_owned(),
+        };
+        let (empty, filled): (Vec<usize>, Vec<usize>) =
+            (0..self.counts.len()).partition(|&class| self.counts[class] == 0);
+        let column = label.column.clone();
+        match (&empty[..], &filled[..]) {
+            ([], _) | (_, []) => None,
+            (_, &[one]) => Some(CuratorWarning::SingleClass { column, class: name(one) }),
+            _ => Some(CuratorWarning::EmptyClasses { column, classes: empty.into_iter().map(name).collect() }),
+        }
+    }
 }

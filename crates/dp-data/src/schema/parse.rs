@@ -6,7 +6,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Column, ColumnKind, Fill, Label, OTHER_CATEGORY, OnMissing, OnUnknown, Others, Review, Schema};
+use super::{
+    Column, ColumnKind, Fill, Label, LabelKind, LabelRange, OTHER_CATEGORY, OnMissing, OnUnknown, Others, Review,
+    Schema,
+};
 use crate::error::{DataError, DataErrorKind};
 
 pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
@@ -37,7 +40,7 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
         let of_column = lines.iter().find(|(name, _)| Some(name.as_str()) == error.column()).map(|(_, line)| *line);
         match of_column {
             Some(line) => error.at_line(line),
-            None if error.kind() == DataErrorKind::SchemaLabel => error.at_line(label_line),
+            None if error.field().is_some_and(|field| field.starts_with("label.")) => error.at_line(label_line),
             None => error,
         }
     })
@@ -78,14 +81,7 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
 }
 
 fn parse_numeric(name: &str, section: &Section<'_>) -> Result<ColumnKind, DataError> {
-    let bound = |key: &str| {
-        section.number(key)?.ok_or_else(|| {
-            section
-                .error(DataErrorKind::BoundsMissing, key, format!("column `{name}` has no {key}"))
-                .expected("min and max that hold for everyone, known without looking at this data")
-                .help("for instance `min = 0`, `max = 120` for an age")
-        })
-    };
+    let bound = |key: &str| section.bound(key, || format!("column `{name}` has no {key}"));
     Ok(ColumnKind::Numeric {
         min: bound("min")?,
         max: bound("max")?,
@@ -110,26 +106,53 @@ fn parse_categorical(name: &str, section: &Section<'_>) -> Result<ColumnKind, Da
 }
 
 fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
-    section.check_keys(&["column", "positive", "negative", "others", "on_missing", "reviewed"])?;
+    // Without a type the keys say which kind is meant; two classes are the usual one.
+    let kind_name = match section.word("type", &["two_classes", "classes", "numeric"])? {
+        Some(name) => name,
+        None if section.get("classes").is_some() => "classes",
+        None => "two_classes",
+    };
+    let common = ["column", "type", "on_missing", "reviewed"];
+    let own: &[&str] = match kind_name {
+        "numeric" => &["min", "max"],
+        "classes" => &["classes", "others"],
+        _ => &["positive", "negative", "others"],
+    };
+    section.check_keys(&[&common[..], own].concat()).map_err(|error| match error.field() {
+        Some("label.min" | "label.max") => error.help("a label that is a number has `type = \"numeric\"`"),
+        _ => error,
+    })?;
     let column = section.string("column")?.ok_or_else(|| {
         section
             .error(DataErrorKind::SchemaMissingKey, "column", "the label has no column")
             .expected("the name of the column to predict")
     })?;
-    let others = match section.word("others", &["error", "positive", "negative", "neutral"])? {
-        Some("positive") => Others::Positive,
-        Some("negative") => Others::Negative,
-        Some("neutral") => Others::Neutral,
-        _ => Others::Error,
+    let kind = match kind_name {
+        "numeric" => LabelKind::Number(LabelRange {
+            min: section.bound("min", || "the label has no min".into())?,
+            max: section.bound("max", || "the label has no max".into())?,
+        }),
+        "classes" => LabelKind::Classes {
+            classes: section.optional_strings("classes")?.ok_or_else(|| {
+                section
+                    .error(DataErrorKind::SchemaMissingKey, "classes", "the label lists no classes")
+                    .expected("the values that are publicly known to be possible")
+            })?,
+            others_are_neutral: section.word("others", &["error", "neutral"])? == Some("neutral"),
+        },
+        _ => LabelKind::TwoClasses {
+            positive: section.optional_strings("positive")?.unwrap_or_default(),
+            negative: section.optional_strings("negative")?.unwrap_or_default(),
+            others: match section.word("others", &["error", "positive", "negative", "neutral"])? {
+                Some("positive") => Others::Positive,
+                Some("negative") => Others::Negative,
+                Some("neutral") => Others::Neutral,
+                _ => Others::Error,
+            },
+        },
     };
-    Ok(Label {
-        column,
-        positive: section.optional_strings("positive")?.unwrap_or_default(),
-        negative: section.optional_strings("negative")?.unwrap_or_default(),
-        others,
-        missing_is_neutral: section.word("on_missing", &["error", "neutral"])? == Some("neutral"),
-        review: section.review()?,
-    })
+    let missing_is_neutral = section.word("on_missing", &["error", "neutral"])? == Some("neutral");
+    Ok(Label { column, kind, missing_is_neutral, review: section.review()? })
 }
 
 /// A table with its path, for reading typed values out of it.
@@ -229,6 +252,15 @@ impl<'a> Section<'a> {
                 None => Err(self.wrong_type(key, "a number")),
             },
         }
+    }
+
+    /// A number that has to be there.
+    fn bound(&self, key: &str, missing: impl FnOnce() -> String) -> Result<f64, DataError> {
+        self.number(key)?.ok_or_else(|| {
+            self.error(DataErrorKind::BoundsMissing, key, missing())
+                .expected("min and max that hold for everyone, known without looking at this data")
+                .help("for instance `min = 0`, `max = 120` for an age")
+        })
     }
 
     /// A string, a number or a truth value as the text it stands for, or a list of such.

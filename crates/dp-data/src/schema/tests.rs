@@ -90,6 +90,46 @@ fn mistakes_outside_the_columns() {
 }
 
 #[test]
+fn each_mistake_of_a_label_has_its_code_and_its_field() {
+    for (body, code, field) in [
+        ("classes = ['a']", "schema.label", "label.classes"),
+        ("classes = 'a'", "schema.label", "label.classes"),
+        ("classes = []", "schema.label", "label.classes"),
+        ("classes = ['a', 'b', 'a']", "schema.label", "label.classes"),
+        ("classes = [0, 1, 0]", "schema.label", "label.classes"),
+        ("classes = [['a'], 'b']", "schema.type", "label.classes"),
+        ("type = 'classes'", "schema.missing_key", "label.classes"),
+        ("classes = ['a', 'b']\nothers = 'positive'", "schema.type", "label.others"),
+        ("classes = ['a', 'b']\npositive = 'a'", "schema.unknown_key", "label.positive"),
+        ("type = 'numeric'\nmin = 0", "bounds.missing", "label.max"),
+        ("type = 'numeric'\nmax = 0", "bounds.missing", "label.min"),
+        ("type = 'numeric'\nmin = 1\nmax = 1", "bounds.order", "label.min"),
+        ("type = 'numeric'\nmin = 2\nmax = 1", "bounds.order", "label.min"),
+        ("type = 'numeric'\nmin = 0\nmax = 5e-324", "bounds.order", "label.min"),
+        ("type = 'numeric'\nmin = nan\nmax = 1", "bounds.not_finite", "label.min"),
+        ("type = 'numeric'\nmin = 0\nmax = inf", "bounds.not_finite", "label.max"),
+        ("type = 'numeric'\nmin = 0\nmax = 'x'", "schema.type", "label.max"),
+        ("type = 'numeric'\nmin = 0\nmax = 1\nothers = 'neutral'", "schema.unknown_key", "label.others"),
+        ("min = 0\nmax = 1", "schema.unknown_key", "label.min"),
+        ("type = 'number'", "schema.type", "label.type"),
+        ("type = 'numeric'\nmin = 0\nmax = 1\non_missing = 'category'", "schema.type", "label.on_missing"),
+    ] {
+        let error =
+            refused(&format!("[columns.a]\ntype = 'numeric'\nmin = 0\nmax = 1\n[label]\ncolumn = 'y'\n{body}\n"));
+        assert_eq!((error.code(), error.field()), (code, Some(field)), "{body}\n{error}");
+        assert!(error.line().is_some_and(|line| line >= 5), "{body}\n{error}");
+        assert!(error.expected_text().is_some() || error.help_text().is_some(), "{error}");
+    }
+    let many: Vec<String> = (0..=MAX_CLASSES).map(|i| i.to_string()).collect();
+    assert_eq!(
+        refused(&format!("[label]\ncolumn = 'y'\nclasses = {many:?}\n[columns.a]\ntype = 'indicator'\n")).code(),
+        "schema.label"
+    );
+    let untyped = refused("[label]\ncolumn = 'y'\nmin = 0\nmax = 1\n[columns.a]\ntype = 'indicator'\n");
+    assert!(untyped.help_text().is_some_and(|help| help.contains("type = \"numeric\"")), "{untyped}");
+}
+
+#[test]
 fn review_is_demanded_and_recorded() {
     let text = format!(
         "{HEAD}reviewed = false\n[columns.a]\ntype = 'drop'\nreviewed = false\n[columns.b]\ntype = 'numeric'\nmin = 0\nmax = 1\n"
@@ -148,20 +188,36 @@ fn column() -> impl Strategy<Value = Column> {
         .prop_map(|(name, (kind, on_missing), missing, review)| Column { name, kind, on_missing, missing, review })
 }
 
+fn label_kind() -> impl Strategy<Value = LabelKind> {
+    let finite = || any::<f64>().prop_filter("finite", |value| value.is_finite());
+    let others = prop_oneof![Just(Others::Error), Just(Others::Neutral)];
+    prop_oneof![
+        others.prop_map(|others| LabelKind::TwoClasses {
+            positive: vec!["1".into(), "\"".into()],
+            negative: vec!["0".into()],
+            others
+        }),
+        (proptest::collection::hash_set("\\PC*|[\"'\\\\\n\t#=,]{0,3}", 2..6), any::<bool>()).prop_map(
+            |(classes, others_are_neutral)| LabelKind::Classes {
+                classes: classes.into_iter().collect(),
+                others_are_neutral
+            }
+        ),
+        (finite(), finite()).prop_map(|(a, b)| LabelKind::Number(LabelRange { min: a.min(b), max: a.max(b) })),
+    ]
+}
+
 proptest! {
     #[test]
     fn toml_and_json_give_back_the_same_schema(
         columns in proptest::collection::vec(column(), 1..6),
         label in "\\PC{0,8}",
-        others in prop_oneof![Just(Others::Error), Just(Others::Neutral)],
+        kind in label_kind(),
         missing_is_neutral in any::<bool>(),
         label_review in review(),
         comment in "\\PC{0,20}|[\n\r]{0,3}",
     ) {
-        let label = Label {
-            column: label, positive: vec!["1".into(), "\"".into()], negative: vec!["0".into()], others, missing_is_neutral,
-            review: label_review,
-        };
+        let label = Label { column: label, kind, missing_is_neutral, review: label_review };
         let Ok(schema) = Schema::new(columns, label, vec![String::new(), "?".into()]) else { return Ok(()) };
         let text = schema.to_toml_with_comments(&|_| Some(comment.clone()));
         let read = Schema::parse("s", &text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;

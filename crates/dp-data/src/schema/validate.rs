@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{Column, ColumnKind, Fill, Label, OTHER_CATEGORY, OnMissing, OnUnknown, Others};
+use super::{
+    Column, ColumnKind, Fill, Label, LabelKind, LabelRange, MAX_CLASSES, OTHER_CATEGORY, OnMissing, OnUnknown, Others,
+};
 use crate::error::{DataError, DataErrorKind};
 
 /// Widest encoding: a feature's position is stored in 32 bits.
@@ -129,22 +131,56 @@ fn check_categories(column: &Column, categories: &[String], on_unknown: OnUnknow
     }
 }
 
-fn check_label(label: &Label) -> Result<(), DataError> {
-    let refuse = |key: &str, message: String| {
-        DataError::new(DataErrorKind::SchemaLabel, message).at_column(&label.column).at_field(format!("label.{key}"))
+pub(super) fn check_label(label: &Label) -> Result<(), DataError> {
+    let refuse_as = |kind, key: &str, message: String| {
+        DataError::new(kind, message).at_column(&label.column).at_field(format!("label.{key}"))
     };
-    if label.positive.is_empty() && label.others != Others::Positive {
-        return Err(refuse("positive", "the positive class has no value".into())
-            .expected("a value or a list, or `others = \"positive\"`"));
+    let refuse = |key: &str, message: String| refuse_as(DataErrorKind::SchemaLabel, key, message);
+    match &label.kind {
+        LabelKind::TwoClasses { positive, negative, others } => {
+            if positive.is_empty() && *others != Others::Positive {
+                return Err(refuse("positive", "the positive class has no value".into())
+                    .expected("a value or a list, or `others = \"positive\"`")
+                    .help("a label of several classes lists them as `classes = [...]`"));
+            }
+            if negative.is_empty() && *others != Others::Negative {
+                return Err(refuse("negative", "the negative class has no value".into())
+                    .expected("a value or a list, or `others = \"negative\"`"));
+            }
+            match positive.iter().find(|value| negative.contains(value)) {
+                Some(both) => Err(refuse("positive", format!("the value `{both}` is both positive and negative"))
+                    .expected("values that are in one class only")),
+                None => Ok(()),
+            }
+        }
+        LabelKind::Classes { classes, .. } => {
+            if !(2..=MAX_CLASSES).contains(&classes.len()) {
+                return Err(refuse("classes", format!("the label lists {} classes", classes.len()))
+                    .expected(format!("between 2 and {MAX_CLASSES} classes")));
+            }
+            let mut seen = HashSet::new();
+            match classes.iter().find(|class| !seen.insert(class.as_str())) {
+                Some(twice) => {
+                    Err(refuse("classes", format!("the label lists the class `{twice}` twice"))
+                        .expected("each class once"))
+                }
+                None => Ok(()),
+            }
+        }
+        LabelKind::Number(LabelRange { min, max }) => {
+            if !min.is_finite() || !max.is_finite() {
+                let key = if min.is_finite() { "max" } else { "min" };
+                let message = "the range of the label is not finite".to_owned();
+                return Err(refuse_as(DataErrorKind::BoundsNotFinite, key, message).expected("finite numbers"));
+            }
+            // Half of the width divides: it must not vanish even where `min < max` holds.
+            if !(min < max && 0.5 * max - 0.5 * min > 0.0) {
+                let message = format!("the label has min {min:?} and max {max:?}");
+                return Err(refuse_as(DataErrorKind::BoundsOrder, "min", message).expected("min < max"));
+            }
+            Ok(())
+        }
     }
-    if label.negative.is_empty() && label.others != Others::Negative {
-        return Err(refuse("negative", "the negative class has no value".into())
-            .expected("a value or a list, or `others = \"negative\"`"));
-    }
-    if let Some(both) = label.positive.iter().find(|value| label.negative.contains(value)) {
-        return Err(refuse("positive", format!("the value `{both}` is both positive and negative")));
-    }
-    Ok(())
 }
 
 fn field(column: &Column, key: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Column, ColumnKind, Fill, OnMissing, OnUnknown, Others, Review, Schema};
+use super::{Column, ColumnKind, Fill, LabelKind, OnMissing, OnUnknown, Others, Review, Schema};
 
 const HEAD: &str = "\
 # What is publicly known about the table. Ranges, categories and classes decide how records are encoded, so they must
@@ -17,27 +17,50 @@ pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>)
     out.push_str("\n[label]\n");
     comments(&mut out, comment(&label.column));
     line(&mut out, "column", &quoted(&label.column));
-    for (key, values) in [("positive", &label.positive), ("negative", &label.negative)] {
-        match values.as_slice() {
-            [] => {}
-            [one] => line(&mut out, key, &quoted(one)),
-            many => line(&mut out, key, &strings(many)),
-        }
-    }
-    match label.others {
-        Others::Error => {}
-        Others::Positive => line(&mut out, "others", "\"positive\""),
-        Others::Negative => line(&mut out, "others", "\"negative\""),
-        Others::Neutral => line(&mut out, "others", "\"neutral\""),
-    }
+    let question = write_label_kind(&mut out, &label.kind);
     if label.missing_is_neutral {
         line(&mut out, "on_missing", "\"neutral\"");
     }
-    review(&mut out, label.review, "are these the classes, and is the positive one the one to predict?");
+    review(&mut out, label.review, question);
     for column in &schema.columns {
         write_column(&mut out, column, comment(&column.name));
     }
     out
+}
+
+/// Writes what the label holds, and gives the question for its reviewer.
+fn write_label_kind(out: &mut String, kind: &LabelKind) -> &'static str {
+    match kind {
+        LabelKind::TwoClasses { positive, negative, others } => {
+            for (key, values) in [("positive", positive), ("negative", negative)] {
+                match values.as_slice() {
+                    [] => {}
+                    [one] => line(out, key, &quoted(one)),
+                    many => line(out, key, &strings(many)),
+                }
+            }
+            match others {
+                Others::Error => {}
+                Others::Positive => line(out, "others", "\"positive\""),
+                Others::Negative => line(out, "others", "\"negative\""),
+                Others::Neutral => line(out, "others", "\"neutral\""),
+            }
+            "are these the classes, and is the positive one the one to predict?"
+        }
+        LabelKind::Classes { classes, others_are_neutral } => {
+            line(out, "classes", &strings(classes));
+            if *others_are_neutral {
+                line(out, "others", "\"neutral\"");
+            }
+            "which classes are publicly known to be possible?"
+        }
+        LabelKind::Number(range) => {
+            line(out, "type", "\"numeric\"");
+            line(out, "min", &number(range.min));
+            line(out, "max", &number(range.max));
+            "which range holds for everyone?"
+        }
+    }
 }
 
 fn write_column(out: &mut String, column: &Column, comment: Option<String>) {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::draft::{DraftOptions, draft};
+use crate::encode::{ImageFormat, Projection};
 use crate::error::{DataError, DataErrorKind};
+use crate::schema::Label;
 
 fn refuse_csv(text: impl Into<Vec<u8>>) -> DataError {
     load_csv::<f64>(Input::from_bytes("people.csv", text.into()), &encoder(), &CsvOptions::default()).unwrap_err()
@@ -13,6 +15,13 @@ fn refuse_csv(text: impl Into<Vec<u8>>) -> DataError {
 fn refuse_libsvm(text: &str) -> DataError {
     let format = LibsvmFormat { features: Some(9), ..Default::default() };
     load_libsvm::<f64>(Input::from_bytes("a.libsvm", text.into()), &format, Encoding::UNIT_ROWS).unwrap_err()
+}
+
+fn refuse_images(images: &[u8], labels: &[u8]) -> DataError {
+    let label = Label::classes("label", vec!["0".into(), "1".into()]);
+    let encoder = Encoder::images(ImageFormat { shape: vec![2], label }, Encoding::UNIT_ROWS).unwrap();
+    let labels = Input::from_bytes("labels", labels.to_vec());
+    load_images::<f64>(Input::from_bytes("images", images.to_vec()).with_labels(labels), &encoder).unwrap_err()
 }
 
 fn refuse_schema(old: &str, new: &str) -> DataError {
@@ -58,7 +67,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_csv("age,city,y\n1,Paris,no\n"),
         refuse_csv("age,city,y\n1,Rome,maybe\n"),
         refuse_csv("age,city,y\n1,Rome,\n"),
-        refuse_draft("age,y\n1,a\n2,b\n3,c\n", &DraftOptions::new("y")),
+        refuse_draft("age,y\n1,a\n2,a\n3,a\n", &DraftOptions::new("y")),
         refuse_libsvm("1 1:1\n1 2\n"),
         refuse_libsvm("1 0:1\n"),
         refuse_libsvm("1 2:1 2:1\n"),
@@ -80,6 +89,12 @@ fn one_of_each() -> Vec<DataError> {
         refuse_schema("min = 0", "min = 200"),
         refuse_schema("min = 0", "min = -inf"),
         Encoder::new(&schema(), Encoding::UNIT_ROWS.with_intercept(f64::NAN)).unwrap_err(),
+        encoder().projected(Projection::gaussian(100, 1)).unwrap_err(),
+        refuse_images(b"no images", &[]),
+        refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 8, 1, 0, 0, 0, 1, 0]),
+        refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 8, 1, 0, 0, 0, 3, 0]),
+        refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 9], &[]),
+        refuse_images(&[0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 2], &[]),
     ]
 }
 

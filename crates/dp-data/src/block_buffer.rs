@@ -1,0 +1,105 @@
+//! Examples copied together from several blocks.
+
+use core::fmt;
+
+use crate::block::{Block, Rows};
+
+/// Examples copied together from several blocks: a batch that straddles two of them, or rows chosen by position.
+///
+/// # Examples
+/// ```
+/// use dp_data::{BlockBuffer, Examples};
+/// let examples = Examples::dense(vec![0.1, 0.2, 0.3], vec![1.0, -1.0, 1.0], 1)?;
+/// let mut buffer = BlockBuffer::default();
+/// buffer.push(&examples.block().slice(2..3));
+/// buffer.push(&examples.block().slice(0..1));
+/// assert_eq!(buffer.block(1).targets, &[1.0, 1.0]);
+/// # Ok::<(), dp_data::examples::ShapeError>(())
+/// ```
+#[derive(Clone)]
+pub struct BlockBuffer<F> {
+    sparse: bool,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<F>,
+    targets: Vec<F>,
+    valid: Vec<bool>,
+    any_marked: bool,
+}
+
+impl<F> Default for BlockBuffer<F> {
+    fn default() -> Self {
+        Self {
+            sparse: false,
+            offsets: Vec::new(),
+            indices: Vec::new(),
+            values: Vec::new(),
+            targets: Vec::new(),
+            valid: Vec::new(),
+            any_marked: false,
+        }
+    }
+}
+
+impl<F: Copy> BlockBuffer<F> {
+    /// Number of examples.
+    pub fn rows(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Forgets the examples, keeps the memory.
+    pub fn clear(&mut self) {
+        self.sparse = false;
+        self.offsets.clear();
+        self.indices.clear();
+        self.values.clear();
+        self.targets.clear();
+        self.valid.clear();
+        self.any_marked = false;
+    }
+
+    /// Appends the examples of a block. All blocks since [`clear`](Self::clear) must be stored alike, dense or sparse.
+    pub fn push(&mut self, block: &Block<'_, F>) {
+        match block.rows {
+            Rows::Dense { values, .. } => {
+                self.sparse = false;
+                self.values.extend_from_slice(values);
+            }
+            Rows::Sparse { offsets, indices, values, .. } => {
+                self.sparse = true;
+                if self.offsets.is_empty() {
+                    self.offsets.push(0);
+                }
+                let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return };
+                let shift = self.values.len();
+                self.offsets.extend(offsets[1..].iter().map(|&end| end - first + shift));
+                self.indices.extend_from_slice(&indices[first..last]);
+                self.values.extend_from_slice(&values[first..last]);
+            }
+        }
+        self.targets.extend_from_slice(block.targets);
+        match block.valid {
+            Some(valid) => {
+                self.any_marked = true;
+                self.valid.extend_from_slice(valid);
+            }
+            None => self.valid.resize(self.targets.len(), true),
+        }
+    }
+
+    /// The examples as one block of `dim` features; dense while there are none.
+    pub fn block(&self, dim: usize) -> Block<'_, F> {
+        let rows = if self.sparse {
+            Rows::Sparse { offsets: &self.offsets, indices: &self.indices, values: &self.values, dim }
+        } else {
+            Rows::Dense { values: &self.values, dim }
+        };
+        Block { rows, targets: &self.targets, valid: self.any_marked.then_some(&self.valid[..]) }
+    }
+}
+
+impl<F> fmt::Debug for BlockBuffer<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockBuffer").field("rows", &self.targets.len()).finish_non_exhaustive()
+    }
+}

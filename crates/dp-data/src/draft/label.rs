@@ -1,0 +1,123 @@
+//! What the label of a draft holds.
+
+use super::column::LabelSurvey;
+use super::{DraftOptions, LabelHint};
+use crate::error::{DataError, DataErrorKind};
+use crate::schema::{Label, LabelKind, LabelRange, Others, Review};
+
+/// Of whole numbers with at most this many values classes are made; more are a quantity.
+const MOST_NUMBERED_CLASSES: usize = 20;
+
+/// The label, and a remark for its reviewer.
+pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(Label, String), DataError> {
+    let (kind, review, remark) = match &options.hint {
+        Some(hint) => {
+            let remark = match hint {
+                LabelHint::Classes(_) => "Classes as listed.",
+                LabelHint::Number(_) => "Range as given.",
+            };
+            (hint.clone().into(), Review::Reviewed, remark.into())
+        }
+        None => {
+            let (kind, remark) = match (&options.positive, &options.negative) {
+                (None, None) => from_values(name, survey, options)?,
+                _ => from_named(name, survey, options)?,
+            };
+            (kind, Review::Unreviewed, remark)
+        }
+    };
+    Ok((Label { column: name.to_owned(), kind, missing_is_neutral: false, review }, remark))
+}
+
+fn undecided(name: &str, survey: &LabelSurvey, message: String, help: &str) -> DataError {
+    DataError::new(DataErrorKind::LabelUndecided, message).at_column(name).found(survey.describe()).help(help)
+}
+
+fn two(positive: &[&String], negative: &[&String], others: Others) -> LabelKind {
+    let owned = |values: &[&String]| values.iter().map(|&value| value.clone()).collect();
+    LabelKind::TwoClasses { positive: owned(positive), negative: owned(negative), others }
+}
+
+/// Two classes, of which one or both are named.
+fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(LabelKind, String), DataError> {
+    // Where both classes are named, records of one of them alone are no reason to fail: that would be an answer.
+    let named: Vec<&String> = options.positive.iter().chain(&options.negative).collect();
+    let one_is_there = named.len() == 2 && named.iter().any(|value| survey.holds(value));
+    if let Some(value) = named.iter().find(|value| !survey.holds(value) && !one_is_there) {
+        return Err(undecided(
+            name,
+            survey,
+            format!("no row of column `{name}` holds the label `{value}`"),
+            "check the spelling of the class and the name of the label column",
+        ));
+    }
+    let values = survey.values();
+    Ok(match (&options.positive, &options.negative, values.as_deref()) {
+        (Some(positive), Some(negative), _) => {
+            (two(&[positive], &[negative], Others::Error), "Both classes as asked for.".into())
+        }
+        (Some(positive), None, Some([a, b])) => {
+            let negative = if survey.same(a, positive) { b } else { a };
+            (two(&[positive], &[negative], Others::Error), "Positive as asked for.".into())
+        }
+        (positive, negative, _) => {
+            let (positive, negative) = (positive.iter().collect::<Vec<_>>(), negative.iter().collect::<Vec<_>>());
+            if negative.is_empty() {
+                let remark = "Positive as asked for; every other value is negative.";
+                (two(&positive, &[], Others::Negative), remark.into())
+            } else {
+                let remark = "Negative as asked for; every other value is positive.";
+                (two(&[], &negative, Others::Positive), remark.into())
+            }
+        }
+    })
+}
+
+/// What the values themselves suggest: two are two classes, few are classes, many numbers are a number.
+fn from_values(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(LabelKind, String), DataError> {
+    let values = survey.values();
+    if let Some([a, b]) = values.as_deref() {
+        let (positive, why) = survey.likely_positive(a, b);
+        let negative = if positive == a { b } else { a };
+        return Ok((two(&[positive], &[negative], Others::Error), format!("Positive was guessed: {why}.")));
+    }
+    let one_value = values.as_ref().is_some_and(|values| values.len() < 2);
+    if options.label.is_none() && !one_value {
+        return Err(undecided(
+            name,
+            survey,
+            format!("the last column `{name}` has more than two values, so it may not be the label"),
+            "name the label column with --label",
+        )
+        .expected("two values, or a label that is named"));
+    }
+    if let Some((min, max)) = survey.range()
+        && min < max
+        && values.as_ref().is_none_or(|values| values.len() > MOST_NUMBERED_CLASSES || !survey.is_whole())
+    {
+        let mut remark =
+            String::from("Many numbers: a number to be predicted. List `classes` instead if it is a code.");
+        if survey.has_markers() {
+            remark
+                .push_str(" Some labels stand for a missing number: declare them under `missing` and set on_missing.");
+        }
+        return Ok((LabelKind::Number(LabelRange { min, max }), remark));
+    }
+    match values {
+        Some(classes) if (3..=options.max_categories).contains(&classes.len()) => {
+            let remark = if survey.range().is_some() {
+                "Few whole numbers: classes. Set `type = \"numeric\"` with `min` and `max` instead if it is a quantity."
+            } else {
+                "Few values: classes."
+            };
+            Ok((LabelKind::Classes { classes, others_are_neutral: false }, remark.into()))
+        }
+        _ => Err(undecided(
+            name,
+            survey,
+            format!("the values of the label column `{name}` are neither few classes nor numbers"),
+            "name the label column with --label, and what it holds with --positive, --classes or --label-range",
+        )
+        .expected(format!("at least two values: up to {} classes, or numbers", options.max_categories))),
+    }
+}

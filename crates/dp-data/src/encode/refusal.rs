@@ -1,0 +1,72 @@
+//! What is said of a cell or a label that is refused.
+
+use super::Encoder;
+use crate::error::{DataError, DataErrorKind};
+use crate::schema::LabelKind;
+
+impl Encoder {
+    pub(super) fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: &[u8]) -> DataError {
+        let Some(column) = self.schema().and_then(|schema| schema.columns().get(position)) else {
+            return DataError::new(kind, "a cell cannot be encoded").found_cell(cell);
+        };
+        let name = &column.name;
+        let error = match kind {
+            DataErrorKind::CsvMissingValue => DataError::new(kind, format!("a cell of column `{name}` is missing"))
+                .expected("a value in every row (`on_missing` is \"error\")")
+                .help("mend the file, or declare `on_missing` for the column: \"neutral\" or { value = ... }"),
+            DataErrorKind::CsvUnknownCategory => {
+                DataError::new(kind, format!("a cell of column `{name}` holds an undeclared category"))
+                    .expected("one of the categories of the schema")
+                    .help("add it to `categories` if it is publicly possible, or declare `on_unknown`")
+            }
+            kind => DataError::new(kind, format!("a cell of column `{name}` is not a finite number"))
+                .expected("a decimal number")
+                .help("mend the file, declare the text under `missing`, or declare `on_missing` for the column"),
+        };
+        error.found_cell(cell).at_column(name)
+    }
+
+    pub(super) fn refuse_label(&self, kind: DataErrorKind, cell: &[u8]) -> DataError {
+        let label = self.label();
+        let name = &label.column;
+        let help = match (kind, &label.kind) {
+            (DataErrorKind::LabelMissing, _) => "mend the file, or declare `on_missing = \"neutral\"` for the label",
+            (_, LabelKind::TwoClasses { .. }) => "add it to `positive` or `negative`, or declare `others`",
+            (_, LabelKind::Classes { .. }) => "add it to `classes` if it is publicly possible, or declare `others`",
+            (_, LabelKind::Number(_)) => {
+                "mend the file, declare the text under `missing`, or declare `on_missing = \"neutral\"` for the label"
+            }
+        };
+        let message = match kind {
+            DataErrorKind::LabelMissing => format!("a label in column `{name}` is missing"),
+            DataErrorKind::LabelUnknown => format!("a label in column `{name}` is of no declared class"),
+            _ => format!("a label in column `{name}` is not a finite number"),
+        };
+        DataError::new(kind, message).help(help).found_cell(cell).at_column(name).expected(in_words(&label.kind))
+    }
+}
+
+/// The most values that a message lists.
+const SHOWN: usize = 8;
+
+/// What a label can hold, for messages.
+fn in_words(kind: &LabelKind) -> String {
+    let list = |values: &[String]| {
+        let shown: Vec<_> = values.iter().take(SHOWN).map(|value| format!("`{value}`")).collect();
+        shown.join(", ")
+    };
+    match kind {
+        LabelKind::TwoClasses { positive, negative, .. } => {
+            let class = |class: &str, values: &[String]| match values {
+                [] => format!("any other ({class})"),
+                values => format!("{} ({class})", list(values)),
+            };
+            format!("{} or {}", class("positive", positive), class("negative", negative))
+        }
+        LabelKind::Classes { classes, .. } => match classes.len().saturating_sub(SHOWN) {
+            0 => format!("one of {}", list(classes)),
+            more => format!("one of {} and {more} more", list(classes)),
+        },
+        LabelKind::Number(range) => format!("a number; outside {:?} to {:?} it is clamped", range.min, range.max),
+    }
+}
