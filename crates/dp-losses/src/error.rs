@@ -15,7 +15,9 @@ pub enum Error {
         range: &'static str,
     },
     /// No loss has this name.
-    #[error("{text:?} is not a loss: expected `logistic`, `huber-svm`, `huber-svm:<h>` or `squared`")]
+    #[error(
+        "{text:?} is not a loss: expected `logistic`, `huber-svm[:<h>]`, `hinge`, `squared`, `huber-regression[:<h>]`, `absolute` or `softmax:<classes>`"
+    )]
     UnknownLoss {
         /// What was given.
         text: String,

@@ -3,14 +3,15 @@
 //! This crate knows nothing of privacy, noise or optimisers. It answers three questions:
 //!
 //! - **What is minimised?** A [`Loss`] is a function of one prediction and one target: [`Logistic`], [`HuberSvm`],
-//!   [`Squared`]; [`LossKind`] is the choice of one in files and on a command line; [`L2`] is the regulariser.
+//!   [`Hinge`] of two classes, [`Squared`], [`HuberRegression`], [`Absolute`] of numbers. [`Softmax`] is one of many
+//!   classes. [`LossKind`] is the choice of one in files and on a command line; [`L2`] is the regulariser.
 //! - **How steep, how curved, how different can it be?** [`Constants`] gives the Lipschitz, smoothness, strong convexity
 //!   and gradient-difference constants over a [`Domain`] (row norm, radius, target bound), rounded up. Step sizes and
 //!   sensitivities are computed from them. The gradient difference is the least one under a radius
 //!   ([`logistic_gradient_difference`], [`squared_gradient_difference`]), at most twice the Lipschitz constant.
 //! - **How is it computed fast?** A [`Model`] has one flat parameter vector and gradients that are sums over examples;
-//!   an engine drives linear models, rankers and networks through this one trait. [`LinearModel`] implements it for dense
-//!   and sparse rows with kernels chosen for the instruction set at run time, and [`ScaledSteps`] for plain steps whose
+//!   an engine drives linear models, rankers and networks through this one trait. [`LinearModel`] and [`SoftmaxModel`]
+//!   implement it for dense and sparse rows with kernels chosen for the instruction set at run time, and [`ScaledSteps`] for plain steps whose
 //!   cost is proportional to the non-zeros. The laws of a model are a test function, `laws::model_laws` (feature `laws`).
 //!
 //! Everything is generic over `f32` and `f64` ([`Real`]); constants are always `f64`.
@@ -43,12 +44,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod absolute;
 pub mod constants;
 mod error;
 pub mod exponential;
 #[cfg(test)]
 mod golden;
 pub mod gradient_spread;
+pub mod hinge;
+pub mod huber_regression;
 pub mod huber_svm;
 mod kernels;
 #[cfg(any(test, feature = "laws"))]
@@ -58,24 +62,31 @@ pub mod logistic;
 pub mod loss;
 pub mod loss_kind;
 pub mod model;
+pub mod proximal;
 mod real;
 pub mod regulariser;
 mod rounding;
 pub mod scaled_steps;
+pub mod softmax;
 pub mod squared;
 
+pub use absolute::Absolute;
 pub use constants::{Constants, DataConstants, Domain, LossBounds};
 pub use error::Error;
 pub use gradient_spread::{logistic_gradient_difference, squared_gradient_difference};
+pub use hinge::Hinge;
+pub use huber_regression::HuberRegression;
 pub use huber_svm::HuberSvm;
 pub use linear::{LinearModel, LinearPass};
 pub use logistic::Logistic;
 pub use loss::Loss;
-pub use loss_kind::{LossKind, LossVisitor};
+pub use loss_kind::{LossKind, LossVisitor, ModelVisitor};
 pub use model::{Model, ParameterBlock};
+pub use proximal::{ProximalLoss, ProximalVisitor};
 pub use real::Real;
 pub use regulariser::L2;
 pub use scaled_steps::ScaledSteps;
+pub use softmax::{Softmax, SoftmaxModel, SoftmaxPass};
 pub use squared::Squared;
 
 #[cfg(doctest)]

@@ -3,19 +3,35 @@
 use core::fmt;
 use core::str::FromStr;
 
+use dp_data::Block;
+
+use crate::absolute::Absolute;
 use crate::constants::{Constants, DataConstants, Domain, LossBounds};
 use crate::error::Error;
+use crate::hinge::Hinge;
+use crate::huber_regression::HuberRegression;
 use crate::huber_svm::HuberSvm;
+use crate::linear::LinearModel;
 use crate::logistic::Logistic;
 use crate::loss::Loss;
+use crate::model::Model;
 use crate::real::Real;
 use crate::regulariser::L2;
+use crate::scaled_steps::ScaledSteps;
+use crate::softmax::{Softmax, SoftmaxModel};
 use crate::squared::Squared;
 
 /// A loss by name.
 ///
-/// In files: `{"name": "logistic"}`, `{"name": "huber-svm", "h": 0.1}`, `{"name": "squared"}`. On a command line:
-/// `logistic`, `huber-svm` (half width 0.1), `huber-svm:0.5`, `squared`.
+/// | on a command line | in files | targets | smooth |
+/// |---|---|---|---|
+/// | `logistic` | `{"name": "logistic"}` | -1, +1 | yes |
+/// | `huber-svm` (half width 0.1), `huber-svm:0.5` | `{"name": "huber-svm", "h": 0.5}` | -1, +1 | yes |
+/// | `hinge` | `{"name": "hinge"}` | -1, +1 | no |
+/// | `squared` | `{"name": "squared"}` | numbers | yes |
+/// | `huber-regression` (half width 0.1), `huber-regression:0.5` | `{"name": "huber-regression", "h": 0.5}` | numbers | yes |
+/// | `absolute` | `{"name": "absolute"}` | numbers | no |
+/// | `softmax:10` | `{"name": "softmax", "classes": 10}` | 0, 1, .. 9 | yes |
 ///
 /// # Examples
 /// ```
@@ -35,11 +51,20 @@ pub enum LossKind {
     Logistic,
     /// [`HuberSvm`].
     HuberSvm(HuberSvm),
+    /// [`Hinge`].
+    Hinge,
     /// [`Squared`].
     Squared,
+    /// [`HuberRegression`].
+    HuberRegression(HuberRegression),
+    /// [`Absolute`].
+    Absolute,
+    /// [`Softmax`].
+    Softmax(Softmax),
 }
 
-/// What is to be done with a loss once its type is known: the `match` on the name happens here, outside every loop.
+/// What is to be done with a loss of one prediction once its type is known: the `match` on the name happens here, outside
+/// every loop.
 ///
 /// # Examples
 /// ```
@@ -52,7 +77,9 @@ pub enum LossKind {
 ///         loss.derivative(0.0, 1.0)
 ///     }
 /// }
-/// assert_eq!(LossKind::Logistic.visit(DerivativeAtZero), -0.5);
+/// assert_eq!(LossKind::Logistic.visit(DerivativeAtZero), Some(-0.5));
+/// assert_eq!("softmax:3".parse::<LossKind>()?.visit(DerivativeAtZero), None); // it has three predictions
+/// # Ok::<(), dp_losses::Error>(())
 /// ```
 pub trait LossVisitor<F> {
     /// What comes back.
@@ -61,30 +88,127 @@ pub trait LossVisitor<F> {
     fn visit<L: Loss<F> + 'static>(self, loss: L) -> Self::Output;
 }
 
+/// What is to be done with a model of rows once its type is known: a linear model under a loss of one prediction, or
+/// softmax regression. An optimiser that is written for any `M` serves every loss.
+///
+/// # Examples
+/// ```
+/// use dp_data::{Block, Examples};
+/// use dp_losses::{LossKind, Model, ModelVisitor, ScaledSteps};
+///
+/// /// The mean loss of some examples at zero.
+/// struct LossAtZero<'a>(Block<'a, f64>);
+/// impl ModelVisitor<f64> for LossAtZero<'_> {
+///     type Output = f64;
+///     fn visit<M>(self, model: M) -> f64
+///     where
+///         M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
+///     {
+///         let (mut pass, mut losses) = (model.pass(self.0.len()), vec![0.0; self.0.len()]);
+///         model.forward(&vec![0.0; model.parameters()], self.0, &mut pass);
+///         model.losses(self.0, &pass, &mut losses);
+///         losses.iter().sum::<f64>() / losses.len() as f64
+///     }
+/// }
+/// let data = Examples::dense(vec![0.6, 0.8, 1.0, 0.0], vec![1.0, 0.0], 2)?;
+/// let loss: LossKind = "softmax:3".parse()?;
+/// assert!((loss.visit_model(2, LossAtZero(data.block())) - 3f64.ln()).abs() < 1e-15);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait ModelVisitor<F> {
+    /// What comes back.
+    type Output;
+    /// Called once with the model.
+    fn visit<M>(self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>;
+}
+
 impl LossKind {
     /// The name without parameters.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Logistic => "logistic",
             Self::HuberSvm(_) => "huber-svm",
+            Self::Hinge => "hinge",
             Self::Squared => "squared",
+            Self::HuberRegression(_) => "huber-regression",
+            Self::Absolute => "absolute",
+            Self::Softmax(_) => "softmax",
         }
     }
 
-    /// Whether targets are the two classes -1 and +1, rather than real numbers.
+    /// Whether targets are the two classes -1 and +1, rather than real numbers or class indices.
     pub const fn is_classification(&self) -> bool {
         match self {
-            Self::Logistic | Self::HuberSvm(_) => true,
-            Self::Squared => false,
+            Self::Logistic | Self::HuberSvm(_) | Self::Hinge => true,
+            Self::Squared | Self::HuberRegression(_) | Self::Absolute | Self::Softmax(_) => false,
         }
     }
 
-    /// Calls the visitor with the loss as its own type.
-    pub fn visit<F: Real, V: LossVisitor<F>>(self, visitor: V) -> V::Output {
+    /// Number of classes that targets name: two as -1 and +1, or as many as softmax has as 0, 1, ..; `None` for numbers.
+    pub const fn classes(&self) -> Option<u32> {
         match self {
+            Self::Logistic | Self::HuberSvm(_) | Self::Hinge => Some(2),
+            Self::Softmax(loss) => Some(loss.classes()),
+            Self::Squared | Self::HuberRegression(_) | Self::Absolute => None,
+        }
+    }
+
+    /// Whether the gradient is Lipschitz in the parameters: [`Constants::smoothness`] is finite.
+    pub const fn is_smooth(&self) -> bool {
+        match self {
+            Self::Hinge | Self::Absolute => false,
+            Self::Logistic | Self::HuberSvm(_) | Self::Squared | Self::HuberRegression(_) | Self::Softmax(_) => true,
+        }
+    }
+
+    /// Predictions per example: one for each class of softmax, else 1.
+    pub const fn outputs(&self) -> u32 {
+        match self {
+            Self::Softmax(loss) => loss.classes(),
+            _ => 1,
+        }
+    }
+
+    /// Number of parameters of a model of rows with `dim` features: `dim` for each output. What noise is drawn in.
+    /// Saturates.
+    pub const fn parameters(&self, dim: u64) -> u64 {
+        dim.saturating_mul(self.outputs() as u64)
+    }
+
+    /// The usual bound on the size of a target: the largest class index for softmax; else 1, for classes -1 and +1 and
+    /// for numbers brought to [-1, 1].
+    pub const fn usual_target_bound(&self) -> f64 {
+        match self {
+            Self::Softmax(loss) => (loss.classes() - 1) as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// Calls the visitor with the loss as its own type, if it is a loss of one prediction; `None` for softmax.
+    pub fn visit<F: Real, V: LossVisitor<F>>(self, visitor: V) -> Option<V::Output> {
+        Some(match self {
             Self::Logistic => visitor.visit(Logistic),
             Self::HuberSvm(loss) => visitor.visit(loss),
+            Self::Hinge => visitor.visit(Hinge),
             Self::Squared => visitor.visit(Squared),
+            Self::HuberRegression(loss) => visitor.visit(loss),
+            Self::Absolute => visitor.visit(Absolute),
+            Self::Softmax(_) => return None,
+        })
+    }
+
+    /// Calls the visitor with the model of rows with `dim` features under this loss.
+    pub fn visit_model<F: Real, V: ModelVisitor<F>>(self, dim: usize, visitor: V) -> V::Output {
+        match self {
+            Self::Logistic => visitor.visit(LinearModel::new(dim, Logistic)),
+            Self::HuberSvm(loss) => visitor.visit(LinearModel::new(dim, loss)),
+            Self::Hinge => visitor.visit(LinearModel::new(dim, Hinge)),
+            Self::Squared => visitor.visit(LinearModel::new(dim, Squared)),
+            Self::HuberRegression(loss) => visitor.visit(LinearModel::new(dim, loss)),
+            Self::Absolute => visitor.visit(LinearModel::new(dim, Absolute)),
+            Self::Softmax(loss) => visitor.visit(SoftmaxModel::new(dim, loss)),
         }
     }
 
@@ -97,7 +221,11 @@ impl LossKind {
         match self {
             Self::Logistic => &Logistic,
             Self::HuberSvm(loss) => loss,
+            Self::Hinge => &Hinge,
             Self::Squared => &Squared,
+            Self::HuberRegression(loss) => loss,
+            Self::Absolute => &Absolute,
+            Self::Softmax(loss) => loss,
         }
     }
 }
@@ -115,7 +243,9 @@ impl LossBounds for LossKind {
 impl fmt::Display for LossKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HuberSvm(loss) => write!(f, "huber-svm:{}", loss.h()),
+            Self::HuberSvm(loss) => write!(f, "{}:{}", self.name(), loss.h()),
+            Self::HuberRegression(loss) => write!(f, "{}:{}", self.name(), loss.h()),
+            Self::Softmax(loss) => write!(f, "{}:{}", self.name(), loss.classes()),
             other => f.write_str(other.name()),
         }
     }
@@ -126,14 +256,19 @@ impl FromStr for LossKind {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let unknown = || Error::UnknownLoss { text: text.to_owned() };
-        match text {
-            "logistic" => Ok(Self::Logistic),
-            "huber-svm" => Ok(Self::HuberSvm(HuberSvm::USUAL)),
-            "squared" => Ok(Self::Squared),
-            _ => {
-                let h = text.strip_prefix("huber-svm:").ok_or_else(unknown)?;
-                Ok(Self::HuberSvm(HuberSvm::new(h.parse().map_err(|_| unknown())?)?))
-            }
+        let (name, parameter) = text.split_once(':').map_or((text, None), |(name, text)| (name, Some(text)));
+        let width = |text: &str| text.parse::<f64>().map_err(|_| unknown());
+        match (name, parameter) {
+            ("logistic", None) => Ok(Self::Logistic),
+            ("huber-svm", None) => Ok(Self::HuberSvm(HuberSvm::USUAL)),
+            ("huber-svm", Some(h)) => Ok(Self::HuberSvm(HuberSvm::new(width(h)?)?)),
+            ("hinge", None) => Ok(Self::Hinge),
+            ("squared", None) => Ok(Self::Squared),
+            ("huber-regression", None) => Ok(Self::HuberRegression(HuberRegression::USUAL)),
+            ("huber-regression", Some(h)) => Ok(Self::HuberRegression(HuberRegression::new(width(h)?)?)),
+            ("absolute", None) => Ok(Self::Absolute),
+            ("softmax", Some(classes)) => Ok(Self::Softmax(Softmax::new(classes.parse().map_err(|_| unknown())?)?)),
+            _ => Err(unknown()),
         }
     }
 }
@@ -142,21 +277,72 @@ impl FromStr for LossKind {
 mod tests {
     use super::*;
 
+    const NAMES: [&str; 8] = [
+        "logistic",
+        "huber-svm:0.1",
+        "huber-svm:2",
+        "hinge",
+        "squared",
+        "huber-regression:0.25",
+        "absolute",
+        "softmax:3",
+    ];
+
     #[test]
     fn names_round_trip() {
-        for text in ["logistic", "huber-svm:0.1", "huber-svm:2", "squared"] {
+        for text in NAMES {
             let kind: LossKind = text.parse().unwrap();
             assert_eq!(kind.to_string(), text);
             assert_eq!(text.split(':').next(), Some(kind.name()));
         }
         assert_eq!("huber-svm".parse::<LossKind>().unwrap(), LossKind::HuberSvm(HuberSvm::USUAL));
+        let usual = LossKind::HuberRegression(HuberRegression::USUAL);
+        assert_eq!("huber-regression".parse::<LossKind>().unwrap(), usual);
     }
 
     #[test]
     fn bad_names_and_parameters_are_refused() {
-        for text in ["", "hinge", "huber-svm:", "huber-svm:0", "huber-svm:nan", "huber-svm:-1", "huber-svm:inf"] {
+        for text in [
+            "",
+            "Hinge",
+            "hinge:1",
+            "logistic:",
+            "huber-svm:",
+            "huber-svm:0",
+            "huber-svm:nan",
+            "huber-svm:-1",
+            "huber-svm:inf",
+            "huber-regression:0",
+            "softmax",
+            "softmax:1",
+            "softmax:2.5",
+            "softmax:65537",
+        ] {
             assert!(text.parse::<LossKind>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_loss_agrees_with_its_constants_and_its_model() {
+        struct Parameters;
+        impl ModelVisitor<f64> for Parameters {
+            type Output = usize;
+            fn visit<M>(self, model: M) -> usize
+            where
+                M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
+            {
+                model.parameters()
+            }
+        }
+        for text in NAMES {
+            let kind: LossKind = text.parse().unwrap();
+            assert_eq!(kind.is_smooth(), kind.constants(L2::NONE, &Domain::unit_rows()).smoothness.is_finite());
+            assert_eq!(kind.visit_model(7, Parameters) as u64, kind.parameters(7), "{text}");
+            assert_eq!(kind.is_classification(), kind.classes() == Some(2) && kind.outputs() == 1);
+        }
+        let softmax = LossKind::Softmax(Softmax::new(2).unwrap());
+        assert_eq!((softmax.is_classification(), softmax.classes(), softmax.outputs()), (false, Some(2), 2));
+        assert_eq!((softmax.usual_target_bound(), softmax.parameters(u64::MAX)), (1.0, u64::MAX));
     }
 
     #[cfg(feature = "serde")]
@@ -165,12 +351,23 @@ mod tests {
         for (kind, json) in [
             (LossKind::Logistic, r#"{"name":"logistic"}"#),
             (LossKind::HuberSvm(HuberSvm::USUAL), r#"{"name":"huber-svm","h":0.1}"#),
+            (LossKind::Hinge, r#"{"name":"hinge"}"#),
             (LossKind::Squared, r#"{"name":"squared"}"#),
+            (LossKind::HuberRegression(HuberRegression::USUAL), r#"{"name":"huber-regression","h":0.1}"#),
+            (LossKind::Absolute, r#"{"name":"absolute"}"#),
+            (LossKind::Softmax(Softmax::new(10).unwrap()), r#"{"name":"softmax","classes":10}"#),
         ] {
             assert_eq!(serde_json::to_string(&kind).unwrap(), json);
             assert_eq!(serde_json::from_str::<LossKind>(json).unwrap(), kind);
         }
-        assert!(serde_json::from_str::<LossKind>(r#"{"name":"huber-svm","h":0.0}"#).is_err());
+        for json in [
+            r#"{"name":"huber-svm","h":0.0}"#,
+            r#"{"name":"huber-regression","h":-1.0}"#,
+            r#"{"name":"softmax","classes":1}"#,
+            r#"{"name":"softmax"}"#,
+        ] {
+            assert!(serde_json::from_str::<LossKind>(json).is_err(), "{json}");
+        }
         assert!(serde_json::from_str::<L2>("-1").is_err());
         assert_eq!(serde_json::from_str::<L2>("0.25").unwrap().lambda(), 0.25);
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::golden;
-use crate::{HuberSvm, Logistic, Loss, LossKind, Squared};
+use crate::{Absolute, Hinge, HuberRegression, HuberSvm, Logistic, Loss, LossKind, Softmax, Squared};
 
 #[test]
 fn golden_constants_of_the_papers() {
@@ -13,6 +13,9 @@ fn golden_constants_of_the_papers() {
             "logistic" => LossKind::Logistic,
             "huber_svm" => LossKind::HuberSvm(HuberSvm::new(given["h"].as_f64().unwrap()).unwrap()),
             "squared" => LossKind::Squared,
+            "hinge" => LossKind::Hinge,
+            "absolute" => LossKind::Absolute,
+            "softmax" => LossKind::Softmax(Softmax::new(given["classes"].as_u64().unwrap() as u32).unwrap()),
             _ => continue, // losses of other models
         };
         let mut domain = Domain::unit_rows();
@@ -112,7 +115,7 @@ fn constants_bound_what_a_search_finds_and_are_nearly_attained() {
                     assert!(difference > 0.999 * constants.gradient_difference, "{at}: difference {difference}");
                 }
                 assert!(bend <= constants.smoothness * (1.0 + 1e-9), "{at}: curvature {bend}");
-                if radius * row_norm >= 1.0 {
+                if radius * row_norm >= 1.0 && constants.smoothness.is_finite() {
                     assert!(bend > 0.9 * constants.smoothness, "{at}: curvature {bend}");
                 }
             }
@@ -123,6 +126,11 @@ fn constants_bound_what_a_search_finds_and_are_nearly_attained() {
     check(HuberSvm::new(0.1).unwrap(), true);
     check(HuberSvm::new(0.5).unwrap(), true);
     check(HuberSvm::new(2.0).unwrap(), false);
+    check(Hinge, true);
+    check(Absolute, true);
+    check(HuberRegression::new(0.1).unwrap(), false);
+    check(HuberRegression::new(1.0).unwrap(), false);
+    check(HuberRegression::new(100.0).unwrap(), true); // a parabola throughout
 }
 
 proptest! {
@@ -133,7 +141,16 @@ proptest! {
         let domain = Domain::unit_rows().with_row_norm(row_norm).unwrap().with_radius(radius).unwrap()
             .with_target_bound(target).unwrap();
         let regulariser = L2::new(lambda).unwrap();
-        for loss in [LossKind::Logistic, LossKind::Squared, LossKind::HuberSvm(HuberSvm::new(h).unwrap())] {
+        for loss in [
+            LossKind::Logistic,
+            LossKind::Squared,
+            LossKind::HuberSvm(HuberSvm::new(h).unwrap()),
+            LossKind::Hinge,
+            LossKind::Absolute,
+            LossKind::HuberRegression(HuberRegression::new(h).unwrap()),
+            LossKind::Softmax(Softmax::new(2).unwrap()),
+            LossKind::Softmax(Softmax::new(7).unwrap()),
+        ] {
             let (tight, papers) = (loss.constants(regulariser, &domain), Constants::of_the_papers(&loss, regulariser, &domain));
             prop_assert!(tight.lipschitz <= papers.lipschitz && tight.gradient_difference <= papers.gradient_difference);
             prop_assert!(tight.gradient_difference >= tight.data_lipschitz * 0.999_999);

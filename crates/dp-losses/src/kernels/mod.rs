@@ -6,6 +6,7 @@
 //! counts and the crossing costs more than it gains.
 //! `reference.rs` holds the same functions as plain loops, and a property test holds the two equal within rounding.
 
+mod classes;
 mod dense;
 mod lanes;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod sparse;
 use dp_data::Rows;
 use pulp::{Arch, Simd, WithSimd};
 
+pub(crate) use classes::{ClassScratch, ClassStep};
 pub use lanes::Lanes;
 
 use crate::loss::Loss;
@@ -115,7 +117,10 @@ impl Kernels {
             fn with_simd<S: Simd>(self, simd: S) {
                 let Self(rows, scratch, sum, squared_norm) = self;
                 match rows {
-                    Rows::Dense { values, .. } => add_selected_rows(simd, values, scratch, sum, squared_norm),
+                    Rows::Dense { values, .. } => {
+                        let Scratch { weights, selected, .. } = scratch;
+                        add_selected_rows(simd, values, weights, selected, sum, squared_norm);
+                    }
                     Rows::Sparse { offsets, indices, values, .. } => {
                         let rows = Compressed { offsets, indices, values };
                         sparse::add_rows(rows, &scratch.weights, sum, squared_norm);
@@ -214,11 +219,11 @@ fn dense_step<S: Simd, F: Real, L: Loss<F>>(simd: S, values: &[F], step: Step<'_
         }
         return;
     }
-    let Scratch { predictions, weights, .. } = &mut *scratch;
+    let Scratch { predictions, weights, selected, .. } = scratch;
     predictions.resize(targets.len(), F::zero());
     dense::predictions(simd, values, scale, v, predictions);
     Derivatives { loss, coefficient, predictions, targets, valid, out: weights }.with_simd(simd);
-    add_selected_rows(simd, values, scratch, v, squared_norm);
+    add_selected_rows(simd, values, weights, selected, v, squared_norm);
 }
 
 /// `out[i] = coefficient · ∂ℓ/∂p`; 0 where `valid` says so.
@@ -280,16 +285,16 @@ fn in_block<F: Real>(
     }
 }
 
-/// `sum += Σ_i scratch.weights[i] · x_i` over the rows whose weight is not 0.
+/// `sum += Σ_i weights[i] · x_i` over the rows whose weight is not 0.
 #[inline(always)]
 fn add_selected_rows<S: Simd, F: Real>(
     simd: S,
     values: &[F],
-    scratch: &mut Scratch<F>,
+    weights: &[F],
+    selected: &mut Vec<usize>,
     sum: &mut [F],
     squared_norm: Option<&mut F>,
 ) {
-    let Scratch { weights, selected, .. } = scratch;
     let dim = sum.len();
     if dim == 0 {
         return;
@@ -298,7 +303,7 @@ fn add_selected_rows<S: Simd, F: Real>(
         dense::add_rows(simd, weights.iter().copied().zip(values.chunks_exact(dim)), sum);
     } else {
         selected.clear();
-        selected.extend((0..).zip(&*weights).filter(|(_, weight)| **weight != F::zero()).map(|(i, _)| i));
+        selected.extend((0..).zip(weights).filter(|(_, weight)| **weight != F::zero()).map(|(i, _)| i));
         let rows = selected.iter().map(|&i: &usize| (weights[i], &values[i * dim..(i + 1) * dim]));
         dense::add_rows(simd, rows, sum);
     }

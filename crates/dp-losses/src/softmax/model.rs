@@ -1,0 +1,246 @@
+//! Softmax regression as a [`Model`], with its scaled steps.
+
+use core::marker::PhantomData;
+
+use dp_data::Block;
+
+use super::Softmax;
+use crate::kernels::{ClassScratch, ClassStep, Kernels};
+use crate::model::{Model, ParameterBlock};
+use crate::real::Real;
+use crate::scaled_steps::ScaledSteps;
+
+/// Softmax regression on dense or sparse rows; one parameter block, `weights`: the classes' weights, class after class.
+///
+/// An example marked invalid, or whose target is no class index, has loss 0 and gradient 0. The cost of a step is
+/// that of a [`LinearModel`](crate::LinearModel) for each class.
+///
+/// # Formula
+/// ```text
+/// gradient of example i   (p_i - e_{y_i}) x_iᵀ        squared norm   |p_i - e_{y_i}|² |x_i|²
+/// ```
+///
+/// # Shapes
+/// A batch is a [`Block`] of `n` examples of `dim` features; the parameters are `classes x dim` numbers, row-major.
+///
+/// # Panics
+/// As those of [`LinearModel`](crate::LinearModel).
+///
+/// # Examples
+/// ```
+/// use dp_data::Examples;
+/// use dp_losses::{Model, Softmax, SoftmaxModel};
+///
+/// let data = Examples::dense(vec![0.6, 0.8], vec![2.0], 2)?;
+/// let model = SoftmaxModel::new(2, Softmax::new(3)?);
+/// let (w, mut pass, mut gradient) = ([0.0_f64; 6], model.pass(1), [0.0; 6]);
+/// model.forward(&w, data.block(), &mut pass);
+/// model.backward(&w, data.block(), &mut pass);
+/// model.add_weighted(data.block(), &mut pass, &[1.0], &mut gradient);
+/// // Away from the classes 0 and 1 by a third of the row each, towards class 2 by two thirds.
+/// assert!((gradient[0] - 0.2).abs() < 1e-15 && (gradient[5] + 0.8 * 2.0 / 3.0).abs() < 1e-15);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct SoftmaxModel<F> {
+    loss: Softmax,
+    dim: usize,
+    blocks: [ParameterBlock; 1],
+    kernels: Kernels,
+    float: PhantomData<fn() -> F>,
+}
+
+/// Buffers of a [`SoftmaxModel`] for one microbatch.
+#[derive(Clone)]
+pub struct SoftmaxPass<F> {
+    scratch: ClassScratch<F>,
+}
+
+impl<F> core::fmt::Debug for SoftmaxPass<F> {
+    // Scores and residuals are functions of records: never shown.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("SoftmaxPass").finish_non_exhaustive()
+    }
+}
+
+impl<F: Real> SoftmaxPass<F> {
+    /// The scores of the last [`Model::forward`], class after class: those of class `c` are the `n` numbers from `c·n`.
+    pub fn scores(&self) -> &[F] {
+        &self.scratch.scores
+    }
+}
+
+impl<F: Real> SoftmaxModel<F> {
+    /// A model of rows with `dim` features.
+    pub fn new(dim: usize, loss: Softmax) -> Self {
+        let parameters = dim.saturating_mul(loss.classes() as usize);
+        let blocks = [ParameterBlock { name: "weights".to_owned(), range: 0..parameters }];
+        Self { loss, dim, blocks, kernels: Kernels::new(), float: PhantomData }
+    }
+
+    /// The loss.
+    pub fn loss(&self) -> Softmax {
+        self.loss
+    }
+
+    fn classes(&self) -> usize {
+        self.loss.classes() as usize
+    }
+
+    fn check(&self, batch: &Block<'_, F>, parameters: &[F]) {
+        assert!(
+            parameters.len() == self.blocks[0].range.end && batch.rows.dim() == self.dim,
+            "parameters and rows have the model's dimension"
+        );
+        assert!(batch.rows.len() == batch.targets.len(), "one target per row");
+        assert!(batch.valid.is_none_or(|valid| valid.len() == batch.targets.len()), "one validity mark per row");
+    }
+
+    fn check_examples(&self, batch: &Block<'_, F>, held: usize) {
+        assert_eq!(held, self.classes() * batch.targets.len(), "the batch of the last forward");
+    }
+
+    /// Whether an example counts.
+    fn counts(&self, batch: &Block<'_, F>, i: usize) -> bool {
+        batch.valid.is_none_or(|valid| valid[i]) && self.loss.class_index(batch.targets[i]).is_some()
+    }
+
+    fn step(
+        &self,
+        scale: F,
+        coefficient: F,
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        direction: &mut [F],
+        squared_norm: Option<&mut F>,
+    ) {
+        self.forward_scaled(scale, direction, batch, pass);
+        self.backward(direction, batch, pass);
+        let scratch = &mut pass.scratch;
+        scratch.weights.clear();
+        scratch.weights.extend(scratch.residuals.iter().map(|&residual| coefficient * residual));
+        self.kernels.add_outer(ClassStep { rows: batch.rows, scratch, sum: direction, squared_norm });
+    }
+}
+
+impl<F: Real> Model<F> for SoftmaxModel<F> {
+    type Batch<'a> = Block<'a, F>;
+    type Pass = SoftmaxPass<F>;
+
+    fn blocks(&self) -> &[ParameterBlock] {
+        &self.blocks
+    }
+
+    fn pass(&self, microbatch: usize) -> SoftmaxPass<F> {
+        SoftmaxPass { scratch: ClassScratch::with_capacity(microbatch, self.classes()) }
+    }
+
+    fn forward(&self, parameters: &[F], batch: Block<'_, F>, pass: &mut SoftmaxPass<F>) {
+        self.forward_scaled(F::one(), parameters, batch, pass);
+    }
+
+    fn losses(&self, batch: Block<'_, F>, pass: &SoftmaxPass<F>, out: &mut [F]) {
+        let (scores, n) = (&pass.scratch.scores, batch.targets.len());
+        self.check_examples(&batch, scores.len());
+        assert_eq!(out.len(), n, "one loss per example of the last forward");
+        for (i, loss) in out.iter_mut().enumerate() {
+            *loss = match self.loss.class_index(batch.targets[i]) {
+                Some(class) if self.counts(&batch, i) => {
+                    let of_example = scores.iter().skip(i).step_by(n).copied();
+                    let largest = of_example.clone().fold(scores[i], |m, z| if z > m { z } else { m });
+                    let total = of_example.fold(F::zero(), |sum, z| sum + (z - largest).exponential());
+                    (largest - scores[class * n + i]) + total.ln()
+                }
+                _ => F::zero(),
+            };
+        }
+    }
+
+    fn backward(&self, _parameters: &[F], batch: Block<'_, F>, pass: &mut SoftmaxPass<F>) {
+        self.check_examples(&batch, pass.scratch.scores.len());
+        self.kernels.class_residuals(batch.targets, self.classes(), &mut pass.scratch);
+        let n = batch.targets.len();
+        for i in (0..n).filter(|&i| !self.counts(&batch, i)) {
+            pass.scratch.residuals.iter_mut().skip(i).step_by(n).for_each(|residual| *residual = F::zero());
+        }
+    }
+
+    fn squared_norms(&self, batch: Block<'_, F>, pass: &mut SoftmaxPass<F>, out: &mut [F]) {
+        let (residuals, n) = (&pass.scratch.residuals, batch.targets.len());
+        self.check_examples(&batch, residuals.len());
+        assert_eq!(out.len(), n, "one norm per example of the last backward");
+        self.kernels.squared_row_norms(batch.rows, out);
+        for (i, norm) in out.iter_mut().enumerate() {
+            let square = residuals.iter().skip(i).step_by(n).fold(F::zero(), |sum, &r| sum + r * r);
+            *norm = if square == F::zero() { F::zero() } else { *norm * square };
+        }
+    }
+
+    fn add_weighted(&self, batch: Block<'_, F>, pass: &mut SoftmaxPass<F>, coefficients: &[F], sum: &mut [F]) {
+        self.check(&batch, sum);
+        pass.set_weights(&batch, coefficients);
+        self.kernels.add_outer(ClassStep { rows: batch.rows, scratch: &mut pass.scratch, sum, squared_norm: None });
+    }
+}
+
+impl<F: Real> SoftmaxPass<F> {
+    /// `weights[c, i] = coefficients[i] · residuals[c, i]`, where a coefficient 0 gives 0 whatever the residual.
+    fn set_weights(&mut self, batch: &Block<'_, F>, coefficients: &[F]) {
+        let ClassScratch { residuals, weights, .. } = &mut self.scratch;
+        assert_eq!(coefficients.len(), batch.targets.len(), "one coefficient per example");
+        weights.clear();
+        if coefficients.is_empty() {
+            return;
+        }
+        assert!(residuals.len().is_multiple_of(coefficients.len()), "the batch of the last backward");
+        for of_class in residuals.chunks_exact(coefficients.len()) {
+            weights.extend(of_class.iter().zip(coefficients).map(|(&residual, &coefficient)| {
+                if coefficient == F::zero() { F::zero() } else { coefficient * residual }
+            }));
+        }
+    }
+}
+
+impl<F: Real> ScaledSteps<F> for SoftmaxModel<F> {
+    fn forward_scaled(&self, scale: F, direction: &[F], batch: Block<'_, F>, pass: &mut SoftmaxPass<F>) {
+        self.check(&batch, direction);
+        self.kernels.class_scores(batch.rows, scale, direction, self.classes(), &mut pass.scratch);
+    }
+
+    fn step_scaled(
+        &self,
+        scale: F,
+        coefficient: F,
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        direction: &mut [F],
+    ) {
+        self.step(scale, coefficient, batch, pass, direction, None);
+    }
+
+    fn step_scaled_tracking_norm(
+        &self,
+        scale: F,
+        coefficient: F,
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        direction: &mut [F],
+        squared_norm: &mut F,
+    ) {
+        self.step(scale, coefficient, batch, pass, direction, Some(squared_norm));
+    }
+
+    fn add_weighted_tracking_norm(
+        &self,
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        coefficients: &[F],
+        direction: &mut [F],
+        squared_norm: &mut F,
+    ) {
+        self.check(&batch, direction);
+        pass.set_weights(&batch, coefficients);
+        let (rows, scratch) = (batch.rows, &mut pass.scratch);
+        self.kernels.add_outer(ClassStep { rows, scratch, sum: direction, squared_norm: Some(squared_norm) });
+    }
+}
