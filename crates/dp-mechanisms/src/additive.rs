@@ -24,13 +24,14 @@ pub(crate) fn release<F: RealField + Copy, N: Norm, A: Adjacency, R: ReleaseRng 
     cost: Cost,
     log: &mut EventLog<A>,
     rng: &mut R,
-    add_noise: impl FnOnce(Vec<F>, &mut R) -> Result<Vec<F>, Error>,
+    add_noise: impl FnOnce(&mut [F], &mut R) -> Result<(), Error>,
 ) -> Result<Released<Vec<F>>, Error> {
     release::check_sensitivity(&input, built_for)?;
     check_range::<F>(spread)?;
-    release::bounded(input, built_for, cost, log, rng, |value, rng| {
+    release::bounded(input, built_for, cost, log, rng, |mut value, rng| {
         check_vector(&value)?;
-        add_noise(value, rng)
+        add_noise(&mut value, rng)?;
+        Ok(value)
     })
 }
 
@@ -42,5 +43,7 @@ pub(crate) fn check_range<F: RealField + Copy>(spread: f64) -> Result<(), Error>
 /// Refuses an empty vector, and one that is not finite: the caller broke the contract.
 pub(crate) fn check_vector<F: RealField + Copy>(value: &[F]) -> Result<(), Error> {
     dimension(value.len() as u64)?;
-    if value.iter().all(|coordinate| coordinate.is_finite()) { Ok(()) } else { Err(Error::NonFiniteInput) }
+    // To the end, without a branch: so it takes the time of a few registers, whatever the value.
+    let finite = value.iter().fold(true, |finite, coordinate| finite & coordinate.is_finite());
+    if finite { Ok(()) } else { Err(Error::NonFiniteInput) }
 }

@@ -119,6 +119,12 @@ pub enum Error {
         /// How many there were.
         most: u64,
     },
+    /// Of a run whose last iterate was paid for, another one was to be released.
+    #[error("only the last iterate may be released: {left} are left")]
+    IteratesLeft {
+        /// Iterates left, the last one included.
+        left: u64,
+    },
     /// A session was paid for in another log than the one that its answer was to be noted in.
     #[error("the session was started with another log")]
     OtherLog,

@@ -165,12 +165,12 @@ impl<A: Adjacency> Gaussian<A> {
         Ok(Self { std_dev, sensitivity, grid, sampler: Sampler::Exact })
     }
 
-    /// The value with noise, not logged.
+    /// Adds noise to the value in place, not logged.
     pub(crate) fn add_noise<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &self,
-        value: Vec<F>,
+        value: &mut [F],
         rng: &mut R,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<(), Error> {
         self.sampler.add_gaussian(value, self.std_dev, self.grid, rng)
     }
 

@@ -207,6 +207,27 @@ impl<A: Adjacency> LaplaceBall<A> {
 }
 
 impl<A: Adjacency> LaplaceBall<A> {
+    /// Standard deviation of each coordinate of the noise.
+    pub(crate) fn spread(&self) -> f64 {
+        (self.dim as f64 + 1.0).sqrt() * self.scale
+    }
+
+    /// Refuses vectors of another length.
+    pub(crate) fn check_dimension<F>(&self, value: &[F]) -> Result<(), Error> {
+        let found = value.len() as u64;
+        if found == self.dim { Ok(()) } else { Err(Error::DimensionMismatch { expected: self.dim, found }) }
+    }
+
+    /// Adds noise to the value in place, not logged.
+    pub(crate) fn add_noise<F: RealField + Copy, R: ReleaseRng + ?Sized>(
+        &self,
+        value: &mut [F],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        self.check_dimension(value)?;
+        self.sampler.add_laplace_ball(value, self.scale, self.grid, rng)
+    }
+
     /// What one release writes to the log.
     fn cost(&self) -> Cost {
         Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
@@ -232,13 +253,8 @@ impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for LaplaceBall<A> 
         log: &mut EventLog<A>,
         rng: &mut R,
     ) -> Result<Released<Vec<F>>, Error> {
-        let spread = (self.dim as f64 + 1.0).sqrt() * self.scale;
-        additive::release(input, self.sensitivity, spread, self.cost(), log, rng, |value, rng| {
-            let found = value.len() as u64;
-            if found != self.dim {
-                return Err(Error::DimensionMismatch { expected: self.dim, found });
-            }
-            self.sampler.add_laplace_ball(value, self.scale, self.grid, rng)
+        additive::release(input, self.sensitivity, self.spread(), self.cost(), log, rng, |value, rng| {
+            self.add_noise(value, rng)
         })
     }
 }

@@ -21,6 +21,8 @@
 //!   [`sparse_vector`] session says which queries of a stream are above a threshold.
 //! * [`clip`] also holds the sums that are exact in any order, [`ExactSum`](clip::ExactSum) and
 //!   [`RankOneSum`](clip::RankOneSum); [`continual`] releases the sums of a stream, step by step, for one price.
+//! * [`steps`] puts noise on each of many sums, as training does at every step, for one entry in the log;
+//!   [`last_iterate`] on every iterate of a run of which only the last is released.
 //! * A mechanism of one's own is a [`custom::CustomMechanism`]: a claim of what it costs, and a function.
 //! * A [`Released`] may be published; computing on it is free.
 //! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The second is reproducible, and marks the log as not
@@ -74,6 +76,7 @@ pub mod grid;
 mod integer_noise;
 pub mod laplace;
 pub mod laplace_ball;
+pub mod last_iterate;
 mod lattice;
 mod lattice_scale;
 mod law_integral;
@@ -96,6 +99,7 @@ mod selection;
 pub mod sensitivity;
 pub mod sparse_vector;
 pub mod staircase;
+pub mod steps;
 #[cfg(test)]
 mod testing;
 

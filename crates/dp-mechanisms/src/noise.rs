@@ -1,7 +1,7 @@
 //! Noise: the only folder that names a continuous distribution.
 //!
-//! A [`Sampler`] stands for one [`NoiseMode`]. It takes the value to be released by value and returns it with noise, on
-//! the grid. Noise is drawn a block at a time, before that block of the value is read: the time that it takes, which
+//! A [`Sampler`] stands for one [`NoiseMode`]. It adds noise to a value in place, on the grid, and allocates nothing. Noise
+//! is drawn a block at a time, before that block of the value is read: the time that it takes, which
 //! depends on its random bits, does not depend on the value, and no noise is used twice or outlives the call.
 //!
 //! There is one exception. An exact draw that lies so close to a rounding boundary that its first word does not tell the
@@ -22,8 +22,10 @@ mod rounded;
 
 /// Coordinates whose noise is drawn together: small enough for the first-level cache.
 const BLOCK: usize = 256;
-/// The same for short vectors, for which it would take longer to clear the memory of a block than to draw the noise.
+/// The same for short vectors, for which clearing the memory of a block would take as long as drawing the noise.
 const FEW: usize = 16;
+/// The same for vectors in between.
+const SOME: usize = 64;
 
 /// The law of one coordinate's noise at scale 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,49 +64,52 @@ impl Sampler {
         }
     }
 
-    /// `value + N(0, std_dev² I)` on the grid.
+    /// Makes of `value` `value + N(0, std_dev² I)` on the grid.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
     pub(crate) fn add_gaussian<F: RealField + Copy, R: CryptoRng + ?Sized>(
         self,
-        value: Vec<F>,
+        value: &mut [F],
         std_dev: f64,
         grid: Grid,
         rng: &mut R,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<(), Error> {
         self.add(Law::Normal, value, std_dev, grid, rng)
     }
 
-    /// `value` and independent Laplace noise of this scale in each coordinate, on the grid.
+    /// Adds independent Laplace noise of this scale to each coordinate of `value`, on the grid.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
     pub(crate) fn add_laplace<F: RealField + Copy, R: CryptoRng + ?Sized>(
         self,
-        value: Vec<F>,
+        value: &mut [F],
         scale: f64,
         grid: Grid,
         rng: &mut R,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<(), Error> {
         self.add(Law::Laplace, value, scale, grid, rng)
     }
 
     fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
         self,
         law: Law,
-        value: Vec<F>,
+        value: &mut [F],
         scale: f64,
         grid: Grid,
         rng: &mut R,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<(), Error> {
         match self {
             Self::Exact => exact::add(law, value, grid.steps_up(scale), grid, rng),
-            Self::Rounded => Ok(rounded::add(law, value, grid.in_steps(scale), grid, rng)),
+            Self::Rounded => {
+                rounded::add(law, value, grid.in_steps(scale), grid, rng);
+                Ok(())
+            }
         }
     }
 
-    /// `value + Z` on the grid, with the density of `Z` proportional to `exp(-‖z‖₂ / scale)`.
+    /// Makes of `value` `value + Z` on the grid, with the density of `Z` proportional to `exp(-‖z‖₂ / scale)`.
     ///
     /// # Formula
     /// ```text
@@ -119,16 +124,17 @@ impl Sampler {
     /// [`Error::StuckGenerator`].
     pub(crate) fn add_laplace_ball<F: RealField + Copy, R: CryptoRng + ?Sized>(
         self,
-        value: Vec<F>,
+        value: &mut [F],
         scale: f64,
         grid: Grid,
         rng: &mut R,
-    ) -> Result<Vec<F>, Error> {
+    ) -> Result<(), Error> {
         match self {
             Self::Exact => ball::add(value, grid.steps_up(scale), grid, rng),
             Self::Rounded => {
                 let mixing = rounded::chi_square(value.len() as u64 + 1, rng)?;
-                Ok(rounded::add(Law::Normal, value, grid.in_steps(scale) * mixing.sqrt(), grid, rng))
+                rounded::add(Law::Normal, value, grid.in_steps(scale) * mixing.sqrt(), grid, rng);
+                Ok(())
             }
         }
     }

@@ -217,9 +217,10 @@ impl<A: Adjacency> LayeredGaussian<A> {
             additive::check_range::<F>(part.std_dev())?;
         }
         let cost = Cost { event, noise: self.noise_mode(), assumptions: Vec::new() };
-        release::together(inputs, cost, log, rng, |values: Vec<Vec<F>>, rng| {
+        release::together(inputs, cost, log, rng, |mut values: Vec<Vec<F>>, rng| {
             values.iter().try_for_each(|value| additive::check_vector(value))?;
-            values.into_iter().zip(&self.parts).map(|(value, part)| part.add_noise(value, rng)).collect()
+            values.iter_mut().zip(&self.parts).try_for_each(|(value, part)| part.add_noise(value, rng))?;
+            Ok(values)
         })
     }
 

@@ -124,8 +124,8 @@ impl<A: Adjacency> StreamGrid<A> {
         // |fraction| <= 2^(bits - 1) units, at most 2^51: a double, and so is its multiple of the step.
         let whole = |v: i128| (v + (1i128 << (bits - 1))) >> bits;
         let unit = power_of_two(-(bits as i32));
-        let fractions = sum.iter().map(|&v| (v - (whole(v) << bits)) as f64 * unit * step).collect();
-        let noisy: Vec<f64> = self.noise.add_noise(fractions, rng)?;
+        let mut noisy: Vec<f64> = sum.iter().map(|&v| (v - (whole(v) << bits)) as f64 * unit * step).collect();
+        self.noise.add_noise(&mut noisy, rng)?;
         let in_steps = 1.0 / step;
         Ok(sum.iter().zip(noisy).map(|(&v, noisy)| whole(v) + (noisy * in_steps) as i128).collect())
     }

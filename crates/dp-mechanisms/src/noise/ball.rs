@@ -20,7 +20,7 @@ use num_bigint::{BigInt, BigUint};
 use rand::CryptoRng;
 
 use super::exact::{Heads, decided};
-use super::{BLOCK, FEW, Law, largest};
+use super::{BLOCK, FEW, Law, SOME, largest};
 use crate::error::Error;
 use crate::exact::laws::{self, HEAD_BITS};
 use crate::exact::real::{Binary, Offset, Real};
@@ -37,18 +37,21 @@ const LEVELS: u32 = 8;
 
 /// Adds the ball's noise to a vector.
 pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
-    mut value: Vec<F>,
+    value: &mut [F],
     scale_in_steps: u64,
     grid: Grid,
     rng: &mut R,
-) -> Result<Vec<F>, Error> {
+) -> Result<(), Error> {
     let largest = largest::<F>();
     let mut radius = Radius::draw(value.len() as u64, scale_in_steps, &mut Words(rng))?;
     let shared = radius.multiplier(&mut Words(rng))?;
-    let (mut few, mut many);
+    let (mut few, mut some, mut many);
     let mut heads = Heads::new(if value.len() <= FEW {
         few = [0; FEW];
         &mut few
+    } else if value.len() <= SOME {
+        some = [0; SOME];
+        &mut some
     } else {
         many = [0; BLOCK];
         &mut many
@@ -73,7 +76,7 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
             *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
         }
     }
-    Ok(value)
+    Ok(())
 }
 
 /// `S = (whole + e) / 2^bits` with `0 <= e <= 2`.
@@ -261,7 +264,11 @@ impl Radius {
         // Its root, with as many digits as 128 bits have: an even number of places.
         let shift = high.leading_zeros() & !1;
         let places = (FIRST_PLACES + shift) / 2;
-        let (low, high) = ((low << shift).isqrt(), (high << shift).isqrt() + 1);
+        let (low, high) = (low << shift, high << shift);
+        let root = low.isqrt();
+        // √high <= √low + (high - low) / (2 √low) < root + 1 + 1/2 spares most releases the second root.
+        let above = if high - low <= root { root + 2 } else { high.isqrt() + 1 };
+        let (low, high) = (root, above);
         let (low, high) = (low * u128::from(self.scale), high * u128::from(self.scale));
         let cut = (u128::BITS - low.leading_zeros()).max(places).saturating_sub(MULTIPLIER_BITS);
         let (whole, end) = (low >> cut, (high >> cut) + 1);

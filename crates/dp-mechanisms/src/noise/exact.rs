@@ -6,7 +6,7 @@
 use nalgebra::RealField;
 use rand::CryptoRng;
 
-use super::{BLOCK, FEW, Law, largest};
+use super::{BLOCK, FEW, Law, SOME, largest};
 use crate::error::Error;
 use crate::exact::laws::{self, HEAD_BITS, Word, signed_head};
 use crate::exact::real::{Offset, Real};
@@ -63,16 +63,19 @@ impl<'a> Heads<'a> {
 /// The sum is taken in `f64` on the grid and converted to `F` once.
 pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     law: Law,
-    mut value: Vec<F>,
+    value: &mut [F],
     multiplier: u64,
     grid: Grid,
     rng: &mut R,
-) -> Result<Vec<F>, Error> {
+) -> Result<(), Error> {
     let largest = largest::<F>();
-    let (mut few, mut many);
+    let (mut few, mut some, mut many);
     let mut heads = Heads::new(if value.len() <= FEW {
         few = [0; FEW];
         &mut few
+    } else if value.len() <= SOME {
+        some = [0; SOME];
+        &mut some
     } else {
         many = [0; BLOCK];
         &mut many
@@ -94,7 +97,7 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
             *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
         }
     }
-    Ok(value)
+    Ok(())
 }
 
 /// The nearest integer to `(total + t) / 2^42 + fraction` where it is the same for every `t` in `[0, width]`.

@@ -4,7 +4,7 @@ use nalgebra::RealField;
 use rand::CryptoRng;
 use rand_distr::{ChiSquared, Distribution, Exp1, StandardNormal};
 
-use super::{BLOCK, FEW, Law, largest};
+use super::{BLOCK, FEW, Law, SOME, largest};
 use crate::error::Error;
 use crate::grid::Grid;
 
@@ -13,11 +13,11 @@ use crate::grid::Grid;
 /// The sum is computed in `f64` and converted to `F` once.
 pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     law: Law,
-    value: Vec<F>,
+    value: &mut [F],
     scale_in_steps: f64,
     grid: Grid,
     rng: &mut R,
-) -> Vec<F> {
+) {
     match law {
         Law::Normal => add_drawn(value, scale_in_steps, grid, || StandardNormal.sample(rng)),
         Law::Laplace => add_drawn(value, scale_in_steps, grid, || {
@@ -27,17 +27,15 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     }
 }
 
-fn add_drawn<F: RealField + Copy>(
-    mut value: Vec<F>,
-    scale_in_steps: f64,
-    grid: Grid,
-    mut draw: impl FnMut() -> f64,
-) -> Vec<F> {
+fn add_drawn<F: RealField + Copy>(value: &mut [F], scale_in_steps: f64, grid: Grid, mut draw: impl FnMut() -> f64) {
     let largest = largest::<F>();
-    let (mut few, mut many);
+    let (mut few, mut some, mut many);
     let noise: &mut [f64] = if value.len() <= FEW {
         few = [0.0; FEW];
         &mut few
+    } else if value.len() <= SOME {
+        some = [0.0; SOME];
+        &mut some
     } else {
         many = [0.0; BLOCK];
         &mut many
@@ -52,7 +50,6 @@ fn add_drawn<F: RealField + Copy>(
             *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
         }
     }
-    value
 }
 
 /// A chi-square deviate.

@@ -10,16 +10,17 @@ use crate::testing::{golden_cases, ks_distance, ks_threshold};
 fn add<R: CryptoRng + ?Sized>(
     sampler: Sampler,
     law: Law,
-    value: Vec<f64>,
+    mut value: Vec<f64>,
     scale: f64,
     grid: Grid,
     rng: &mut R,
 ) -> Vec<f64> {
     match law {
-        Law::Normal => sampler.add_gaussian(value, scale, grid, rng),
-        Law::Laplace => sampler.add_laplace(value, scale, grid, rng),
+        Law::Normal => sampler.add_gaussian(&mut value, scale, grid, rng),
+        Law::Laplace => sampler.add_laplace(&mut value, scale, grid, rng),
     }
-    .unwrap()
+    .unwrap();
+    value
 }
 
 /// Kolmogorov-Smirnov at a false-alarm rate of 1e-9, for both laws in both modes and for values off the grid.
@@ -152,9 +153,9 @@ fn stuck_generators_end() {
     for word in [0, u64::MAX, 1, 1 << 63, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef, 0xffff_ffff_0000_0000] {
         let stuck = || Stuck(word);
         let ends = [
-            Sampler::Exact.add_gaussian(vec![0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
-            Sampler::Exact.add_laplace(vec![0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
-            Sampler::Exact.add_laplace_ball(vec![0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
+            Sampler::Exact.add_gaussian(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
+            Sampler::Exact.add_laplace(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
+            Sampler::Exact.add_laplace_ball(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
             crate::exact::discrete_laplace(3, 2, &mut stuck()).is_err(),
             crate::exact::discrete_gaussian(9, 2, &mut stuck()).is_err(),
             standard_normal(&mut stuck()).and_then(|real| real.round(7, 0.1, &mut stuck())).is_err(),

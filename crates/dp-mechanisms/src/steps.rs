@@ -1,0 +1,314 @@
+//! Noise in every step: many noisy sums for one cost, which is logged when the first is about to be drawn.
+//!
+//! Training that releases each of its steps draws noise thousands of times per second from one law. [`NoisySteps`] is the
+//! mechanism of such a run: [`start`](NoisySteps::start) logs what all steps of a [`StepPlan`] cost together,
+//! [`add`](NoisySteps::add) puts noise on one step's sum in place, without a log entry, an allocation or any other cost
+//! than that of drawing it, and [`finish`](NoisySteps::finish) declares released what was computed from the noisy sums.
+//!
+//! Noise is added to the *sum* of a step's contributions, with one scale for all steps. What a step then divides by, its
+//! batch size for instance, is post-processing.
+
+use core::fmt;
+
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::{Adjacency, DpEvent, EventLog, LogId, SamplingRate};
+use nalgebra::RealField;
+
+use crate::additive;
+use crate::bounded::Bounded;
+use crate::error::Error;
+use crate::gaussian::Gaussian;
+use crate::laplace_ball::LaplaceBall;
+use crate::mechanism::PrivacyEvent;
+use crate::release::{self, Cost};
+use crate::released::Released;
+use crate::rng::{ReleaseRng, refuse_stuck};
+use crate::sensitivity::L2Sensitivity;
+
+/// The law of the noise of each step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum StepNoise<A: Adjacency> {
+    /// Normal noise in each coordinate.
+    Gaussian(Gaussian<A>),
+    /// Noise of density proportional to `exp(-‖z‖₂ / scale)`.
+    LaplaceBall(LaplaceBall<A>),
+}
+
+impl<A: Adjacency> StepNoise<A> {
+    /// The largest sensitivity of a step's sum that it takes.
+    pub fn sensitivity(&self) -> L2Sensitivity<A> {
+        match self {
+            Self::Gaussian(gaussian) => gaussian.sensitivity(),
+            Self::LaplaceBall(ball) => ball.sensitivity(),
+        }
+    }
+
+    /// How the noise is drawn.
+    pub fn noise_mode(&self) -> NoiseMode {
+        match self {
+            Self::Gaussian(gaussian) => gaussian.noise_mode(),
+            Self::LaplaceBall(ball) => ball.noise_mode(),
+        }
+    }
+
+    /// A typical size of one coordinate's noise.
+    fn spread(&self) -> f64 {
+        match self {
+            Self::Gaussian(gaussian) => gaussian.std_dev(),
+            Self::LaplaceBall(ball) => ball.spread(),
+        }
+    }
+}
+
+impl<A: Adjacency> PrivacyEvent for StepNoise<A> {
+    /// One step, for a record that takes part in it.
+    fn event(&self) -> DpEvent {
+        match self {
+            Self::Gaussian(gaussian) => gaussian.event(),
+            Self::LaplaceBall(ball) => ball.event(),
+        }
+    }
+}
+
+impl<A: Adjacency> From<Gaussian<A>> for StepNoise<A> {
+    fn from(gaussian: Gaussian<A>) -> Self {
+        Self::Gaussian(gaussian)
+    }
+}
+
+impl<A: Adjacency> From<LaplaceBall<A>> for StepNoise<A> {
+    fn from(ball: LaplaceBall<A>) -> Self {
+        Self::LaplaceBall(ball)
+    }
+}
+
+/// How the steps of a run share the records: what turns the cost of one step into the cost of all.
+///
+/// All iterates may be released: nothing here relies on hiding any.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum StepPlan {
+    /// Each pass divides the records among its steps, by a rule that does not depend on their values: a record takes
+    /// part in one step of each pass. What the other steps sum depends on that record only through what was released
+    /// before, so that a pass costs as much as the one step (parallel composition, adaptively), and the passes compose.
+    DisjointBatches {
+        /// Passes over the records.
+        passes: u64,
+        /// Steps of each pass.
+        steps_per_pass: u64,
+    },
+    /// Each step sums over a fresh random subset that holds every record independently with the same probability, and
+    /// that is never published.
+    PoissonSampled {
+        /// The probability.
+        sampling_rate: SamplingRate,
+        /// Steps.
+        steps: u64,
+    },
+    /// Each step sums over a fresh uniformly random subset of fixed size, which is never published.
+    SampledWithoutReplacement {
+        /// The subset's size over the number of records.
+        sampling_rate: SamplingRate,
+        /// Steps.
+        steps: u64,
+    },
+    /// Each step sums over all records.
+    AllRecords {
+        /// Steps.
+        steps: u64,
+    },
+}
+
+impl StepPlan {
+    /// The number of steps, at most `2^64 - 1`.
+    pub fn steps(&self) -> u64 {
+        match *self {
+            Self::DisjointBatches { passes, steps_per_pass } => passes.saturating_mul(steps_per_pass),
+            Self::PoissonSampled { steps, .. }
+            | Self::SampledWithoutReplacement { steps, .. }
+            | Self::AllRecords { steps } => steps,
+        }
+    }
+
+    /// What all steps cost, given what a step costs a record that takes part in it.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::DpEvent;
+    /// use dp_mechanisms::steps::StepPlan;
+    /// let step = DpEvent::PureDp { epsilon: 0.5 };
+    /// let plan = StepPlan::DisjointBatches { passes: 2, steps_per_pass: 1000 };
+    /// assert_eq!(plan.event(step.clone()), DpEvent::SelfComposed { event: Box::new(step), count: 2 });
+    /// ```
+    pub fn event(&self, step: DpEvent) -> DpEvent {
+        let (step, count) = match *self {
+            Self::DisjointBatches { passes, steps_per_pass } => (step, if steps_per_pass == 0 { 0 } else { passes }),
+            Self::PoissonSampled { sampling_rate, steps } => {
+                (DpEvent::PoissonSampled { sampling_rate: sampling_rate.get(), event: Box::new(step) }, steps)
+            }
+            Self::SampledWithoutReplacement { sampling_rate, steps } => (
+                DpEvent::SampledWithoutReplacement { sampling_rate: sampling_rate.get(), event: Box::new(step) },
+                steps,
+            ),
+            Self::AllRecords { steps } => (step, steps),
+        };
+        match count {
+            0 => DpEvent::NoOp,
+            1 => step,
+            count => DpEvent::SelfComposed { event: Box::new(step), count },
+        }
+    }
+}
+
+/// A run that puts noise on the sum of every step, paid for when it started.
+///
+/// # Privacy
+/// The event holds for all noisy sums together, as if each were published. That the steps share the records as the plan
+/// says is the caller's claim, as a sensitivity is in [`Bounded::with_proven_sensitivity`]; the sum of a step may depend
+/// on the noisy sums of all steps before.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{EventLog, ZeroOut};
+/// use dp_mechanisms::steps::{NoisySteps, StepPlan};
+/// use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, OsSeeded};
+///
+/// let sensitivity = L2Sensitivity::<ZeroOut>::new(1.0)?;
+/// let noise = Gaussian::from_std_dev(sensitivity, 4.0)?;
+/// let plan = StepPlan::DisjointBatches { passes: 1, steps_per_pass: 2 };
+/// let (mut log, mut rng) = (EventLog::new(), OsSeeded::new()?);
+///
+/// let mut steps = NoisySteps::start(noise.into(), plan, &mut log, &mut rng)?;
+/// let mut w = [0.0f64; 2];
+/// for mut sum in [[0.6, 0.8], [-1.0, 0.0]] {
+///     steps.add(Bounded::with_proven_sensitivity(&mut sum[..], sensitivity), &mut rng)?;
+///     w.iter_mut().zip(sum).for_each(|(w, noisy)| *w -= 0.1 * noisy);
+/// }
+/// let released = steps.finish(w, &mut log)?;
+/// assert!(released.get()[0] != -0.04);
+/// assert_eq!(log.entries().len(), 1);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+pub struct NoisySteps<A: Adjacency> {
+    noise: StepNoise<A>,
+    paid_in: LogId,
+    left: u64,
+    most: u64,
+    /// What the sums' sensitivities take on trust.
+    assumptions: Vec<Assumption>,
+    secret: bool,
+}
+
+impl<A: Adjacency> fmt::Debug for NoisySteps<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let taken = self.most - self.left;
+        f.debug_struct("NoisySteps").field("noise", &self.noise).field("taken", &taken).finish_non_exhaustive()
+    }
+}
+
+impl<A: Adjacency> NoisySteps<A> {
+    /// Writes the cost of all steps to the log and begins.
+    ///
+    /// # Errors
+    /// [`Error::Accountant`] where the plan's theorem does not hold under `A` or a number is out of its range;
+    /// [`Error::StuckGenerator`]. Nothing is logged then.
+    pub fn start<R: ReleaseRng + ?Sized>(
+        noise: StepNoise<A>,
+        plan: StepPlan,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Self, Error> {
+        let event = plan.event(noise.event());
+        let relations = event.relations()?;
+        if !relations.contains(A::KIND) {
+            let (event, holds_under, found) = (event_name(&plan), relations, A::KIND);
+            return Err(dp_accountant::Error::NotUnderRelation { event, holds_under, found }.into());
+        }
+        refuse_stuck(rng)?;
+        release::record::<A, R>(Cost { event, noise: noise.noise_mode(), assumptions: Vec::new() }, log);
+        let most = plan.steps();
+        Ok(Self { noise, paid_in: log.id(), left: most, most, assumptions: Vec::new(), secret: true })
+    }
+
+    /// Puts noise on the sum of the next step, in place: what is there afterwards may be published.
+    ///
+    /// # Errors
+    /// [`Error::SessionOver`] after the last step of the plan; [`Error::SensitivityExceeded`]; [`Error::ScaleOverflow`]
+    /// where the float type cannot hold such noise; [`Error::NonFiniteInput`] and, of a ball,
+    /// [`Error::DimensionMismatch`]: the step is not taken then. [`Error::StuckGenerator`]: what is there then must not
+    /// be published, nor must anything computed from it.
+    #[inline]
+    pub fn add<F: RealField + Copy, R: ReleaseRng + ?Sized>(
+        &mut self,
+        sum: Bounded<&mut [F], A>,
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        if self.left == 0 {
+            return Err(Error::SessionOver { what: "steps", most: self.most });
+        }
+        release::check_sensitivity(&sum, self.noise.sensitivity())?;
+        additive::check_range::<F>(self.noise.spread())?;
+        let (value, assumptions) = sum.open();
+        additive::check_vector(value)?;
+        if let StepNoise::LaplaceBall(ball) = &self.noise {
+            ball.check_dimension(value)?;
+        }
+        refuse_stuck(rng)?;
+        for assumption in assumptions {
+            if !self.assumptions.contains(&assumption) {
+                self.assumptions.push(assumption);
+            }
+        }
+        self.left -= 1;
+        self.secret &= R::SECRET;
+        match &self.noise {
+            StepNoise::Gaussian(gaussian) => gaussian.add_noise(value, rng),
+            StepNoise::LaplaceBall(ball) => ball.add_noise(value, rng),
+        }
+    }
+
+    /// Steps that are left.
+    pub fn steps_left(&self) -> u64 {
+        self.left
+    }
+
+    /// The noise of each step.
+    pub fn noise(&self) -> &StepNoise<A> {
+        &self.noise
+    }
+
+    /// Ends the run and declares `output` released. Steps that were not taken stay paid for.
+    ///
+    /// # Privacy
+    /// `output` must be a function of noisy sums and of public numbers alone; no type can see to that. The log must be
+    /// that of the start: what the sums' sensitivities took on trust is added to it, and the mark of a generator that is
+    /// not secret.
+    ///
+    /// # Errors
+    /// [`Error::OtherLog`] for any other log than that of the start, copies of it included.
+    pub fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
+        if log.id() != self.paid_in {
+            return Err(Error::OtherLog);
+        }
+        for assumption in self.assumptions {
+            log.assume(assumption);
+        }
+        if !self.secret {
+            log.mark_not_private();
+        }
+        Ok(Released::new(output))
+    }
+}
+
+/// The event that a plan wraps steps in.
+fn event_name(plan: &StepPlan) -> &'static str {
+    match plan {
+        StepPlan::PoissonSampled { .. } => "poisson-sampled",
+        StepPlan::SampledWithoutReplacement { .. } => "sampled-without-replacement",
+        StepPlan::DisjointBatches { .. } | StepPlan::AllRecords { .. } => "self-composed",
+    }
+}
+
+#[cfg(test)]
+mod tests;
