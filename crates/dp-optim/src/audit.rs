@@ -30,7 +30,12 @@
 
 mod bolt_on;
 mod canary;
+mod last_iterate;
 mod likelihood;
+mod noisy_steps;
+mod one_vs_all;
+mod phased;
+mod scs13;
 
 #[cfg(test)]
 mod tests;
@@ -133,6 +138,51 @@ pub const RECIPES: &[Recipe] = &[
         name: "bolt-on-strongly-convex",
         about: "regularised losses, noise on the trained model (Wu et al. 2017, Algorithm 2)",
         build: bolt_on::strongly_convex,
+    },
+    Recipe {
+        name: "phased-sgd",
+        about: "smooth convex losses, phases on fresh records (Feldman, Koren, Talwar 2020, Algorithm 2)",
+        build: phased::sgd,
+    },
+    Recipe {
+        name: "phased-erm",
+        about: "convex losses, phases of certified minimisation (Feldman, Koren, Talwar 2020, section 4.2)",
+        build: phased::erm,
+    },
+    Recipe {
+        name: "bst14-convex",
+        about: "noise in every step on random batches (Bassily et al. 2014), one step",
+        build: noisy_steps::bst14_convex,
+    },
+    Recipe {
+        name: "bst14-strongly-convex",
+        about: "the same for regularised losses, one step",
+        build: noisy_steps::bst14_strongly_convex,
+    },
+    Recipe {
+        name: "dp-sgd",
+        about: "noise on the clipped gradients of each step, on random batches (Abadi et al. 2016)",
+        build: noisy_steps::dp_sgd,
+    },
+    Recipe {
+        name: "one-vs-all",
+        about: "one model for each class against the rest, all of them within one budget",
+        build: one_vs_all::bolt_on,
+    },
+    Recipe {
+        name: "pnsgd",
+        about: "noise on every iterate, the last one released (Feldman et al. 2020, Algorithm 1)",
+        build: last_iterate::pnsgd,
+    },
+    Recipe {
+        name: "snowball-sgd",
+        about: "the same on batches that grow (Feldman et al. 2020, Theorem 3.5)",
+        build: last_iterate::snowball_sgd,
+    },
+    Recipe {
+        name: "scs13",
+        about: "noise on every update, all of which the attacker sees (Song et al. 2013)",
+        build: scs13::subjects,
     },
 ];
 

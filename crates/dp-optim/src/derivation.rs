@@ -1,45 +1,112 @@
 //! How a release followed from public parameters, for every recipe of this crate: what a certificate carries.
 
-use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_losses::LossKind;
 
 use crate::error::Error;
 use crate::recipes::bolt_on::BoltOnDerivation;
+use crate::recipes::bst14::Bst14Derivation;
+use crate::recipes::dp_sgd::DpSgdDerivation;
 use crate::recipes::non_private::NonPrivateDerivation;
+use crate::recipes::one_vs_all::OneVsAllDerivation;
+use crate::recipes::phased_erm::PhasedErmDerivation;
+use crate::recipes::phased_sgd::PhasedSgdDerivation;
+use crate::recipes::pnsgd::PnsgdDerivation;
+use crate::recipes::scs13::Scs13Derivation;
+use crate::recipes::snowball_sgd::SnowballSgdDerivation;
 
-/// A recipe of this crate with its public parameters, able to recompute the event of its release.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
-#[non_exhaustive]
-pub enum Derivation {
-    /// [`recipes::bolt_on`](crate::recipes::bolt_on).
-    BoltOn(BoltOnDerivation),
-    /// [`recipes::non_private`](crate::recipes::non_private): no guarantee.
-    NonPrivate(NonPrivateDerivation),
+/// What a private recipe's derivation demands of the model that it belongs to.
+///
+/// A certificate speaks of a model: the two must agree on these, or the guarantee is that of another training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelTerms {
+    /// Number of weights.
+    pub weights: u64,
+    /// The loss that it was trained with.
+    pub loss: LossKind,
+    /// Bound on the rows' L2 norm that training relied on.
+    pub row_norm: f64,
+    /// Bound on the targets' size that training relied on.
+    pub target_bound: f64,
+    /// How noise was drawn.
+    pub noise_mode: NoiseMode,
 }
 
-impl Derives for Derivation {
-    type Error = Error;
+/// A private recipe's derivation, which also says what it demands of its model.
+pub trait DerivesModel: Derives<Error = Error> {
+    /// What the model has to be.
+    fn model_terms(&self) -> ModelTerms;
+}
 
-    fn event(&self) -> Result<DpEvent, Error> {
-        match self {
-            Self::BoltOn(derivation) => derivation.event(),
-            Self::NonPrivate(_) => Ok(DpEvent::NonPrivate),
+/// One enumeration of the derivations of private recipes, with every call handed on.
+macro_rules! derivations {
+    ($($(#[$doc:meta])* $variant:ident($derivation:ty)),+ $(,)?) => {
+        /// A recipe of this crate with its public parameters, able to recompute the event of its release.
+        #[derive(Debug, Clone, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
+        #[non_exhaustive]
+        pub enum Derivation {
+            $($(#[$doc])* $variant($derivation),)+
+            /// [`recipes::non_private`](crate::recipes::non_private): no guarantee.
+            NonPrivate(NonPrivateDerivation),
         }
-    }
 
-    fn adjacency(&self) -> AdjacencyKind {
-        match self {
-            Self::BoltOn(derivation) => derivation.adjacency(),
-            Self::NonPrivate(_) => AdjacencyKind::ReplaceOne,
+        impl Derivation {
+            /// What a private recipe demands of its model; `None` without privacy, where nothing is claimed.
+            pub fn model_terms(&self) -> Option<ModelTerms> {
+                match self {
+                    $(Self::$variant(derivation) => Some(derivation.model_terms()),)+
+                    Self::NonPrivate(_) => None,
+                }
+            }
         }
-    }
 
-    fn assumptions(&self) -> Vec<Assumption> {
-        match self {
-            Self::BoltOn(derivation) => derivation.assumptions(),
-            Self::NonPrivate(_) => Vec::new(),
+        impl Derives for Derivation {
+            type Error = Error;
+
+            fn event(&self) -> Result<DpEvent, Error> {
+                match self {
+                    $(Self::$variant(derivation) => derivation.event(),)+
+                    Self::NonPrivate(_) => Ok(DpEvent::NonPrivate),
+                }
+            }
+
+            fn adjacency(&self) -> AdjacencyKind {
+                match self {
+                    $(Self::$variant(derivation) => derivation.adjacency(),)+
+                    Self::NonPrivate(_) => AdjacencyKind::ReplaceOne,
+                }
+            }
+
+            fn assumptions(&self) -> Vec<Assumption> {
+                match self {
+                    $(Self::$variant(derivation) => derivation.assumptions(),)+
+                    Self::NonPrivate(_) => Vec::new(),
+                }
+            }
         }
-    }
+    };
+}
+
+derivations! {
+    /// [`recipes::bolt_on`](crate::recipes::bolt_on).
+    BoltOn(BoltOnDerivation),
+    /// [`recipes::bst14`](crate::recipes::bst14).
+    Bst14(Bst14Derivation),
+    /// [`recipes::dp_sgd`](crate::recipes::dp_sgd).
+    DpSgd(DpSgdDerivation),
+    /// [`recipes::one_vs_all`](crate::recipes::one_vs_all).
+    OneVsAll(OneVsAllDerivation),
+    /// [`recipes::phased_erm`](crate::recipes::phased_erm).
+    PhasedErm(PhasedErmDerivation),
+    /// [`recipes::phased_sgd`](crate::recipes::phased_sgd).
+    PhasedSgd(PhasedSgdDerivation),
+    /// [`recipes::pnsgd`](crate::recipes::pnsgd).
+    Pnsgd(PnsgdDerivation),
+    /// [`recipes::snowball_sgd`](crate::recipes::snowball_sgd).
+    SnowballSgd(SnowballSgdDerivation),
+    /// [`recipes::scs13`](crate::recipes::scs13).
+    Scs13(Scs13Derivation),
 }

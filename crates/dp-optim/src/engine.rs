@@ -6,35 +6,42 @@
 //! lists       clipped and noised    projection                per update    certified minimiser
 //! ```
 //! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses
-//! the parts, derives the sensitivity or the event, and releases; nothing in this module is private by itself, and what
-//! a run returns must not leave the process before a mechanism has seen it.
+//! the parts, derives the sensitivity or the event, and releases; nothing in this module is private by itself but the
+//! estimates of a [`NoisyGradient`], and what a run returns must not leave the process before a mechanism has seen it.
 //!
 //! Data come through [`Batches`], models through [`Model`]; both are type parameters, so that nothing is dispatched or
 //! allocated per example or per step.
 
 mod batches;
 mod control;
+pub mod dual_ascent;
 mod gradient;
 mod iterate;
 pub mod minimise;
+mod noisy;
+mod sampling;
 mod scaled;
+mod step_sum;
 mod stopping;
 mod update;
 
 #[cfg(test)]
 mod tests;
 
-pub use batches::{Batches, RowBatches, Visit};
+pub use batches::{BatchSizes, Batches, RowBatches, Visit};
 pub use control::{Control, Progress};
 pub use gradient::{GradientEstimate, PlainGradient};
 pub use iterate::{Buffered, Iterate};
+pub use noisy::NoisyGradient;
+pub use sampling::{BatchLaw, SampledRun, Sampler};
 pub use scaled::Scaled;
+pub use step_sum::{Contributions, StepSum};
 pub use stopping::{Passes, StopRule};
 pub use update::{GradientDescent, Step, UpdateRule, project};
 
 use core::marker::PhantomData;
 
-use control::Pace;
+pub(crate) use control::Pace;
 use dp_losses::Model;
 
 use crate::averaging::AveragingWeights;
@@ -47,8 +54,8 @@ use crate::schedule::StepSizes;
 pub struct Run {
     /// Number of examples; every pass must deliver as many.
     pub n: u64,
-    /// Examples per batch.
-    pub batch_size: usize,
+    /// How a pass is cut into batches.
+    pub batches: BatchSizes,
     /// What a batch's gradient is divided by.
     pub divisor: Divisor,
     /// The step sizes.
@@ -91,7 +98,7 @@ impl Run {
                 pace: Pace::new(control, pass),
                 float: PhantomData,
             };
-            let rows = batches.pass(number, self.batch_size, &mut updates)?;
+            let rows = batches.pass(number, &self.batches, &mut updates)?;
             updates.pace.finish()?;
             expect_rows(self.n, rows)?;
             pass += 1;
@@ -120,9 +127,9 @@ impl<F, M: Model<F>, I: Iterate<F, M>> Visit<F, M> for Updates<'_, '_, F, M, I> 
     fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
         *self.update += 1;
         let t = *self.update;
-        let divisor = match self.run.divisor {
-            Divisor::Nominal => self.run.batch_size,
-            Divisor::Actual => examples,
+        let divisor = match (self.run.divisor, &self.run.batches) {
+            (Divisor::Nominal, &BatchSizes::Equal(size)) => size,
+            (Divisor::Nominal, BatchSizes::Listed(_)) | (Divisor::Actual, _) => examples,
         };
         let step = Step {
             update: t,

@@ -44,6 +44,18 @@ pub enum Error {
         /// What is missing, and what to do.
         why: &'static str,
     },
+    /// A step may drive two runs apart where the recipe's theorem needs that none does.
+    #[error(
+        "{recipe}: a step of {step:?} may drive two runs apart; steps of at most 2/smoothness = {longest:?} do not"
+    )]
+    StepTooLong {
+        /// The recipe.
+        recipe: &'static str,
+        /// The refused step.
+        step: f64,
+        /// The longest accepted one.
+        longest: f64,
+    },
     /// The recipe has no proof under this neighbouring relation.
     #[error("{recipe} is proved for neighbouring relations with a public number of records (replace-one, or add-remove with a null record), not for {adjacency} with n_public = {}", .adjacency.n_public())]
     Adjacency {

@@ -30,6 +30,14 @@ impl FloatKind {
         }
     }
 
+    /// The largest relative error of one rounding: 2^-53 or 2^-24.
+    pub const fn unit_roundoff(self) -> f64 {
+        match self {
+            Self::F64 => f64::EPSILON / 2.0,
+            Self::F32 => f32::EPSILON as f64 / 2.0,
+        }
+    }
+
     /// Fails unless `F` is this type.
     pub(crate) fn expect<F: RealField + Copy>(self) -> Result<(), Error> {
         let epsilon: f64 = F::default_epsilon().to_subset_unchecked();

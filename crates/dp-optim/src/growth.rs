@@ -178,11 +178,25 @@ impl Growth {
     /// Parameters outside their range; too many updates for the recursion; no bound on the iterates where `rounding`
     /// needs one (a radius or strong convexity gives it).
     pub fn bound(&self) -> Result<f64, Error> {
+        self.bound_from(0.0)
+    }
+
+    /// As [`bound`](Self::bound), for a run that starts at a public point of at most this norm instead of the origin: the
+    /// iterates may lie farther out, and so be rounded more.
+    ///
+    /// # Errors
+    /// As [`bound`](Self::bound); [`Error::OutOfRange`] for a norm that is negative or not finite.
+    pub fn bound_from(&self, start_norm: f64) -> Result<f64, Error> {
         let checked = self.check()?;
-        match closed::terms(&checked) {
-            Some(terms) => Ok(self.cap(terms.distance, &checked) + rounding::term(&checked, &terms.rounding)?),
-            None => self.sensitivity().map(|sensitivity| sensitivity.bound),
-        }
+        non_negative("norm of the start", start_norm)?;
+        let (distance, sums) = match closed::terms(&checked) {
+            Some(terms) => (terms.distance, terms.rounding),
+            None => {
+                let run = recursion::certified(&checked)?;
+                (run.distance, run.rounding)
+            }
+        };
+        Ok(self.cap(distance, &checked) + rounding::term(&checked, &sums, start_norm)?)
     }
 
     /// Checks the parameters without computing anything.
@@ -210,7 +224,7 @@ impl Growth {
     pub fn sensitivity(&self) -> Result<Sensitivity, Error> {
         let checked = self.check()?;
         let run = recursion::certified(&checked)?;
-        let rounding = rounding::term(&checked, &run.rounding)?;
+        let rounding = rounding::term(&checked, &run.rounding, 0.0)?;
         Ok(Sensitivity {
             bound: self.cap(run.distance, &checked) + rounding,
             by_position: run.by_position.into_iter().map(|value| self.cap(value, &checked) + rounding).collect(),

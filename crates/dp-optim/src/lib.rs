@@ -16,7 +16,9 @@
 //! - [`growth`]: how far one record can move the output. The one source of sensitivities.
 //! - [`engine`]: the loop and its parts: [batches](engine::Batches), [gradient estimates](engine::GradientEstimate),
 //!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
-//! - [`recipes::bolt_on`], [`recipes::non_private`].
+//! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update.
+//! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`],
+//!   [`recipes::non_private`].
 //! - [`MemorySource`]: examples in memory as a source; other sources implement
 //!   [`PassSource`](dp_data::PassSource).
 //! - `audit` (feature `audit`): canary data sets that attack every recipe.
@@ -61,9 +63,10 @@ pub mod memory;
 pub mod recipes;
 pub mod schedule;
 pub mod trained;
+pub mod tuning;
 
 pub use averaging::Averaging;
-pub use derivation::Derivation;
+pub use derivation::{Derivation, DerivesModel, ModelTerms};
 pub use error::Error;
 pub use float::FloatKind;
 pub use growth::Growth;

@@ -3,7 +3,10 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use dp_data::examples::{Feature, OrderError};
-use dp_data::{Block, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+use dp_data::{
+    Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource,
+    SourceError,
+};
 use rand::seq::SliceRandom;
 
 const ENGINE: &str = "memory";
@@ -39,6 +42,8 @@ pub struct MemorySource<F> {
     order: Vec<u32>,
     /// The order that was asked for last and its stream, so that passes that share one do not draw it again.
     arranged: (Order, u64),
+    /// Examples that were gathered last.
+    gathered: BlockBuffer<F>,
 }
 
 impl<F: Feature> MemorySource<F> {
@@ -48,7 +53,8 @@ impl<F: Feature> MemorySource<F> {
     /// already fits is not touched. (Failing instead would be an answer about a record.)
     pub fn new(mut examples: Examples<F>, row_norm: f64, target_bound: f64) -> Self {
         examples.enforce_bounds(row_norm, target_bound);
-        Self { examples, row_norm, target_bound, order: Vec::new(), arranged: (Order::Declared, 0) }
+        let (order, arranged) = (Vec::new(), (Order::Declared, 0));
+        Self { examples, row_norm, target_bound, order, arranged, gathered: BlockBuffer::default() }
     }
 
     /// The examples in the order of the last pass.
@@ -121,6 +127,31 @@ impl<F: Feature> PassSource<F> for MemorySource<F> {
     }
 }
 
+impl<F: Feature> SampleSource<F> for MemorySource<F> {
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
+        if self.arranged.0 != Order::Declared {
+            let n = u32::try_from(self.examples.len()).unwrap_or(u32::MAX);
+            let why = "the order does not fit the examples";
+            self.bring_into((0..n).collect()).map_err(|_| SourceError::Order { engine: ENGINE, why })?;
+            self.arranged = (Order::Declared, 0);
+        }
+        let block = self.examples.block();
+        if positions.iter().any(|&position| position as usize >= block.len()) {
+            return Err(SourceError::Shape { engine: ENGINE, what: "positions lie beyond its last row" });
+        }
+        if let &[position] = positions {
+            let position = position as usize;
+            return Ok(block.slice(position..position + 1));
+        }
+        self.gathered.clear();
+        for &position in positions {
+            let position = position as usize;
+            self.gathered.push(&block.slice(position..position + 1));
+        }
+        Ok(self.gathered.block(block.dim()))
+    }
+}
+
 /// One pass: a single block.
 struct MemoryPass<'a, F> {
     block: Option<Block<'a, F>>,
@@ -169,6 +200,22 @@ mod tests {
         assert_eq!(first, read(&mut source_b, 0, keyed(1, false)));
         let given: Vec<f64> = (0..101).map(|i| f64::from(i) / 101.0).collect();
         assert_eq!(given, read(&mut source_a, 0, Order::Declared));
+    }
+
+    #[test]
+    fn records_are_gathered_by_declared_position() {
+        let mut source = source(11);
+        let positions = [3, 0, 3, 10];
+        for order in [Order::Declared, Order::Keyed { key: [9; 32], fresh_each_pass: false }, Order::Declared] {
+            read(&mut source, 0, order);
+            for positions in [&positions[..], &positions[..1], &[]] {
+                let block = source.gather(positions).unwrap();
+                let dp_data::Rows::Dense { values, .. } = block.rows else { unreachable!() };
+                let expected: Vec<f64> = positions.iter().map(|&i| f64::from(i) / 11.0).collect();
+                assert_eq!((values, block.len()), (&expected[..], positions.len()));
+            }
+        }
+        assert!(source.gather(&[11]).is_err() && source.gather(&[0, 11]).is_err());
     }
 
     #[test]

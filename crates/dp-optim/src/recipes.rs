@@ -1,8 +1,34 @@
 //! Algorithms of the literature, each a choice of the engine's parts with its theorem.
+//!
+//! Each is a [`Recipe`]: public parameters, from which a plan derives the noise; [`AnyRecipe`] is any of them, for what is
+//! chosen at run time.
 
+mod any;
 pub mod bolt_on;
+pub mod bst14;
+pub mod dp_sgd;
+mod last_iterate;
 mod linear;
+pub(crate) mod noisy_run;
 pub mod non_private;
+pub mod one_vs_all;
+pub mod phased_erm;
+pub mod phased_sgd;
+pub mod phases;
+pub mod pnsgd;
+pub mod recipe;
+pub mod scs13;
+pub mod snowball_sgd;
 
-pub use bolt_on::{Algorithm, BoltOn, Budget, OutputNoise, Plan, Stopping};
+pub use any::{AnyPlan, AnyRecipe};
+pub use bolt_on::{Algorithm, BoltOn, OutputNoise, Plan, Stopping};
+pub use bst14::{Bst14, Bst14Calibration};
+pub use dp_sgd::{DpSgd, Sampling};
 pub use non_private::{NonPrivate, train_without_privacy};
+pub use one_vs_all::OneVsAll;
+pub use phased_erm::PhasedErm;
+pub use phased_sgd::PhasedSgd;
+pub use pnsgd::Pnsgd;
+pub use recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+pub use scs13::Scs13;
+pub use snowball_sgd::SnowballSgd;

@@ -25,7 +25,7 @@ fn no_recipe_is_refuted() {
         Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() },
         Parameters { loss: LossKind::Logistic, passes: 2, dim: 3, ..Parameters::default() },
     ];
-    let auditor = Auditor::new(300_000).unwrap().with_multiplier(multiplier()).with_seed(1);
+    let auditor = Auditor::new(600_000).unwrap().with_multiplier(multiplier()).with_seed(1);
     let auditor = auditor.with_failure_probability(FALSE_ALARM_RATE / families.len() as f64).unwrap();
     for parameters in families {
         let suite = audit_all(&boxed(subjects(&parameters).unwrap()), &auditor, &Unwatched).unwrap();
@@ -34,25 +34,39 @@ fn no_recipe_is_refuted() {
         for audit in &suite.audits {
             // What one record can show with a loss of long gradients is nearly all that is claimed; the rest is the price
             // of so few runs, and for approximate claims of comparing epsilon at one small delta.
-            let comparable = audit.gaussian.is_some() || audit.delta == 0.0;
-            if parameters.loss != LossKind::Logistic && comparable && audit.trials > 10_000 {
+            // DP-SGD claims every step; the canary is in one of five, and the last iterate holds the noise of all.
+            let whole = !audit.subject.starts_with("dp-sgd/");
+            let comparable = whole && (audit.gaussian.is_some() || audit.delta == 0.0);
+            if parameters.loss != LossKind::Logistic && comparable && audit.trials > 20_000 {
                 assert!(audit.best_ratio() > 0.45, "{}: {}", audit.subject, audit.best_ratio());
             }
         }
     }
 }
 
-/// Noise for a sensitivity that is too small by `factor` is that of a budget larger by as much.
+/// Noise for a sensitivity that is too small by `factor` is that of a budget larger by as much. It is caught wherever so
+/// few runs show most of a sound claim: a canary that is drawn now and then, or an epsilon that is compared at one small
+/// delta, takes more of them.
 #[track_caller]
 fn is_caught(factor: f64, why: &str) {
     let sound = subjects(&Parameters::default()).unwrap();
     let broken = subjects(&Parameters { epsilon: factor, ..Parameters::default() }).unwrap();
+    let auditor = Auditor::exactly(30_000).unwrap().with_seed(7);
+    let mut caught = Vec::new();
     for (sound, broken) in sound.into_iter().zip(broken) {
         assert_eq!(sound.subject.name(), broken.subject.name());
         let claim: Claim = sound.subject.claim().clone();
-        let auditor = Auditor::exactly(30_000).unwrap().with_seed(7);
+        let shown = auditor.audit(sound.subject.as_ref()).unwrap();
+        assert_ne!(shown.verdict, Verdict::Refuted, "{}", shown.subject);
+        if shown.best_ratio() * factor < 1.3 {
+            continue;
+        }
         let audit = auditor.audit(&Claimed::new(broken.subject, claim)).unwrap();
         assert_eq!(audit.verdict, Verdict::Refuted, "{why}: {} {}", audit.subject, audit.best_ratio());
+        caught.push(audit.subject);
+    }
+    for recipe in ["bolt-on-convex", "bolt-on-strongly-convex", "scs13"] {
+        assert!(caught.iter().any(|name| name.starts_with(recipe)), "{why}: {recipe} among {caught:?}");
     }
 }
 

@@ -251,7 +251,8 @@ fn the_allowance_for_rounding_holds() {
             radius,
             ..growth(n as u64, batch_size, passes, schedules(&constants, n as u64, updates, &mut rng))
         };
-        let rounding = Rounding { unit_roundoff: 2f64.powi(-24), dim: DIM as u64, data_lipschitz: 1.0, arithmetic };
+        let rounding =
+            Rounding { unit_roundoff: 2f64.powi(-24), dim: DIM as u64, outputs: 1, data_lipschitz: 1.0, arithmetic };
         // Without a radius, steps beyond 2/λ leave the iterates unbounded.
         let Ok(with) = (Growth { rounding: Some(rounding), ..base.clone() }).sensitivity() else { continue };
         let allowance = with.bound - base.sensitivity().unwrap().bound;
@@ -304,8 +305,13 @@ fn the_allowance_covers_norms_that_cancel() {
         // Exact in single precision; the batch moves the iterate by about 1.5 radii.
         let shorter = f64::from((1.0 - 1.5 * radius / (0.25 * step)) as f32);
         let base = Growth { smoothness: 0.25, radius: Some(radius), ..growth(2, 2, 1, Schedule::Constant { step }) };
-        let rounding =
-            Rounding { unit_roundoff: 2f64.powi(-24), dim: 1, data_lipschitz: 1.0, arithmetic: Arithmetic::Scaled };
+        let rounding = Rounding {
+            unit_roundoff: 2f64.powi(-24),
+            dim: 1,
+            outputs: 1,
+            data_lipschitz: 1.0,
+            arithmetic: Arithmetic::Scaled,
+        };
         let with = Growth { rounding: Some(rounding), ..base.clone() };
         let allowance = with.sensitivity().unwrap().bound - base.sensitivity().unwrap().bound;
         let rows = [vec![1.0], vec![shorter]];

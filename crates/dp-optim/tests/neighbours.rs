@@ -7,7 +7,7 @@ use dp_losses::{HuberSvm, LossKind, Real};
 use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 use dp_optim::growth::{Arithmetic, Divisor, OrderPolicy};
-use dp_optim::recipes::bolt_on::RecordAdjacency;
+use dp_optim::recipes::RecordAdjacency;
 use dp_optim::recipes::{BoltOn, Budget, Stopping};
 use dp_optim::{Averaging, FloatKind, MemorySource, Schedule};
 use rand::RngExt;

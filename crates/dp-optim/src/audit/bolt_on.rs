@@ -12,8 +12,8 @@ use crate::averaging::Averaging;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::bolt_on::{NoiseScale, RecordAdjacency};
-use crate::recipes::{BoltOn, OutputNoise, Plan, Stopping};
+use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::{BoltOn, OutputNoise, Plan, RecordAdjacency, Stopping};
 use crate::schedule::Schedule;
 
 /// Rows that the search for the farthest pair may read.

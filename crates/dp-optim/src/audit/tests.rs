@@ -24,7 +24,7 @@ fn scores(audited: &Audited, trials: u64) -> [Vec<f64>; 2] {
 fn every_recipe_is_within_its_sensitivity_and_near_it() {
     for relation in [AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut] {
         let all = subjects(&Parameters { relation, ..Parameters::default() }).unwrap();
-        assert_eq!(all.len(), 14);
+        assert!(all.len() >= 2 * RECIPES.len());
         for Audited { subject, distance } in all {
             assert!(distance.holds() && distance.ratio() > 0.95, "{} {relation}: {distance:?}", subject.name());
         }
@@ -81,10 +81,10 @@ fn what_is_audited_has_a_name_of_its_own_and_a_claim_within_its_budget() {
         assert!(audited.subject.pair().contains("against"));
     }
     let exact = subjects(&Parameters { noise_mode: Some(NoiseMode::Exact), ..Parameters::default() }).unwrap();
-    assert!(exact.len() == 7 && exact.iter().all(|audited| audited.subject.name().ends_with("/exact")));
+    assert!(2 * exact.len() == all.len() && exact.iter().all(|audited| audited.subject.name().ends_with("/exact")));
     // With delta = 0 there is no Gaussian.
     let pure = subjects(&Parameters { delta: 0.0, ..Parameters::default() }).unwrap();
-    assert!(pure.len() == 6 && pure.iter().all(|audited| audited.subject.claim().delta == 0.0));
+    assert!(!pure.is_empty() && pure.iter().all(|audited| audited.subject.claim().delta == 0.0));
 }
 
 #[test]
@@ -153,5 +153,7 @@ fn refused_parameters_are_errors() {
     }
     // Without a search only the extremes are tried.
     let few = subjects(&Parameters { pairs: 0, ..Parameters::default() }).unwrap();
-    assert!(few.iter().all(|audited| audited.distance.pairs == 8 && audited.distance.holds()));
+    for Audited { subject, distance } in few {
+        assert!(distance.holds() && (distance.pairs == 8 || !subject.name().starts_with("bolt-on")), "{distance:?}");
+    }
 }

@@ -2,11 +2,41 @@
 
 use core::marker::PhantomData;
 
-use dp_data::{Block, Description, Order, PassRequest, PassSource, Rows, SourceError};
+use std::sync::Arc;
+
+use dp_data::{Block, BlockBuffer, Description, Order, PassRequest, PassSource, Rows, SourceError};
 use dp_losses::Model;
 
 use super::expect_rows;
 use crate::error::Error;
+
+/// How a pass is cut into batches; public.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BatchSizes {
+    /// All of this size, the last one of what is left.
+    Equal(usize),
+    /// These sizes, one after the other; examples beyond their sum are delivered and not used.
+    Listed(Arc<[usize]>),
+}
+
+impl BatchSizes {
+    /// Size of batch `index` of a pass, from 0; `None` once there are no more.
+    #[inline]
+    pub fn at(&self, index: usize) -> Option<usize> {
+        match self {
+            Self::Equal(size) => Some((*size).max(1)),
+            Self::Listed(sizes) => sizes.get(index).map(|&size| size.max(1)),
+        }
+    }
+
+    /// Size of the largest batch: what buffers are made for.
+    pub fn largest(&self) -> usize {
+        match self {
+            Self::Equal(size) => (*size).max(1),
+            Self::Listed(sizes) => sizes.iter().copied().max().unwrap_or(1).max(1),
+        }
+    }
+}
 
 /// What is done with each batch of a pass.
 pub trait Visit<F, M: Model<F>> {
@@ -28,12 +58,12 @@ pub trait Batches<F, M: Model<F>> {
     /// The source could not say.
     fn describe(&mut self) -> Result<Description, Error>;
 
-    /// Hands all examples of a pass to `visit`, in batches of exactly `batch_size`, the last one of what is left.
-    /// Returns how many examples there were.
+    /// Hands the examples of a pass to `visit`, in batches of exactly these sizes, the last one of what is left. Returns
+    /// how many examples there were, used or not.
     ///
     /// # Errors
     /// The source failed, or `visit` did.
-    fn pass<V: Visit<F, M>>(&mut self, pass: u32, batch_size: usize, visit: &mut V) -> Result<u64, Error>;
+    fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error>;
 }
 
 /// Batches of rows from a [`PassSource`].
@@ -45,14 +75,14 @@ pub struct RowBatches<'s, F, S: ?Sized> {
     order: Order,
     /// Features of a row and the engine's name, once the source has been asked.
     described: Option<(usize, &'static str)>,
-    carry: Carry<F>,
+    carry: BlockBuffer<F>,
     float: PhantomData<F>,
 }
 
 impl<'s, F: Copy, S: PassSource<F> + ?Sized> RowBatches<'s, F, S> {
     /// Batches of `source`, read in `order`.
     pub fn new(source: &'s mut S, order: Order) -> Self {
-        Self { source, order, described: None, carry: Carry::default(), float: PhantomData }
+        Self { source, order, described: None, carry: BlockBuffer::default(), float: PhantomData }
     }
 }
 
@@ -66,8 +96,8 @@ where
         Ok(self.source.describe()?)
     }
 
-    fn pass<V: Visit<F, M>>(&mut self, pass: u32, batch_size: usize, visit: &mut V) -> Result<u64, Error> {
-        let batch_size = batch_size.max(1);
+    fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error> {
+        let (mut index, mut size) = (0, sizes.at(0));
         let Self { source, order, described, carry, .. } = self;
         carry.clear();
         let (dim, engine) = match *described {
@@ -84,20 +114,25 @@ where
             check_shape(&block, dim, &mut sparse, engine)?;
             rows += block.len() as u64;
             let mut start = 0;
-            if carry.rows() > 0 {
-                start = block.len().min(batch_size - carry.rows());
-                carry.push(&block.slice(0..start));
-                if carry.rows() == batch_size {
-                    visit.batch(carry.block(dim), batch_size)?;
-                    carry.clear();
+            while let Some(wanted) = size {
+                let held = carry.rows();
+                if block.len() - start < wanted - held {
+                    if start < block.len() {
+                        carry.push(&block.slice(start..block.len()));
+                    }
+                    break;
                 }
-            }
-            while block.len() - start >= batch_size {
-                visit.batch(block.slice(start..start + batch_size), batch_size)?;
-                start += batch_size;
-            }
-            if start < block.len() {
-                carry.push(&block.slice(start..block.len()));
+                let end = start + (wanted - held);
+                if held > 0 {
+                    carry.push(&block.slice(start..end));
+                    visit.batch(carry.block(dim), wanted)?;
+                    carry.clear();
+                } else {
+                    visit.batch(block.slice(start..end), wanted)?;
+                }
+                start = end;
+                index += 1;
+                size = sizes.at(index);
             }
         }
         let left = carry.rows();
@@ -113,7 +148,7 @@ where
 /// Refuses a block before a model sees it: another width than described, lengths that contradict one another, or rows
 /// stored otherwise than in the blocks before, which could not be put together in one batch. About shapes only: never
 /// about a value.
-fn check_shape<F>(
+pub(super) fn check_shape<F>(
     block: &Block<'_, F>,
     dim: usize,
     sparse: &mut Option<bool>,
@@ -137,81 +172,4 @@ fn check_shape<F>(
         return Ok(());
     };
     Err(SourceError::Shape { engine, what })
-}
-
-/// The rows of a batch that is not complete yet.
-struct Carry<F> {
-    sparse: bool,
-    offsets: Vec<usize>,
-    indices: Vec<u32>,
-    values: Vec<F>,
-    targets: Vec<F>,
-    valid: Vec<bool>,
-    any_marked: bool,
-}
-
-impl<F> Default for Carry<F> {
-    fn default() -> Self {
-        Self {
-            sparse: false,
-            offsets: Vec::new(),
-            indices: Vec::new(),
-            values: Vec::new(),
-            targets: Vec::new(),
-            valid: Vec::new(),
-            any_marked: false,
-        }
-    }
-}
-
-impl<F: Copy> Carry<F> {
-    fn rows(&self) -> usize {
-        self.targets.len()
-    }
-
-    fn clear(&mut self) {
-        self.offsets.clear();
-        self.indices.clear();
-        self.values.clear();
-        self.targets.clear();
-        self.valid.clear();
-        self.any_marked = false;
-    }
-
-    fn push(&mut self, block: &Block<'_, F>) {
-        match block.rows {
-            Rows::Dense { values, .. } => {
-                self.sparse = false;
-                self.values.extend_from_slice(values);
-            }
-            Rows::Sparse { offsets, indices, values, .. } => {
-                self.sparse = true;
-                if self.offsets.is_empty() {
-                    self.offsets.push(0);
-                }
-                let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return };
-                let shift = self.values.len();
-                self.offsets.extend(offsets[1..].iter().map(|&end| end - first + shift));
-                self.indices.extend_from_slice(&indices[first..last]);
-                self.values.extend_from_slice(&values[first..last]);
-            }
-        }
-        self.targets.extend_from_slice(block.targets);
-        match block.valid {
-            Some(valid) => {
-                self.any_marked = true;
-                self.valid.extend_from_slice(valid);
-            }
-            None => self.valid.resize(self.targets.len(), true),
-        }
-    }
-
-    fn block(&self, dim: usize) -> Block<'_, F> {
-        let rows = if self.sparse {
-            Rows::Sparse { offsets: &self.offsets, indices: &self.indices, values: &self.values, dim }
-        } else {
-            Rows::Dense { values: &self.values, dim }
-        };
-        Block { rows, targets: &self.targets, valid: self.any_marked.then_some(&self.valid[..]) }
-    }
 }

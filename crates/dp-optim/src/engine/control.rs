@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use crate::error::Error;
 
 /// How far a run has come. Meant for a progress bar: it holds nothing that depends on a record.
+///
+/// A run on sampled batches has no passes: it counts the size that a batch has on average, never the size that it had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The pass that is under way, from 0.
@@ -55,25 +57,32 @@ impl Control<'_> {
 }
 
 /// Counts the rows of a pass and looks at the [`Control`] every so many of them.
-pub(super) struct Pace<'p, 'c> {
+pub(crate) struct Pace<'p, 'c> {
     control: &'p mut Control<'c>,
     progress: Progress,
     next: u64,
     quiet: bool,
+    /// Rows that are called a pass, where the run has none of its own.
+    per_pass: Option<u64>,
 }
 
 impl<'p, 'c> Pace<'p, 'c> {
-    pub(super) fn new(control: &'p mut Control<'c>, pass: u64) -> Self {
-        Self { control, progress: Progress { pass, rows: 0 }, next: INTERVAL, quiet: false }
+    pub(crate) fn new(control: &'p mut Control<'c>, pass: u64) -> Self {
+        Self { control, progress: Progress { pass, rows: 0 }, next: INTERVAL, quiet: false, per_pass: None }
+    }
+
+    /// For runs without passes: as many rows as there are records are reported as one.
+    pub(crate) fn nominal(control: &'p mut Control<'c>, records: u64) -> Self {
+        Self { per_pass: Some(records.max(1)), ..Self::new(control, 0) }
     }
 
     /// For passes whose number is private: they can be cancelled, and report nothing.
-    pub(super) fn quiet(control: &'p mut Control<'c>) -> Self {
+    pub(crate) fn quiet(control: &'p mut Control<'c>) -> Self {
         Self { quiet: true, ..Self::new(control, 0) }
     }
 
     #[inline]
-    pub(super) fn advance(&mut self, rows: usize) -> Result<(), Error> {
+    pub(crate) fn advance(&mut self, rows: usize) -> Result<(), Error> {
         self.progress.rows += rows as u64;
         if self.progress.rows < self.next {
             return Ok(());
@@ -81,14 +90,22 @@ impl<'p, 'c> Pace<'p, 'c> {
         self.next = self.progress.rows + INTERVAL;
         self.control.check()?;
         if !self.quiet {
-            self.control.report(self.progress);
+            self.control.report(self.reported());
         }
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Result<(), Error> {
+    fn reported(&self) -> Progress {
+        let Progress { pass, rows } = self.progress;
+        match self.per_pass {
+            Some(records) => Progress { pass: rows / records, rows: rows % records },
+            None => Progress { pass, rows },
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<(), Error> {
         self.control.check()?;
-        self.control.report(self.progress);
+        self.control.report(self.reported());
         Ok(())
     }
 }

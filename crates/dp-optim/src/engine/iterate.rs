@@ -38,9 +38,9 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         Self { sum: zeros(), average: averaged.then(zeros), parameters: start, gradient, rule }
     }
 
-    /// The gradient estimate, and with it the log of what it released.
-    pub fn gradient(&self) -> &G {
-        &self.gradient
+    /// The output, and the gradient estimate that it came from, which may have to end its own account.
+    pub fn into_parts(self) -> (Vec<F>, G) {
+        (self.average.unwrap_or(self.parameters), self.gradient)
     }
 }
 
@@ -71,6 +71,6 @@ where
     }
 
     fn into_output(self) -> Vec<F> {
-        self.average.unwrap_or(self.parameters)
+        self.into_parts().0
     }
 }

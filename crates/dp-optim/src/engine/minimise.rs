@@ -22,11 +22,12 @@
 use dp_losses::Model;
 use nalgebra::{RealField, convert};
 
-use super::batches::{Batches, Visit};
+use super::batches::{BatchSizes, Batches, Visit};
 use super::control::{Control, Pace};
 use super::expect_rows;
 use super::gradient::{GradientEstimate, PlainGradient};
 use crate::error::{Error, positive};
+use crate::growth::Rounding;
 
 /// Examples whose gradients are summed before they are added to the total: keeps the rounding of the sum small.
 const CHUNK: usize = 1024;
@@ -46,9 +47,10 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// For the mean of `n` losses of smoothness β whose regulariser is γ-strongly convex, rows of norm at most one and
-    /// data gradients of norm at most `data_lipschitz` at every point (tests are made outside the ball that holds the
-    /// minimiser, too): certifies points within `tolerance` of the minimiser.
+    /// For the mean of `n` losses of smoothness β whose regulariser is γ-strongly convex, `dim` parameters, `outputs`
+    /// predictions per example (1, or the classes of softmax), rows of norm at most one and data gradients of norm at
+    /// most `data_lipschitz` at every point (tests are made outside the ball that holds the minimiser, too): certifies
+    /// points within `tolerance` of the minimiser.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a parameter outside its range; [`Error::NotProved`] where the tolerance is so small
@@ -56,6 +58,7 @@ impl Certificate {
     pub fn new(
         n: u64,
         dim: u64,
+        outputs: u64,
         smoothness: f64,
         strong_convexity: f64,
         data_lipschitz: f64,
@@ -70,8 +73,10 @@ impl Certificate {
         // As for an update (see `Rounding`): margins seen through a β-smooth derivative, the derivatives, and a sum in
         // two levels. Points are within 3 radii of the origin wherever a test can pass.
         let unit = f64::EPSILON / 2.0;
-        let levels = CHUNK as f64 + (n as f64 / CHUNK as f64) + 40.0;
-        let gradient_error = 1.01 * unit * (levels * data_lipschitz + smoothness * (dim as f64 + 8.0) * 3.0 * radius);
+        let (of_derivative, of_margins) = Rounding::of_classes(outputs);
+        let levels = CHUNK as f64 + (n as f64 / CHUNK as f64) + 40.0 + of_derivative;
+        let margins = (dim as f64 + 8.0 + of_margins) * 3.0 * radius;
+        let gradient_error = 1.01 * unit * (levels * data_lipschitz + smoothness * margins);
         let length_error = (dim as f64 + 16.0) * f64::EPSILON;
         let distance = 2.0 * radius;
         let certificate = Self { n, smoothness, strong_convexity, distance, tolerance, gradient_error, length_error };
@@ -223,7 +228,7 @@ impl<F: RealField + Copy, M: Model<F>> FullGradient<F, M> {
         self.gradient.fill(F::zero());
         // The order does not matter here: pass 0 is the one that a source has at hand under a fixed order.
         let mut sum = Sum { full: self, model, point, pace: Pace::quiet(control) };
-        let rows = batches.pass(0, CHUNK, &mut sum)?;
+        let rows = batches.pass(0, &BatchSizes::Equal(CHUNK), &mut sum)?;
         expect_rows(self.n, rows)?;
         let (mean, lambda): (F, F) = (convert(1.0 / self.n as f64), convert(self.strong_convexity));
         for (gradient, &point) in self.gradient.iter_mut().zip(point) {

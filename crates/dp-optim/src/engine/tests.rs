@@ -21,11 +21,56 @@ fn examples(n: usize, seed: u64) -> Examples<f64> {
     Examples::dense(values, targets, DIM).unwrap()
 }
 
+/// The first feature of each example of each batch.
+#[derive(Default)]
+struct Seen(Vec<Vec<f64>>);
+
+impl Visit<f64, LinearModel<f64, Logistic>> for Seen {
+    fn batch(&mut self, batch: dp_data::Block<'_, f64>, examples: usize) -> Result<(), Error> {
+        let dp_data::Rows::Dense { values, dim } = batch.rows else { unreachable!() };
+        assert_eq!(examples, batch.len());
+        self.0.push(values.chunks(dim).map(|row| row[0]).collect());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_pass_is_cut_into_the_listed_sizes_however_the_source_cuts_its_blocks() {
+    let data = examples(20, 3);
+    let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
+    let firsts: Vec<f64> = values.chunks(DIM).map(|row| row[0]).collect();
+    // What is left over is delivered, counted and not used; where rows run out the last batch is short.
+    for sizes in [&[1, 5, 2, 7][..], &[20], &[19, 1], &[], &[15, 30, 4]] {
+        let mut expected = Vec::new();
+        let mut start = 0;
+        for &size in sizes {
+            let end = (start + size).min(20);
+            if start < end {
+                expected.push(firsts[start..end].to_vec());
+            }
+            start = end;
+        }
+        for blocks in [&[20][..], &[1, 2, 3], &[7]] {
+            let mut source = Chopped {
+                memory: MemorySource::new(data.clone(), 1.0, 1.0),
+                blocks: blocks.to_vec(),
+                lose: 0,
+                receipt: 20,
+            };
+            let mut seen = Seen::default();
+            let sizes = BatchSizes::Listed(sizes.into());
+            let mut batches = RowBatches::new(&mut source, Order::Declared);
+            let rows = batches.pass(0, &sizes, &mut seen).unwrap();
+            assert_eq!((rows, &seen.0), (20, &expected), "{sizes:?} {blocks:?}");
+        }
+    }
+}
+
 fn run_of(n: u64, batch_size: usize, averaging: Averaging) -> Run {
     let updates = n.div_ceil(batch_size as u64) * 3;
     Run {
         n,
-        batch_size,
+        batches: BatchSizes::Equal(batch_size),
         divisor: Divisor::Nominal,
         steps: Schedule::InverseSqrt { step: 2.0 }.prepare(updates).unwrap(),
         weights: averaging.prepare(updates).unwrap(),
@@ -80,12 +125,12 @@ fn train<S: PassSource<f64>>(source: &mut S, run: &Run, fresh: bool, scaled: boo
     let mut batches = RowBatches::new(source, order);
     let (start, mut control) = (vec![0.0; DIM], Control::default());
     if scaled {
-        let mut iterate = Scaled::new(&model, start, true, run.batch_size, 0.1, Some(0.9));
+        let mut iterate = Scaled::new(&model, start, true, run.batches.largest(), 0.1, Some(0.9));
         run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
         Ok(iterate.into_output())
     } else {
         let rule = GradientDescent { lambda: 0.1, radius: Some(0.9) };
-        let mut iterate = Buffered::new(start, true, PlainGradient::new(&model, run.batch_size), rule);
+        let mut iterate = Buffered::new(start, true, PlainGradient::new(&model, run.batches.largest()), rule);
         run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
         Ok(Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate))
     }
@@ -209,7 +254,7 @@ fn noise_at_every_step_plugs_in_as_a_gradient_estimate() {
     let mut iterate = Buffered::new(vec![0.0; DIM], false, gradient, rule);
     let mut batches = RowBatches::new(&mut source, Order::Declared);
     run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut Control::default()).unwrap();
-    let log = &iterate.gradient().log;
+    let log = iterate.into_parts().1.log;
     let [(DpEvent::Gaussian { std_dev, sensitivity }, 15)] = log.entries() else {
         panic!("not one release for each of 15 updates: {:?}", log.entries())
     };
@@ -222,7 +267,7 @@ fn the_certified_minimiser_is_near_the_minimiser_and_neighbours_are_near_each_ot
     let (n, lambda) = (60, 0.05);
     let model = LinearModel::new(DIM, Logistic);
     let minimise = |examples: &Examples<f64>, tolerance: f64| {
-        let certificate = minimise::Certificate::new(n, DIM as u64, 0.25 + lambda, lambda, 1.0, tolerance).unwrap();
+        let certificate = minimise::Certificate::new(n, DIM as u64, 1, 0.25 + lambda, lambda, 1.0, tolerance).unwrap();
         let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
         let mut batches = RowBatches::new(&mut source, Order::Declared);
         minimise::certified(&model, &mut batches, vec![0.3; DIM], &certificate, &mut Control::default()).unwrap()
@@ -256,7 +301,7 @@ fn the_certified_minimiser_is_near_the_minimiser_and_neighbours_are_near_each_ot
 
 #[test]
 fn a_tolerance_below_rounding_is_refused() {
-    let certificate = |tolerance| minimise::Certificate::new(1000, 10, 0.26, 0.01, 1.0, tolerance);
+    let certificate = |tolerance| minimise::Certificate::new(1000, 10, 1, 0.26, 0.01, 1.0, tolerance);
     assert!(certificate(1e-6).is_ok());
     assert!(matches!(certificate(1e-13), Err(Error::NotProved { .. })));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -266,7 +311,7 @@ fn a_tolerance_below_rounding_is_refused() {
 
 #[test]
 fn the_fallback_certifies_by_its_count() {
-    let certificate = minimise::Certificate::new(30, DIM as u64, 0.35, 0.1, 1.0, 1e-5).unwrap();
+    let certificate = minimise::Certificate::new(30, DIM as u64, 1, 0.35, 0.1, 1.0, 1e-5).unwrap();
     let model = LinearModel::new(DIM, Logistic);
     let base = examples(30, 8);
     let mut source = MemorySource::new(base, 1.0, 1.0);
@@ -311,7 +356,7 @@ fn blocks_of_another_shape_are_refused_before_a_model_sees_them() {
     let sparse = || Examples::sparse(vec![0, 1, 2], vec![0, 1], vec![0.5, 0.5], vec![1.0; 2], DIM).unwrap();
     let run = Run {
         n: 4,
-        batch_size: 3,
+        batches: BatchSizes::Equal(3),
         divisor: Divisor::Nominal,
         steps: Schedule::Constant { step: 0.1 }.prepare(6).unwrap(),
         weights: Averaging::Last.prepare(6).unwrap(),

@@ -42,10 +42,15 @@ impl Arithmetic {
 /// ```text
 /// e_t = υ [ a R + P + 4 η λ R + η β (d + 2) R + η (b + 24) L ]
 /// ```
+/// and a model with `C` scores per example (softmax) by `υ η [4 β R + 2 (C + 8) L]` more,
 /// from, in this order: rounding the shrunken iterate; the norm that decides about the projection, where there is a
 /// radius; the products `1 - ηλ`; the margin's dot product in any order, seen through the loss's derivative, which is
 /// β-Lipschitz; the derivative itself (8 ulp), its products with the rows, the sum of `b` of them in any order, and the
-/// scaled difference.
+/// scaled difference. Of softmax, `d` counts all parameters, and `R` bounds the norm of all weights together: the errors
+/// `(d + 2) υ |w_c|` of the scores have norm `(d + 2) υ R`. Subtracting the largest score rounds by at most `√2 υ R`,
+/// which the Jacobian `diag(p) - p pᵀ` does not enlarge from the largest entry to the norm; that is below `4 β υ R`, as
+/// `β >= 1/2` on unit rows. An exponential is off by 4υ, a sum of `C` of them by `(C + 4) υ`, so that a residual is
+/// off by a relative `(2C + 9) υ`.
 ///
 /// | | `a` | `P` with a radius |
 /// |---|---|---|
@@ -59,7 +64,8 @@ impl Arithmetic {
 /// computation. In terms of `w` the fresh one is off by `d υ N²`. An example that changes `v` by `Δ` adds
 /// `Σ_j (v_j' - v_j)(v_j' + v_j)`: that sum is off by `(d + 2) υ ‖Δ‖ ‖v' + v‖` at most (Cauchy-Schwarz), where the `‖Δ‖`
 /// of a batch add up to `η_max L` and at most `2K/b + 3` batches, short ones included, pass between fresh computations;
-/// adding it costs `υ N²`. An error `E` of the square moves the projected iterate by at most `E/(2R')`, `R'` the radius,
+/// adding it costs `υ N²`. (With `C` scores the changes of a batch's `bC` rows of weights are summed before they are
+/// added: `d + 2 + bC` in place of `d + 2`.) An error `E` of the square moves the projected iterate by at most `E/(2R')`, `R'` the radius,
 /// whether it projects a point that lay inside or leaves one that lay outside. `N` and not `R` counts: in a batch long
 /// gradients may cancel. The errors are relative to the scale `s` at which they were made, which has only fallen since,
 /// unless a step stretches: `q` is 1 where no step exceeds `2/λ`, else 16.
@@ -78,13 +84,15 @@ impl Arithmetic {
 ///
 /// `R` is the radius where there is one. Else, from the origin, `‖w_t‖ ≤ (1 - η_tλ) ‖w_{t-1}‖ + η_t L`, so that
 /// `R = L/λ` when no step exceeds `1/λ` (by induction: `(1 - ηλ) L/λ + ηL = L/λ`), and `R = L Σ η_t` when no
-/// step exceeds `2/λ`; the smaller of the two.
+/// step exceeds `2/λ`; the smaller of the two. From a start of norm `s`, `max(s, L/λ)` and `s + L Σ η_t`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounding {
     /// Unit roundoff: 2^-53 for f64, 2^-24 for f32.
     pub unit_roundoff: f64,
     /// Number of parameters.
     pub dim: u64,
+    /// Predictions per example: 1, or the classes of softmax.
+    pub outputs: u64,
     /// L: bound on the norm of one record's data gradient.
     pub data_lipschitz: f64,
     /// How the iterate is carried.
@@ -123,6 +131,11 @@ impl Rounding {
         if quarter > 64 { quarter } else { 64 }
     }
 
+    /// What a model with several predictions per example adds: units of `L` and of `β R`.
+    pub(crate) fn of_classes(outputs: u64) -> (f64, f64) {
+        if outputs > 1 { (2.0 * (outputs as f64 + 8.0), 4.0) } else { (0.0, 0.0) }
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         positive("unit roundoff", self.unit_roundoff)?;
         non_negative("data Lipschitz constant", self.data_lipschitz)?;
@@ -133,15 +146,15 @@ impl Rounding {
     }
 }
 
-/// The allowance for the run's rounding; 0 where none is asked for.
-pub(super) fn term(checked: &Checked<'_>, sums: &Sums) -> Result<f64, Error> {
+/// The allowance for the rounding of a run from a point of this norm; 0 where none is asked for.
+pub(super) fn term(checked: &Checked<'_>, sums: &Sums, start_norm: f64) -> Result<f64, Error> {
     let growth = checked.growth;
     let Some(rounding) = growth.rounding else { return Ok(0.0) };
     if checked.updates == 0 {
         return Ok(0.0);
     }
     let (lambda, lipschitz) = (growth.strong_convexity, rounding.data_lipschitz);
-    let radius = iterate_bound(checked, sums, lipschitz)?;
+    let radius = iterate_bound(checked, sums, lipschitz, start_norm)?;
     let batch = growth.batch_size.min(growth.n) as f64;
     let dim = rounding.dim as f64;
     let interval = Rounding::norm_interval(rounding.dim) as f64;
@@ -158,13 +171,17 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums) -> Result<f64, Error> {
             let moved = longest * lipschitz;
             let unprojected = stretch * radius + moved;
             let batches = 2.0 * interval / batch + 3.0;
-            let square = (dim + interval + batch) / 2.0 * unprojected + (dim + 2.0) * moved * batches;
+            let summed = if rounding.outputs > 1 { batch * rounding.outputs as f64 } else { 0.0 };
+            let square = (dim + interval + batch) / 2.0 * unprojected + (dim + 2.0 + summed) * moved * batches;
             let since_scaled = if longest * lambda <= 2.0 { 1.0 } else { 16.0 };
             8.0 * radius + since_scaled * square * (unprojected / ball)
         }
     };
     let per_update = rounding_of_iterate + projection;
-    let per_step = 4.0 * lambda * radius + growth.smoothness * (dim + 2.0) * radius + (batch + 24.0) * lipschitz;
+    let (of_derivative, of_margins) = Rounding::of_classes(rounding.outputs);
+    let per_step = 4.0 * lambda * radius
+        + growth.smoothness * (dim + 2.0 + of_margins) * radius
+        + (batch + 24.0 + of_derivative) * lipschitz;
     let updates = checked.updates as f64;
     let averaging = match (checked.weights.is_last(), rounding.arithmetic) {
         (true, _) => 4.0 * radius,
@@ -178,16 +195,16 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums) -> Result<f64, Error> {
     if term.is_finite() { Ok(term) } else { Err(unbounded(term)) }
 }
 
-/// A bound on the norm of every iterate of a run that starts at the origin.
-fn iterate_bound(checked: &Checked<'_>, sums: &Sums, lipschitz: f64) -> Result<f64, Error> {
+/// A bound on the norm of every iterate of a run that starts at a point of this norm.
+fn iterate_bound(checked: &Checked<'_>, sums: &Sums, lipschitz: f64, start_norm: f64) -> Result<f64, Error> {
     let growth = checked.growth;
     let longest = checked.steps.largest() * growth.strong_convexity;
     let mut bound = growth.radius.unwrap_or(f64::INFINITY);
     if longest <= 2.0 {
-        bound = bound.min(lipschitz * sums.steps);
+        bound = bound.min(start_norm + lipschitz * sums.steps);
     }
     if growth.strong_convexity > 0.0 && longest <= 1.0 {
-        bound = bound.min(lipschitz / growth.strong_convexity);
+        bound = bound.min(start_norm.max(lipschitz / growth.strong_convexity));
     }
     if bound.is_finite() { Ok(bound) } else { Err(unbounded(bound)) }
 }

@@ -20,7 +20,7 @@ fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule) -> Growth {
 }
 
 fn double(dim: u64, arithmetic: Arithmetic) -> Option<Rounding> {
-    Some(Rounding { unit_roundoff: f64::EPSILON / 2.0, dim, data_lipschitz: 1.0, arithmetic })
+    Some(Rounding { unit_roundoff: f64::EPSILON / 2.0, dim, outputs: 1, data_lipschitz: 1.0, arithmetic })
 }
 
 prop_compose! {

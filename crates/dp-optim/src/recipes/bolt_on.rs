@@ -17,17 +17,20 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+pub(super) use derivation::Derived;
 pub use derivation::{BoltOnDerivation, NoiseScale};
+pub(super) use noise::Noise;
 pub use plan::Plan;
 
+use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Adjacency, AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_losses::{Constants, Domain, L2, LossKind};
 
 use crate::averaging::Averaging;
 use crate::error::{Error, positive};
 use crate::float::{F32_ALLOWANCE, FloatKind};
 use crate::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "bolt-on";
@@ -73,29 +76,6 @@ pub enum OutputNoise {
     /// The Gaussian: needs delta > 0.
     Gaussian,
 }
-
-/// A budget: what the release may cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Budget {
-    /// Epsilon.
-    pub epsilon: Epsilon,
-    /// Delta; 0 asks for pure differential privacy.
-    pub delta: Delta,
-}
-
-/// A neighbouring relation under which the sensitivity is proved: one record differs, and the number of records is
-/// public. [`ReplaceOne`] and [`ZeroOut`]; for another relation [`BoltOn::plan`] does not compile.
-///
-/// ```compile_fail,E0277
-/// # use dp_optim::recipes::{BoltOn, Budget}; use dp_losses::LossKind;
-/// fn plan(recipe: &BoltOn, budget: Budget) {
-///     // Adding a record moves every later record to another batch: no bound is known.
-///     let _ = recipe.plan::<dp_accountant::AddRemoveOne>(1000, 10, budget);
-/// }
-/// ```
-pub trait RecordAdjacency: Adjacency {}
-impl RecordAdjacency for ReplaceOne {}
-impl RecordAdjacency for ZeroOut {}
 
 /// A bolt-on recipe: public parameters only.
 ///
@@ -157,7 +137,8 @@ pub struct BoltOn {
     pub arithmetic: Arithmetic,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
+    /// index for softmax.
     pub target_bound: f64,
 }
 
@@ -171,6 +152,15 @@ fn unsaid_noise_mode() -> NoiseMode {
 #[cfg(feature = "serde")]
 fn is_unsaid(mode: &NoiseMode) -> bool {
     *mode == unsaid_noise_mode()
+}
+
+impl Recipe for BoltOn {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
 }
 
 impl BoltOn {
@@ -195,7 +185,7 @@ impl BoltOn {
             float: FloatKind::F64,
             arithmetic: Arithmetic::Buffered,
             row_norm: 1.0,
-            target_bound: 1.0,
+            target_bound: loss.usual_target_bound(),
         }
     }
 
@@ -208,14 +198,14 @@ impl BoltOn {
     /// data is read.
     ///
     /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`] the sensitivity is that of replacing a record by
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) the sensitivity is that of replacing a record by
     /// one whose data gradient is zero, about half of replacing it by any other.
     ///
     /// # Errors
     /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
     /// reaches.
     pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget)
+        Plan::new(self, n, dim, budget, 1)
     }
 
     /// Checks what does not depend on the data's size.
@@ -232,6 +222,12 @@ impl BoltOn {
         }
         if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
             return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
+        }
+        if !self.loss.is_smooth() {
+            return not_proved(
+                "a gradient step on a loss with a kink need not contract, so no useful sensitivity is known: choose its \
+                 smooth form (huber-svm, huber-regression), or noise in every step (scs13, bst14, dp-sgd) or phased-erm",
+            );
         }
         if self.loss.is_classification() && !(self.target_bound <= 1.0) {
             // Their gradient is the target times a slope of at most 1.
@@ -342,7 +338,8 @@ impl BoltOn {
         }
         let rounding = (self.float == FloatKind::F64).then_some(Rounding {
             unit_roundoff: f64::EPSILON / 2.0,
-            dim,
+            dim: self.loss.parameters(dim),
+            outputs: u64::from(self.loss.outputs()),
             data_lipschitz: constants.data_lipschitz,
             arithmetic: self.arithmetic,
         });

@@ -1,15 +1,17 @@
-//! The engine with a linear model on it: what the bolt-on recipes and the baseline without privacy share.
+//! The engine with a linear model or softmax regression on it: what the bolt-on recipes and the baseline without privacy
+//! share.
 
-use dp_data::{Order, PassSource};
-use dp_losses::{LinearModel, Loss, LossKind, LossVisitor, Real};
+use dp_data::{Block, Order, PassSource};
+use dp_losses::{LossKind, Model, ModelVisitor, Real, ScaledSteps};
 
 use crate::engine::{
     Batches, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled, minimise,
 };
 use crate::error::Error;
 use crate::growth::Arithmetic;
+use crate::recipes::recipe::Expected;
 
-/// A linear model's training: the parts of the engine, all public.
+/// A model's training: the parts of the engine, all public.
 pub(super) struct LinearTraining {
     pub(super) loss: LossKind,
     pub(super) lambda: f64,
@@ -33,32 +35,28 @@ impl LinearTraining {
         order: Order,
         control: &mut Control<'_>,
     ) -> Result<Vec<F>, Error> {
+        let (row_norm, target_bound) = (self.row_norm, self.target_bound);
         let description = source.describe()?;
-        for (name, planned, found) in
-            [("n", self.run.n, description.n), ("dim", self.dim as u64, description.dim as u64)]
-        {
-            if planned != found {
-                return Err(Error::Shape { name, planned, found });
-            }
-        }
-        for (name, planned, found) in [
-            ("row norms", self.row_norm, description.row_norm),
-            ("targets", self.target_bound, description.target_bound),
-        ] {
-            if !(found <= planned) {
-                return Err(Error::Bound { name, planned, found });
-            }
+        Expected { n: self.run.n, dim: self.dim as u64, row_norm, target_bound }.check(&description)?;
+        // Clipped class indices would take one class for another.
+        let last = self.loss.usual_target_bound();
+        if self.loss.outputs() > 1 && !(description.target_bound >= last) {
+            return Err(Error::OutOfRange {
+                name: "the source's target bound",
+                value: description.target_bound,
+                range: "at least the largest class index",
+            });
         }
         control.check()?;
-        let output =
-            self.loss.visit(Visitor { training: self, source, order, control, float: core::marker::PhantomData })?;
+        let visitor = Visitor { training: self, source, order, control, float: core::marker::PhantomData };
+        let output = self.loss.visit_model(self.dim, visitor)?;
         source.finish()?;
         Ok(output)
     }
 
     fn train_model<F: Real, M, B>(&self, model: &M, batches: &mut B, control: &mut Control<'_>) -> Result<Vec<F>, Error>
     where
-        M: dp_losses::ScaledSteps<F>,
+        M: ScaledSteps<F>,
         B: Batches<F, M>,
     {
         let start = vec![F::zero(); model.parameters()];
@@ -66,14 +64,15 @@ impl LinearTraining {
         let mut stop = Passes(self.passes);
         let output = match self.arithmetic {
             Arithmetic::Buffered => {
-                let gradient = PlainGradient::new(model, self.run.batch_size);
+                let gradient = PlainGradient::new(model, self.run.batches.largest());
                 let rule = GradientDescent { lambda: self.lambda, radius: self.radius };
                 let mut iterate = Buffered::new(start, averaged, gradient, rule);
                 self.run.run(model, batches, &mut iterate, &mut stop, control)?;
                 Iterate::<F, M>::into_output(iterate)
             }
             Arithmetic::Scaled => {
-                let mut iterate = Scaled::new(model, start, averaged, self.run.batch_size, self.lambda, self.radius);
+                let mut iterate =
+                    Scaled::new(model, start, averaged, self.run.batches.largest(), self.lambda, self.radius);
                 self.run.run(model, batches, &mut iterate, &mut stop, control)?;
                 iterate.into_output()
             }
@@ -85,7 +84,12 @@ impl LinearTraining {
     }
 }
 
-/// Receives the loss as a type.
+/// A public size as memory counts.
+pub(super) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
+    usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+}
+
+/// Receives the model as a type.
 struct Visitor<'t, 'c, 'd, F, S: ?Sized> {
     training: &'t LinearTraining,
     source: &'t mut S,
@@ -94,11 +98,13 @@ struct Visitor<'t, 'c, 'd, F, S: ?Sized> {
     float: core::marker::PhantomData<F>,
 }
 
-impl<F: Real, S: PassSource<F> + ?Sized> LossVisitor<F> for Visitor<'_, '_, '_, F, S> {
+impl<F: Real, S: PassSource<F> + ?Sized> ModelVisitor<F> for Visitor<'_, '_, '_, F, S> {
     type Output = Result<Vec<F>, Error>;
 
-    fn visit<L: Loss<F> + 'static>(self, loss: L) -> Self::Output {
-        let model = LinearModel::new(self.training.dim, loss);
+    fn visit<M>(self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
         let mut batches = RowBatches::new(self.source, self.order);
         self.training.train_model(&model, &mut batches, self.control)
     }

@@ -5,7 +5,7 @@ use dp_losses::{Domain, L2, LossKind, Real};
 
 use super::linear::LinearTraining;
 use crate::averaging::Averaging;
-use crate::engine::{Control, Run, minimise};
+use crate::engine::{BatchSizes, Control, Run, minimise};
 use crate::error::{Error, positive};
 use crate::growth::{Arithmetic, Divisor};
 use crate::schedule::Schedule;
@@ -50,7 +50,8 @@ pub struct NonPrivateDerivation {
     pub passes: u64,
     /// Records per batch.
     pub batch_size: u64,
-    /// The step sizes; `None` is `min(1/β, 1/(λt))` with a regulariser, else the constant `1/β`.
+    /// The step sizes; `None` is `min(1/β, 1/(λt))` with a regulariser, else the constant `1/β`; for a loss with a kink
+    /// `1/(λt)` with a regulariser, else `1/√t`.
     pub schedule: Option<Schedule>,
     /// Radius of the ball onto which iterates are projected.
     pub radius: Option<f64>,
@@ -105,6 +106,11 @@ pub fn train_without_privacy<F: Real, S: PassSource<F> + ?Sized>(
     let constants = recipe.loss.constants(L2::new(recipe.lambda)?, &domain);
     let schedule = match &recipe.schedule {
         Some(schedule) => schedule.clone(),
+        // Without smoothness: the subgradient method, whose steps have to fall for it to converge.
+        None if !recipe.loss.is_smooth() && recipe.lambda > 0.0 => {
+            Schedule::StronglyConvex { smoothness: recipe.lambda, strong_convexity: recipe.lambda }
+        }
+        None if !recipe.loss.is_smooth() => Schedule::InverseSqrt { step: 1.0 },
         None if recipe.lambda > 0.0 => {
             Schedule::StronglyConvex { smoothness: constants.smoothness, strong_convexity: recipe.lambda }
         }
@@ -113,9 +119,16 @@ pub fn train_without_privacy<F: Real, S: PassSource<F> + ?Sized>(
     let batch_size = recipe.batch_size.min(n);
     let updates = n.div_ceil(batch_size).saturating_mul(recipe.passes);
     let minimise = match recipe.minimiser_within {
+        Some(_) if !recipe.loss.is_smooth() => {
+            return Err(Error::NotProved {
+                recipe: "certified minimiser",
+                why: "small gradients certify nothing where the loss has a kink: choose its smooth form, or fixed passes",
+            });
+        }
         Some(tolerance) => Some(minimise::Certificate::new(
             n,
-            description.dim as u64,
+            recipe.loss.parameters(description.dim as u64),
+            u64::from(recipe.loss.outputs()),
             constants.smoothness,
             recipe.lambda,
             constants.data_lipschitz,
@@ -132,11 +145,11 @@ pub fn train_without_privacy<F: Real, S: PassSource<F> + ?Sized>(
         target_bound: f64::INFINITY,
         run: Run {
             n,
-            batch_size: usize::try_from(batch_size).map_err(|_| Error::Count {
+            batches: BatchSizes::Equal(usize::try_from(batch_size).map_err(|_| Error::Count {
                 name: "batch size",
                 value: batch_size,
                 range: "what memory can address",
-            })?,
+            })?),
             divisor: Divisor::Nominal,
             steps: schedule.prepare(updates)?,
             weights: recipe.averaging.prepare(updates)?,

@@ -5,8 +5,10 @@
 use std::path::PathBuf;
 
 use dp_data::{Block, Description, Examples, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
-use dp_losses::{LinearModel, Loss, Real};
-use dp_optim::engine::{Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled};
+use dp_losses::{LinearModel, Loss, Model, Real, ScaledSteps};
+use dp_optim::engine::{
+    BatchSizes, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled,
+};
 use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy};
 use dp_optim::{Averaging, Schedule};
 use serde_json::Value;
@@ -159,30 +161,43 @@ pub fn run<F: Real, L: Loss<F>, S: PassSource<F>>(
     arithmetic: Arithmetic,
     source: &mut S,
 ) -> Vec<F> {
+    run_model(growth, &LinearModel::new(start.len(), loss), start, arithmetic, source)
+}
+
+/// The same for any model of rows.
+pub fn run_model<F: Real, M, S: PassSource<F>>(
+    growth: &Growth,
+    model: &M,
+    start: Vec<F>,
+    arithmetic: Arithmetic,
+    source: &mut S,
+) -> Vec<F>
+where
+    M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+{
     let updates = growth.updates_per_pass() * growth.passes;
     let batch_size = growth.batch_size.min(growth.n) as usize;
     let run = Run {
         n: growth.n,
-        batch_size,
+        batches: BatchSizes::Equal(batch_size),
         divisor: growth.divisor,
         steps: growth.schedule.prepare(updates).unwrap(),
         weights: growth.averaging.prepare(updates).unwrap(),
     };
     let (lambda, radius) = (growth.strong_convexity, growth.radius);
-    let model = LinearModel::new(start.len(), loss);
     let averaged = growth.averaging != Averaging::Last;
     let mut batches = RowBatches::new(source, dp_data::Order::Declared);
     let (mut stop, mut control) = (Passes(growth.passes), Control::default());
     match arithmetic {
         Arithmetic::Buffered => {
-            let gradient = PlainGradient::new(&model, batch_size);
+            let gradient = PlainGradient::new(model, batch_size);
             let mut iterate = Buffered::new(start, averaged, gradient, GradientDescent { lambda, radius });
-            run.run(&model, &mut batches, &mut iterate, &mut stop, &mut control).unwrap();
-            Iterate::<F, LinearModel<F, L>>::into_output(iterate)
+            run.run(model, &mut batches, &mut iterate, &mut stop, &mut control).unwrap();
+            Iterate::<F, M>::into_output(iterate)
         }
         Arithmetic::Scaled => {
-            let mut iterate = Scaled::new(&model, start, averaged, batch_size, lambda, radius);
-            run.run(&model, &mut batches, &mut iterate, &mut stop, &mut control).unwrap();
+            let mut iterate = Scaled::new(model, start, averaged, batch_size, lambda, radius);
+            run.run(model, &mut batches, &mut iterate, &mut stop, &mut control).unwrap();
             iterate.into_output()
         }
     }

@@ -5,6 +5,7 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::{BoltOn, RECIPE, Stopping, Terms, allow_for};
+use crate::derivation::{DerivesModel, ModelTerms};
 use crate::engine::minimise;
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
@@ -50,14 +51,14 @@ pub struct BoltOnDerivation {
 }
 
 /// A sensitivity, with what it came from.
-pub(super) struct Derived {
+pub(in crate::recipes) struct Derived {
     pub(super) terms: Terms,
-    pub(super) sensitivity: f64,
+    pub(in crate::recipes) sensitivity: f64,
     pub(super) minimise: Option<minimise::Certificate>,
 }
 
 impl Derived {
-    pub(super) fn new(recipe: &BoltOn, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Self, Error> {
+    pub(in crate::recipes) fn new(recipe: &BoltOn, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Self, Error> {
         let terms = recipe.terms(n, dim, relation)?;
         let (sensitivity, minimise) = match recipe.stopping {
             Stopping::Passes => (terms.growth.bound()?, None),
@@ -69,7 +70,8 @@ impl Derived {
                 let tolerance = tolerance.unwrap_or(0.01 * apart);
                 let certificate = minimise::Certificate::new(
                     n,
-                    dim,
+                    recipe.loss.parameters(dim),
+                    u64::from(recipe.loss.outputs()),
                     terms.constants.smoothness,
                     recipe.lambda,
                     terms.lipschitz_everywhere,
@@ -112,9 +114,11 @@ impl Derives for BoltOnDerivation {
         let derived = Derived::new(&self.recipe, self.n, self.dim, self.relation)?;
         let sensitivity = derived.sensitivity;
         match self.noise {
-            NoiseScale::LaplaceBall { scale } => {
-                Ok(DpEvent::LaplaceBall { scale: positive("noise scale", scale)?, sensitivity, dim: self.dim })
-            }
+            NoiseScale::LaplaceBall { scale } => Ok(DpEvent::LaplaceBall {
+                scale: positive("noise scale", scale)?,
+                sensitivity,
+                dim: self.recipe.loss.parameters(self.dim),
+            }),
             NoiseScale::Gaussian { std_dev } => {
                 Ok(DpEvent::Gaussian { std_dev: positive("standard deviation", std_dev)?, sensitivity })
             }
@@ -150,5 +154,17 @@ impl Derives for BoltOnDerivation {
             assumptions.push(Assumption::DeclaredOrder);
         }
         assumptions
+    }
+}
+
+impl DerivesModel for BoltOnDerivation {
+    fn model_terms(&self) -> ModelTerms {
+        ModelTerms {
+            weights: self.recipe.loss.parameters(self.dim),
+            loss: self.recipe.loss,
+            row_norm: self.recipe.row_norm,
+            target_bound: self.recipe.target_bound,
+            noise_mode: self.recipe.noise_mode,
+        }
     }
 }

@@ -2,18 +2,19 @@
 
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{Delta, DpEvent, EventLog, bound};
-use dp_data::{Order, PassSource};
+use dp_data::{Order, PassSource, SampleSource};
 use dp_losses::{Constants, Real};
 use dp_mechanisms::ReleaseRng;
 
+use super::BoltOn;
 use super::derivation::{BoltOnDerivation, Derived};
 use super::noise::Noise;
-use super::{BoltOn, Budget, RecordAdjacency};
 use crate::derivation::Derivation;
-use crate::engine::{Control, Run, minimise, project};
+use crate::engine::{BatchSizes, Control, Run, minimise, project};
 use crate::error::Error;
 use crate::growth::{Growth, OrderPolicy};
 use crate::recipes::linear::LinearTraining;
+use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary, repeated};
 use crate::trained::Trained;
 
 /// A bolt-on release, planned: sensitivity, noise, event and guarantee, from public parameters alone.
@@ -30,12 +31,21 @@ pub struct Plan<A: RecordAdjacency> {
 }
 
 impl<A: RecordAdjacency> Plan<A> {
-    pub(super) fn new(recipe: &BoltOn, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
+    pub(in crate::recipes) fn new(
+        recipe: &BoltOn,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<Self, Error> {
         let derived = Derived::new(recipe, n, dim, A::KIND)?;
-        let noise = Noise::<A>::calibrate(recipe, &derived, dim, budget)?;
+        let noise = Noise::<A>::calibrate(recipe, &derived, recipe.loss.parameters(dim), budget, copies)?;
         // The Laplace ball is pure: its statement needs no delta.
-        let delta = if matches!(noise, Noise::LaplaceBall(_)) { Delta::ZERO } else { budget.delta };
-        let reached = EpsilonDelta { epsilon: bound::epsilon(&noise.event(), delta)?.value, delta: delta.get() };
+        let delta = if noise.is_pure() { Delta::ZERO } else { budget.delta };
+        let reached = EpsilonDelta {
+            epsilon: bound::epsilon(&repeated(noise.event(), copies), delta)?.value,
+            delta: delta.get(),
+        };
         let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
         if !(reached.epsilon <= requested.epsilon) {
             return Err(Error::OutOfRange {
@@ -70,7 +80,7 @@ impl<A: RecordAdjacency> Plan<A> {
 
     /// Root of the expected squared norm of the noise.
     pub fn noise_norm(&self) -> f64 {
-        self.noise.mean_squared_norm(self.derivation.dim).sqrt()
+        self.noise.mean_squared_norm(self.derivation.recipe.loss.parameters(self.derivation.dim)).sqrt()
     }
 
     /// What was asked for.
@@ -117,17 +127,8 @@ impl<A: RecordAdjacency> Plan<A> {
         rng: &mut R,
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
+        let output = self.train_unreleased(source, rng, control)?;
         let recipe = &self.derivation.recipe;
-        recipe.float.expect::<F>()?;
-        let order = if recipe.declared_order {
-            Order::Declared
-        } else {
-            // A key of its own for each training: a position that was hidden once must not be the same in the next run.
-            let mut key = [0; 32];
-            rng.fill_bytes(&mut key);
-            Order::Keyed { key, fresh_each_pass: recipe.order == OrderPolicy::Fresh }
-        };
-        let output = self.training()?.train::<F, S>(source, order, control)?;
         let mut log = EventLog::new();
         let mut weights = self.noise.release(output, &mut log, rng)?;
         if let Some(radius) = recipe.radius {
@@ -144,6 +145,26 @@ impl<A: RecordAdjacency> Plan<A> {
             requested: self.requested,
             reached: self.reached,
         })
+    }
+
+    /// The output of a run in the recipe's order, before its noise: as private as the data.
+    pub(in crate::recipes) fn train_unreleased<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Vec<F>, Error> {
+        let recipe = &self.derivation.recipe;
+        recipe.float.expect::<F>()?;
+        let order = if recipe.declared_order {
+            Order::Declared
+        } else {
+            // A key of its own for each training: a position that was hidden once must not be the same in the next run.
+            let mut key = [0; 32];
+            rng.fill_bytes(&mut key);
+            Order::Keyed { key, fresh_each_pass: recipe.order == OrderPolicy::Fresh }
+        };
+        self.training()?.train(source, order, control)
     }
 
     /// The output of a run before its noise, for audits of the sensitivity.
@@ -172,7 +193,7 @@ impl<A: RecordAdjacency> Plan<A> {
             target_bound: recipe.target_bound,
             run: Run {
                 n: growth.n,
-                batch_size: size("batch size", growth.batch_size.min(growth.n))?,
+                batches: BatchSizes::Equal(size("batch size", growth.batch_size.min(growth.n))?),
                 divisor: growth.divisor,
                 steps: growth.schedule.prepare(updates)?,
                 weights: growth.averaging.prepare(updates)?,
@@ -181,5 +202,48 @@ impl<A: RecordAdjacency> Plan<A> {
             arithmetic: recipe.arithmetic,
             minimise: self.minimise,
         })
+    }
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::BoltOn(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        let recipe = &self.derivation.recipe;
+        Summary {
+            sensitivity: Some(self.sensitivity),
+            rows: self.derivation.n.saturating_mul(recipe.passes),
+            text: format!(
+                "sensitivity {:.4e}, noise of norm {:.4e}, {} passes, batches of {}, lambda {:e}",
+                self.sensitivity,
+                self.noise_norm(),
+                recipe.passes,
+                recipe.batch_size,
+                recipe.lambda
+            ),
+        }
+    }
+
+    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        self.train(source, rng, control)
     }
 }

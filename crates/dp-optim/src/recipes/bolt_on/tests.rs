@@ -2,7 +2,7 @@ use core::sync::atomic::AtomicBool;
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Certificate, Delta, DpEvent};
+use dp_accountant::{Certificate, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
 use dp_data::{Description, Examples, Order, PassRequest, PassSource, RowStream, SourceError};
 use dp_mechanisms::{OsSeeded, SeededRng};
 use proptest::prelude::*;
@@ -566,4 +566,28 @@ proptest! {
         prop_assert!(plan.reached().epsilon >= epsilon * (1.0 - 1e-6));
         prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
     }
+}
+
+#[test]
+fn copies_share_a_budget() {
+    let gaussian = BoltOn { output_noise: OutputNoise::Gaussian, ..BoltOn::strongly_convex(LossKind::Logistic, 0.1) };
+    let ball = BoltOn { output_noise: OutputNoise::LaplaceBall, ..gaussian.clone() };
+    let scale = |recipe: &BoltOn, budget, copies| match recipe
+        .plan_copies::<ReplaceOne>(1000, 5, budget, copies)
+        .unwrap()
+        .derivation()
+        .noise
+    {
+        NoiseScale::LaplaceBall { scale } => scale,
+        NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => std_dev,
+    };
+    let ratio = |recipe, budget| scale(recipe, budget, 9) / scale(recipe, budget, 1);
+    // Gaussians compose like one of three times the sensitivity, pure guarantees add up.
+    assert!((ratio(&gaussian, budget(1.0, 1e-6)) - 3.0).abs() < 1e-3);
+    assert!((ratio(&ball, budget(1.0, 0.0)) - 9.0).abs() < 1e-9);
+    let plan = gaussian.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), 9).unwrap();
+    let event = DpEvent::SelfComposed { event: Box::new(plan.event()), count: 9 };
+    let reached = bound::epsilon(&event, Delta::new(1e-6).unwrap()).unwrap().value;
+    assert!(reached <= 1.0 && reached > 0.999 && plan.reached().epsilon == reached);
+    assert!(gaussian.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), 0).is_err());
 }

@@ -1,0 +1,298 @@
+//! The canaries of DP-SGD and BST14: noise in every step, on batches drawn at random.
+//!
+//! All records but one are null, and the steps are so short (or there is one only) that gradients are those at the
+//! origin. What is released is then a sum: the canary's gradient as often as it was drawn, a binomial number, and the
+//! noise of all steps. Its law is a mixture of Gaussians in closed form, and the attacker's best score with it.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::{Block, Examples};
+use dp_losses::{LossKind, Model, ModelVisitor, ScaledSteps};
+use dp_mechanisms::SeededRng;
+
+use super::likelihood::Law;
+use super::{Audited, Canary, Distance, Parameters, Record, Search};
+use crate::averaging::Averaging;
+use crate::derivation::Derivation;
+use crate::engine::{BatchLaw, Control, GradientEstimate, PlainGradient};
+use crate::error::Error;
+use crate::memory::MemorySource;
+use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::noisy_run::{Batching, NoisyPlan};
+use crate::recipes::{Bst14, DpSgd, Planned, RecordAdjacency, Sampling};
+use crate::schedule::Schedule;
+
+/// A step so short that no gradient feels it.
+const SHORT: f64 = 1e-7;
+
+/// λ where the recipe needs one and none is given.
+const LAMBDA: f64 = 0.5;
+
+/// A ball that one step does not leave.
+const WIDE: f64 = 1e6;
+
+/// How far the noise of one step is from the ball, in norms of noise: it lies beyond with probability below `e^-300`.
+const AWAY: f64 = 50.0;
+
+/// Terms of a mixture that are left away together weigh less than this.
+const NEGLIGIBLE: f64 = 1e-17;
+
+/// What a row costs in units of releasing one number, and what a step does beside.
+const COST_OF_A_ROW: f64 = 0.1;
+const COST_OF_A_STEP: f64 = 1.0;
+
+pub(super) fn dp_sgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    under_relation("dp-sgd", parameters)
+}
+
+pub(super) fn bst14_convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    under_relation("bst14-convex", parameters)
+}
+
+pub(super) fn bst14_strongly_convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    under_relation("bst14-strongly-convex", parameters)
+}
+
+fn under_relation(name: &'static str, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => all::<ReplaceOne>(name, parameters),
+        AdjacencyKind::ZeroOut => all::<ZeroOut>(name, parameters),
+        adjacency => Err(Error::Adjacency { recipe: name, adjacency }),
+    }
+}
+
+fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let mut all = Vec::new();
+    // All noise is Gaussian.
+    if !(parameters.delta > 0.0) {
+        return Ok(all);
+    }
+    let modes = match parameters.noise_mode {
+        Some(mode) => vec![mode],
+        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
+    };
+    let (n, dim, budget) = (parameters.n, parameters.dim, parameters.budget()?);
+    for noise_mode in modes {
+        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        if name == "dp-sgd" {
+            let recipe = DpSgd {
+                lambda: parameters.lambda.unwrap_or(0.0),
+                batch_size: parameters.batch_size,
+                passes: parameters.passes,
+                radius: parameters.radius,
+                schedule: Some(Schedule::Constant { step: SHORT }),
+                averaging: Averaging::Last,
+                noise_mode,
+                ..DpSgd::new(parameters.loss)
+            };
+            let mut forms = vec![("poisson", Sampling::Poisson), ("passes", Sampling::Passes)];
+            if A::KIND == AdjacencyKind::ReplaceOne {
+                forms.push(("fixed-size", Sampling::FixedSize));
+            }
+            for (form, sampling) in forms {
+                let plan = DpSgd { sampling, ..recipe.clone() }.plan::<A>(n, dim, budget)?;
+                let audited = Form { name: format!("{name}/{form}/{mode}"), n, plan: plan.planned(), parameters };
+                all.push(audited.build(plan.clone())?);
+            }
+        } else {
+            let (form, sampling) = match A::KIND {
+                AdjacencyKind::ReplaceOne => ("fixed-size", Sampling::FixedSize),
+                _ => ("poisson", Sampling::Poisson),
+            };
+            let (recipe, n) = if name == "bst14-convex" {
+                let convex = Bst14 {
+                    lambda: parameters.lambda.unwrap_or(0.0),
+                    ..Bst14::convex(parameters.loss, parameters.radius.unwrap_or(1.0))
+                };
+                // The step is about 2R/n times the noisy sum: with so many records one step stays in the ball.
+                let one = Bst14 { passes: 1, batch_size: n, sampling, ..convex.clone() }.plan::<A>(n, dim, budget)?;
+                let noise = one.std_dev() * (dim as f64).sqrt() / one.lipschitz()?;
+                (convex, n.max((AWAY * noise) as u64 + 1))
+            } else {
+                let lambda = parameters.lambda.unwrap_or(LAMBDA);
+                (Bst14 { radius: WIDE, ..Bst14::strongly_convex(parameters.loss, lambda) }, n)
+            };
+            // One batch of all records shows the most of a replaced one, and random darts of a missing one.
+            let recipe = Bst14 { passes: 1, batch_size: n, sampling, noise_mode, ..recipe };
+            let plan = recipe.plan::<A>(n, dim, budget)?;
+            let form = Form { name: format!("{name}/{form}/{mode}"), n, plan: plan.planned(), parameters };
+            all.push(form.build(plan.clone())?);
+        }
+    }
+    Ok(all)
+}
+
+/// The sum of the gradients of all records at the origin.
+struct SumAtOrigin<'a>(&'a Examples<f64>);
+
+impl ModelVisitor<f64> for SumAtOrigin<'_> {
+    type Output = Result<Vec<f64>, Error>;
+
+    fn visit<M>(self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
+    {
+        let (origin, mut sum) = (vec![0.0; model.parameters()], vec![0.0; model.parameters()]);
+        let mut gradient = PlainGradient::new(&model, self.0.len());
+        gradient.estimate(&model, &origin, self.0.block(), self.0.len(), &mut sum)?;
+        Ok(sum)
+    }
+}
+
+fn norm(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// One way of drawing batches and noise.
+struct Form<'p> {
+    name: String,
+    n: u64,
+    plan: &'p NoisyPlan,
+    parameters: &'p Parameters,
+}
+
+impl Form<'_> {
+    fn build<A: RecordAdjacency + 'static, P: Planned<A> + Send + Sync + 'static>(
+        &self,
+        release: P,
+    ) -> Result<Audited, Error> {
+        let size = |name, value: u64| {
+            usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+        };
+        let (n, dim) = (size("number of records", self.n)?, size("dimension", self.parameters.dim)?);
+        let run = &self.plan.run;
+        let (loss, row_norm, target_bound): (LossKind, f64, f64) = (run.loss, run.row_norm, run.target_bound);
+        let gradient = |record: &Record| {
+            let examples = Examples::dense(record.features.clone(), vec![record.target], dim)
+                .map_err(|_| Error::Count { name: "dimension", value: dim as u64, range: "1 or more" })?;
+            loss.visit_model(dim, SumAtOrigin(MemorySource::new(examples, row_norm, target_bound).examples()))
+        };
+        // Poisson sampling is about a record's presence, also where a replaced one counts as two.
+        let presence = matches!(run.batching, Batching::Drawn(BatchLaw::Poisson { .. }));
+        let search = Search {
+            dim,
+            row_norm,
+            target_bound,
+            classes: loss.is_classification(),
+            relation: A::KIND,
+            pairs: self.parameters.pairs,
+        };
+        // The pair that an attacker tells apart best is the one whose gradients differ most, whatever the claim is about.
+        let longest = core::cell::Cell::new(0.0f64);
+        let (canary, apart, pairs) = search.farthest(|canary| {
+            let (one, two) = (gradient(&canary.base)?, gradient(&canary.neighbour)?);
+            longest.set(longest.get().max(norm(&one)).max(norm(&two)));
+            Ok(norm(&one.iter().zip(&two).map(|(a, b)| a - b).collect::<Vec<f64>>()))
+        })?;
+        let reached = if presence { longest.get() } else { apart };
+        let canary = Canary { common: Record::null(dim), ..canary };
+        let sides = [Side::Base, Side::Neighbour];
+        let times = self.times_drawn();
+        let scale = self.plan.first_step() / run.divisor;
+        let std_dev = self.plan.std_dev() * scale * (run.updates() as f64).sqrt();
+        let law = |record: &Record| -> Result<Law, Error> {
+            let gradient = gradient(record)?;
+            let centre = |count: u64| gradient.iter().map(|g| -scale * count as f64 * g).collect();
+            let centres = times.iter().map(|&(weight, count)| (weight, centre(count)));
+            Ok(Law::new(NoiseScale::Gaussian { std_dev }, centres))
+        };
+        let laws = [law(&canary.base)?, law(&canary.neighbour)?];
+        let claimed = self.plan.sensitivity();
+        // The event that the certificate's reader recomputes, not the one that the plan keeps.
+        let event = Derivation::event(&release.derivation())?;
+        let claim = Claim { event, delta: self.parameters.delta };
+        let [base, neighbour] = sides.map(|side| canary.examples(side, n, 0));
+        let cost = (COST_OF_A_STEP + 2.0 * dim as f64) * run.updates() as f64
+            + COST_OF_A_ROW * run.rows() as f64 * (1.0 + dim as f64 / 8.0);
+        let subject = StepsCanary {
+            name: self.name.clone(),
+            pair: canary.describe(),
+            claim,
+            release,
+            examples: [base?, neighbour?],
+            laws,
+            bounds: (row_norm, target_bound),
+            cost,
+            relation: core::marker::PhantomData::<A>,
+        };
+        Ok(Audited { subject: Box::new(subject), distance: Distance { reached, claimed, pairs } })
+    }
+
+    /// How often the canary is drawn, each number with its probability.
+    fn times_drawn(&self) -> Vec<(f64, u64)> {
+        let run = &self.plan.run;
+        let rate = match run.batching {
+            Batching::Passes { passes, .. } => return vec![(1.0, passes)],
+            Batching::Drawn(law) => law.mean_size(run.n).unwrap_or(f64::NAN) / run.n as f64,
+        };
+        let steps = run.updates();
+        if rate >= 1.0 {
+            return vec![(1.0, steps)];
+        }
+        let mut all = Vec::new();
+        let mut log_weight = steps as f64 * (-rate).ln_1p();
+        for count in 0..=steps {
+            let weight = log_weight.exp();
+            if weight > NEGLIGIBLE {
+                all.push((weight, count));
+            } else if !all.is_empty() {
+                break;
+            }
+            log_weight += ((steps - count) as f64 / (count + 1) as f64).ln() + rate.ln() - (-rate).ln_1p();
+        }
+        all
+    }
+}
+
+/// A planned release on its canary data sets.
+struct StepsCanary<A: RecordAdjacency, P: Planned<A>> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    release: P,
+    /// By side.
+    examples: [Examples<f64>; 2],
+    laws: [Law; 2],
+    bounds: (f64, f64),
+    cost: f64,
+    relation: core::marker::PhantomData<A>,
+}
+
+impl<A: RecordAdjacency, P: Planned<A> + Send + Sync> Subject for StepsCanary<A, P> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let examples = match side {
+            Side::Base => &self.examples[0],
+            Side::Neighbour => &self.examples[1],
+        };
+        let mut source = MemorySource::new(examples.clone(), self.bounds.0, self.bounds.1);
+        let trained = self
+            .release
+            .train::<f64, _, _>(&mut source, rng, &mut Control::default())
+            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let released = trained.weights.get();
+        let [base, neighbour] = &self.laws;
+        features.push(neighbour.log_density(released) - base.log_density(released));
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! The canaries of the recipes that release in phases.
+//!
+//! Every phase's release may be known, so the attacker looks at the first one: it holds the canary, has the longest
+//! steps, and starts at a point that is public.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::Examples;
+use dp_losses::{ProximalLoss, ProximalVisitor};
+use dp_mechanisms::SeededRng;
+
+use super::likelihood::Law;
+use super::{Audited, Canary, Distance, Parameters, Search};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::memory::MemorySource;
+use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::{PhasedErm, PhasedSgd, RecordAdjacency, phased_erm, phased_sgd};
+
+/// The ball where none is given: so wide that no release is projected, which would change its law.
+const RADIUS: f64 = 100.0;
+
+/// Fewest records for a phase that reads more than one.
+const FEWEST_RECORDS: u64 = 4;
+
+/// Most pairs that a search minimises for.
+const MOST_MINIMISED: u32 = 60;
+
+/// What a run costs in units of releasing one number.
+const COST_OF_A_RUN: f64 = 30.0;
+
+pub(super) fn sgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if !parameters.loss.is_smooth() {
+        return Ok(Vec::new());
+    }
+    let radius = parameters.radius.unwrap_or(RADIUS);
+    let lambda = parameters.lambda.unwrap_or(0.0);
+    let recipe = PhasedSgd { lambda, step: Some(1.0), declared_order: true, ..PhasedSgd::new(parameters.loss, radius) };
+    each_mode(parameters, "phased-sgd", |noise_mode| Kind::Sgd(PhasedSgd { noise_mode, ..recipe.clone() }))
+}
+
+pub(super) fn erm(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if parameters.loss.visit_proximal(HasConjugate).is_none() {
+        return Ok(Vec::new());
+    }
+    let radius = parameters.radius.unwrap_or(RADIUS);
+    let lambda = parameters.lambda.unwrap_or(0.0);
+    let recipe = PhasedErm { lambda, step: Some(0.2), declared_order: true, ..PhasedErm::new(parameters.loss, radius) };
+    each_mode(parameters, "phased-erm", |noise_mode| Kind::Erm(PhasedErm { noise_mode, ..recipe.clone() }))
+}
+
+/// Whether a loss has a conjugate here.
+struct HasConjugate;
+
+impl ProximalVisitor<f64> for HasConjugate {
+    type Output = ();
+    fn visit<L: ProximalLoss<f64> + 'static>(self, _loss: L) {}
+}
+
+/// One of the two recipes.
+enum Kind {
+    Sgd(PhasedSgd),
+    Erm(PhasedErm),
+}
+
+/// One of the two plans.
+enum Plan<A: RecordAdjacency> {
+    Sgd(phased_sgd::Plan<A>),
+    Erm(phased_erm::Plan<A>),
+}
+
+/// Audits in each mode of noise; nothing where delta is 0, which these recipes have no noise for, or records too few.
+fn each_mode(
+    parameters: &Parameters,
+    name: &'static str,
+    recipe: impl Fn(NoiseMode) -> Kind,
+) -> Result<Vec<Audited>, Error> {
+    if parameters.delta == 0.0 || parameters.n < FEWEST_RECORDS {
+        return Ok(Vec::new());
+    }
+    let modes = match parameters.noise_mode {
+        Some(mode) => vec![mode],
+        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
+    };
+    let audit = |mode| {
+        let shown = if mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let name = format!("{name}/first-phase/{shown}");
+        match parameters.relation {
+            AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(name, recipe(mode), parameters),
+            AdjacencyKind::ZeroOut => audited::<ZeroOut>(name, recipe(mode), parameters),
+            adjacency => Err(Error::Adjacency { recipe: "phases", adjacency }),
+        }
+    };
+    modes.into_iter().map(audit).collect()
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    fn new(kind: Kind, parameters: &Parameters) -> Result<Self, Error> {
+        let (n, dim, budget) = (parameters.n, parameters.dim, parameters.budget()?);
+        Ok(match kind {
+            Kind::Sgd(recipe) => Self::Sgd(recipe.plan(n, dim, budget)?),
+            Kind::Erm(recipe) => Self::Erm(recipe.plan(n, dim, budget)?),
+        })
+    }
+
+    fn first_sensitivity(&self) -> f64 {
+        let all = match self {
+            Self::Sgd(plan) => plan.sensitivities(),
+            Self::Erm(plan) => plan.sensitivities(),
+        };
+        all.first().copied().unwrap_or(0.0)
+    }
+
+    fn first_std_dev(&self) -> f64 {
+        let all = match self {
+            Self::Sgd(plan) => plan.std_devs(),
+            Self::Erm(plan) => plan.std_devs(),
+        };
+        all.first().copied().unwrap_or(0.0)
+    }
+
+    /// The event that the certificate's reader recomputes, not the one that the plan keeps.
+    fn claimed_event(&self) -> Result<DpEvent, Error> {
+        match self {
+            Self::Sgd(plan) => plan.derivation().event(),
+            Self::Erm(plan) => plan.derivation().event(),
+        }
+    }
+
+    fn without_noise(&self, examples: Examples<f64>) -> Result<Vec<f64>, Error> {
+        let start = vec![0.0; examples.dim()];
+        let mut source = MemorySource::new(examples, 1.0, 1.0);
+        match self {
+            Self::Sgd(plan) => plan.first_phase_without_noise(&mut source, start),
+            Self::Erm(plan) => plan.first_phase_without_noise(&mut source, start),
+        }
+    }
+
+    /// The first phase's release in a whole run.
+    fn first_release(&self, examples: Examples<f64>, rng: &mut SeededRng) -> Result<Vec<f64>, Error> {
+        let mut source = MemorySource::new(examples, 1.0, 1.0);
+        let control = &mut Control::default();
+        let releases = match self {
+            Self::Sgd(plan) => plan.releases::<f64, _, _>(&mut source, rng, control)?,
+            Self::Erm(plan) => plan.releases::<f64, _, _>(&mut source, rng, control)?,
+        };
+        Ok(releases.earlier.first().unwrap_or(&releases.last).get().clone())
+    }
+}
+
+fn audited<A: RecordAdjacency + 'static>(name: String, kind: Kind, parameters: &Parameters) -> Result<Audited, Error> {
+    let minimises = matches!(kind, Kind::Erm(_));
+    let plan = Plan::<A>::new(kind, parameters)?;
+    let size = |name, value: u64| {
+        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+    };
+    let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
+    let search = Search {
+        dim,
+        row_norm: 1.0,
+        target_bound: 1.0,
+        classes: parameters.loss.is_classification(),
+        relation: A::KIND,
+        pairs: if minimises { parameters.pairs.min(MOST_MINIMISED) } else { parameters.pairs },
+    };
+    let output = |canary: &Canary, side| plan.without_noise(canary.examples(side, n, 0)?);
+    let (canary, reached, pairs) = search.farthest(|canary| {
+        let (base, neighbour) = (output(canary, Side::Base)?, output(canary, Side::Neighbour)?);
+        Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
+    })?;
+    let noise = NoiseScale::Gaussian { std_dev: plan.first_std_dev() };
+    let law = |side| -> Result<Law, Error> { Ok(Law::new(noise, [(1.0, output(&canary, side)?)])) };
+    let laws = [law(Side::Base)?, law(Side::Neighbour)?];
+    let distance = Distance { reached, claimed: plan.first_sensitivity(), pairs };
+    let claim = Claim { event: plan.claimed_event()?, delta: parameters.delta };
+    let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
+    let cost = COST_OF_A_RUN + parameters.n as f64 * parameters.dim as f64 * if minimises { 20.0 } else { 0.2 };
+    let subject = PhasedCanary { name, pair: canary.describe(), claim, plan, examples, laws, cost };
+    Ok(Audited { subject: Box::new(subject), distance })
+}
+
+/// A planned release in phases on its canary data sets.
+struct PhasedCanary<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Plan<A>,
+    /// By side.
+    examples: [Examples<f64>; 2],
+    laws: [Law; 2],
+    cost: f64,
+}
+
+impl<A: RecordAdjacency> Subject for PhasedCanary<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let examples = match side {
+            Side::Base => &self.examples[0],
+            Side::Neighbour => &self.examples[1],
+        };
+        let released = self
+            .plan
+            .first_release(examples.clone(), rng)
+            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let [base, neighbour] = &self.laws;
+        features.push(neighbour.log_density(&released) - base.log_density(&released));
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! The canaries of SCS13, against an attacker who sees every noisy sum and so every iterate.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::Examples;
+use dp_mechanisms::SeededRng;
+
+use super::{Audited, Canary, Distance, Parameters, Record, Search};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::memory::MemorySource;
+use crate::recipes::recipe::{Budget, RecordAdjacency};
+use crate::recipes::scs13::{Plan, Scs13, StepLaw, StepNoiseScale};
+use crate::schedule::Schedule;
+
+/// Steps so short that noise does not drive the iterates to where the canary's gradients are alike.
+const STEP: f64 = 1e-4;
+/// What an update costs in units of releasing one number, beside its noise.
+const COST_OF_AN_UPDATE: f64 = 2.0;
+
+/// The forms of the recipe: each law, the ball by its epsilon and composed tightly, in each mode.
+pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => build::<ReplaceOne>(parameters),
+        AdjacencyKind::ZeroOut => build::<ZeroOut>(parameters),
+        adjacency => Err(Error::Adjacency { recipe: "scs13", adjacency }),
+    }
+}
+
+fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let modes = match parameters.noise_mode {
+        Some(mode) => vec![mode],
+        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
+    };
+    let budget = parameters.budget()?;
+    let pure = Budget { delta: dp_accountant::Delta::ZERO, ..budget };
+    let mut forms = vec![("laplace-ball", StepLaw::LaplaceBall, pure)];
+    if parameters.delta > 0.0 {
+        forms.push(("laplace-ball-composed", StepLaw::LaplaceBall, budget));
+        forms.push(("gaussian", StepLaw::Gaussian, budget));
+    }
+    let (mut all, mut found) = (Vec::new(), None);
+    for noise_mode in modes {
+        for &(form, law, budget) in &forms {
+            let recipe = Scs13 {
+                law,
+                noise_mode,
+                lambda: parameters.lambda.unwrap_or(0.0),
+                passes: parameters.passes,
+                batch_size: parameters.batch_size,
+                radius: parameters.radius,
+                schedule: Some(Schedule::Constant { step: STEP }),
+                // An order that the attacker knows: the claim holds for every order.
+                declared_order: true,
+                ..Scs13::new(parameters.loss)
+            };
+            let plan = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
+            let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+            // The sums before noise are the same for all forms.
+            let farthest = match &found {
+                Some(farthest) => farthest,
+                None => found.insert(farthest(&plan, parameters)?),
+            };
+            all.push(audited(format!("scs13/{form}/{mode}"), plan, parameters, farthest, budget.delta.get())?);
+        }
+    }
+    Ok(all)
+}
+
+fn size(name: &'static str, value: u64) -> Result<usize, Error> {
+    usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+}
+
+/// The canary that moves the sum of the first batch the furthest where training starts, at the origin, and how far.
+struct Farthest {
+    canary: Canary,
+    distance: Distance,
+}
+
+fn farthest<A: RecordAdjacency>(plan: &Plan<A>, parameters: &Parameters) -> Result<Farthest, Error> {
+    let recipe = &plan.derivation().recipe;
+    let batch_size = size("batch size", recipe.batch_size.min(parameters.n))?;
+    let search = Search {
+        dim: size("dimension", parameters.dim)?,
+        row_norm: recipe.row_norm,
+        target_bound: recipe.target_bound,
+        classes: recipe.loss.is_classification(),
+        relation: A::KIND,
+        pairs: parameters.pairs,
+    };
+    let origin = vec![0.0; size("dimension", recipe.loss.parameters(parameters.dim))?];
+    let sum = |canary: &Canary, side| plan.sum_without_noise(&canary.examples(side, batch_size, 0)?, &origin);
+    let (canary, reached, pairs) =
+        search.farthest(|canary| Ok(distance(&sum(canary, Side::Base)?, &sum(canary, Side::Neighbour)?)))?;
+    Ok(Farthest { canary, distance: Distance { reached, claimed: plan.sensitivity(), pairs } })
+}
+
+/// A plan on its canary data sets.
+fn audited<A: RecordAdjacency + 'static>(
+    name: String,
+    plan: Plan<A>,
+    parameters: &Parameters,
+    farthest: &Farthest,
+    delta: f64,
+) -> Result<Audited, Error> {
+    let Farthest { canary, distance } = farthest;
+    let n = size("number of records", parameters.n)?;
+    let batch_size = size("batch size", plan.derivation().recipe.batch_size.min(parameters.n))?;
+    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    let claim = Claim { event: plan.derivation().event()?, delta };
+    let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
+    let single = |record: &Record| {
+        let canary = Canary { common: record.clone(), base: record.clone(), neighbour: record.clone() };
+        canary.examples(Side::Base, 1, 0)
+    };
+    let records =
+        Records { common: single(&canary.common)?, base: single(&canary.base)?, neighbour: single(&canary.neighbour)? };
+    let pair = canary.describe();
+    Ok(Audited {
+        subject: Box::new(Scs13Canary { name, pair, claim, plan, examples, records, batch_size }),
+        distance: *distance,
+    })
+}
+
+fn distance(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
+
+/// The canary's records, each as a table of one row.
+struct Records {
+    common: Examples<f64>,
+    base: Examples<f64>,
+    neighbour: Examples<f64>,
+}
+
+/// A planned release of SCS13 on its canary data sets.
+struct Scs13Canary<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Plan<A>,
+    /// By side; the canary is in the first batch.
+    examples: [Examples<f64>; 2],
+    records: Records,
+    batch_size: usize,
+}
+
+impl<A: RecordAdjacency> Scs13Canary<A> {
+    /// The log-likelihood ratio of one noisy sum of the canary's batch, given the iterate before.
+    fn score(&self, iterate: &[f64], noisy_sum: &[f64]) -> Result<f64, Error> {
+        let gradient = |record| self.plan.sum_without_noise(record, iterate);
+        let (common, base) = (gradient(&self.records.common)?, gradient(&self.records.base)?);
+        let neighbour = gradient(&self.records.neighbour)?;
+        let others = (self.batch_size - 1) as f64;
+        let log_density = |canary: &[f64]| {
+            let centre = common.iter().zip(canary).map(|(common, canary)| others * common + canary);
+            let squared: f64 = noisy_sum.iter().zip(centre).map(|(y, c)| (y - c) * (y - c)).sum();
+            match self.plan.derivation().noise {
+                StepNoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
+                StepNoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
+            }
+        };
+        Ok(log_density(&neighbour) - log_density(&base))
+    }
+}
+
+impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.plan.steps().steps() as f64 * (COST_OF_AN_UPDATE + self.plan.derivation().dim as f64)
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
+        let examples = match side {
+            Side::Base => &self.examples[0],
+            Side::Neighbour => &self.examples[1],
+        };
+        let recipe = &self.plan.derivation().recipe;
+        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
+        let parameters = recipe.loss.parameters(self.plan.derivation().dim) as usize;
+        let (mut before, mut score) = (vec![0.0; parameters], Ok(0.0));
+        let updates_per_pass = self.plan.steps().steps() / recipe.passes;
+        let watch = |seen: crate::recipes::scs13::Observation<'_, f64>| {
+            // The canary's batch is the first of each pass; all others have one law.
+            if (seen.update - 1).is_multiple_of(updates_per_pass) {
+                let more = self.score(&before, seen.noisy_sum);
+                score = core::mem::replace(&mut score, Ok(0.0)).and_then(|sum: f64| Ok(sum + more?));
+            }
+            before.copy_from_slice(seen.iterate);
+        };
+        self.plan.train_observing(&mut source, rng, &mut Control::default(), watch).map_err(failed)?;
+        features.push(score.map_err(failed)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! The gradient estimate of training that releases every step: the batch's sum, with noise.
+
+use dp_accountant::{Adjacency, EventLog};
+use dp_losses::Model;
+use dp_mechanisms::clip::{ClippingNorm, clip_coefficient};
+use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
+use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng, Released};
+use nalgebra::{RealField, convert};
+
+use super::gradient::GradientEstimate;
+use super::step_sum::{Contributions, StepSum};
+use crate::error::Error;
+use crate::float::FloatKind;
+
+/// The sum of a batch's gradients, each clipped where the loss does not bound it, with noise that was paid for when the
+/// run started.
+///
+/// What comes out is released: iterates that move by such estimates alone may all be published. Clipping is one
+/// multiplication per example, as per-example gradients are never stored.
+///
+/// A driver with batches of its own (empty ones, ones that come in pieces) calls [`add`](Self::add) for each piece, then
+/// [`release`](Self::release); the [`GradientEstimate`] does both for a whole batch.
+///
+/// # Privacy
+/// The noise must have been made for at least the [sensitivity](StepSum::sensitivity) of the sum:
+/// [`start`](Self::start) refuses it otherwise. A model must keep the laws of [`Model`], add each example with one
+/// product and one addition per coordinate, and report squared norms off by at most `dim + 4` roundings.
+pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
+    pass: M::Pass,
+    coefficients: Vec<F>,
+    squared_norms: Vec<F>,
+    /// The sum of a microbatch that is not the first.
+    part: Vec<F>,
+    clipping: Option<Clipping>,
+    sum: StepSum,
+    /// Examples added up since the last release.
+    added: u64,
+    sensitivity: L2Sensitivity<A>,
+    steps: NoisySteps<A>,
+    rng: &'r mut R,
+}
+
+/// Clipping in a floating-point type.
+#[derive(Clone, Copy)]
+struct Clipping {
+    norm: ClippingNorm,
+    /// The dimension, in double precision's roundings: each of single precision counts for `2^29`.
+    roundings: usize,
+}
+
+impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized> NoisyGradient<'r, F, M, A, R> {
+    /// Logs the cost of all steps of `plan` and begins.
+    ///
+    /// # Errors
+    /// Noise for a smaller sensitivity than that of `sum`, a float type other than its, and what [`StepSum::sensitivity`]
+    /// and [`NoisySteps::start`] refuse. Nothing is logged then.
+    pub fn start(
+        model: &M,
+        sum: StepSum,
+        noise: StepNoise<A>,
+        plan: StepPlan,
+        log: &mut EventLog<A>,
+        rng: &'r mut R,
+    ) -> Result<Self, Error> {
+        sum.float.expect::<F>()?;
+        let sensitivity = L2Sensitivity::new(sum.sensitivity(A::KIND)?)?;
+        let (found, built_for) = (sensitivity.get(), noise.sensitivity().get());
+        if !(found <= built_for) {
+            return Err(dp_mechanisms::Error::SensitivityExceeded { found, built_for }.into());
+        }
+        let microbatch = usize::try_from(sum.microbatch.min(sum.examples)).unwrap_or(usize::MAX);
+        let clipping = match sum.contributions {
+            Contributions::Bounded { .. } => None,
+            Contributions::Clipped(norm) => Some(Clipping {
+                norm,
+                roundings: match sum.float {
+                    FloatKind::F64 => model.parameters(),
+                    FloatKind::F32 => model.parameters().saturating_add(8).saturating_mul(1 << 29),
+                },
+            }),
+        };
+        // A plain sum has ones for coefficients, for good.
+        let ones = if clipping.is_none() { microbatch.min(1 << 16) * model.blocks().len() } else { 0 };
+        Ok(Self {
+            pass: model.pass(microbatch.min(1 << 16)),
+            coefficients: vec![F::one(); ones],
+            squared_norms: Vec::new(),
+            part: Vec::new(),
+            clipping,
+            sum,
+            added: 0,
+            sensitivity,
+            steps: NoisySteps::start(noise, plan, log, rng)?,
+            rng,
+        })
+    }
+
+    /// Adds the gradients of some of the step's examples to `sum`, which must hold zeros before the first of them.
+    ///
+    /// # Errors
+    /// More examples than the sensitivity allows for.
+    pub fn add(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        batch: M::Batch<'_>,
+        examples: usize,
+        sum: &mut [F],
+    ) -> Result<(), Error> {
+        let first = self.added == 0;
+        let added = self.added + examples as u64;
+        if examples as u64 > self.sum.microbatch || added > self.sum.examples {
+            return Err(Error::Count {
+                name: "examples of a step",
+                value: added,
+                range: "at most as many as its noise was planned for",
+            });
+        }
+        self.added = added;
+        model.forward(parameters, batch, &mut self.pass);
+        model.backward(parameters, batch, &mut self.pass);
+        let count = examples * model.blocks().len();
+        match self.clipping {
+            None if self.coefficients.len() < count => self.coefficients.resize(count, F::one()),
+            None => {}
+            Some(clipping) => self.clip(clipping, model, batch, count),
+        }
+        let coefficients = &self.coefficients[..count];
+        if first {
+            model.add_weighted(batch, &mut self.pass, coefficients, sum);
+        } else {
+            self.part.clear();
+            self.part.resize(sum.len(), F::zero());
+            model.add_weighted(batch, &mut self.pass, coefficients, &mut self.part);
+            sum.iter_mut().zip(&self.part).for_each(|(sum, &part)| *sum += part);
+        }
+        Ok(())
+    }
+
+    /// Sets the coefficient of each example: the same for all of a model's blocks.
+    fn clip(&mut self, clipping: Clipping, model: &M, batch: M::Batch<'_>, count: usize) {
+        let blocks = model.blocks().len().max(1);
+        self.squared_norms.resize(count, F::zero());
+        model.squared_norms(batch, &mut self.pass, &mut self.squared_norms);
+        self.coefficients.clear();
+        for norms in self.squared_norms.chunks_exact(blocks) {
+            let squared = norms.iter().fold(F::zero(), |sum, &norm| sum + norm);
+            let squared: f64 = squared.to_subset_unchecked();
+            let coefficient = clip_coefficient(squared, clipping.norm, clipping.roundings);
+            self.coefficients.extend(core::iter::repeat_n(convert::<f64, F>(coefficient), blocks));
+        }
+    }
+
+    /// Puts noise on the step's sum, in place, and ends the step: an empty one too, whose sum is zero.
+    ///
+    /// # Errors
+    /// Those of [`NoisySteps::add`].
+    #[inline]
+    pub fn release(&mut self, sum: &mut [F]) -> Result<(), Error> {
+        self.added = 0;
+        Ok(self.steps.add(Bounded::with_proven_sensitivity(sum, self.sensitivity), self.rng)?)
+    }
+
+    /// Ends the run and declares `output` released.
+    ///
+    /// # Privacy
+    /// `output` must be computed from noisy sums and public numbers alone: an iterate, or an average of iterates, that
+    /// started at a public point.
+    ///
+    /// # Errors
+    /// Another log than that of the start.
+    pub fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
+        Ok(self.steps.finish(output, log)?)
+    }
+}
+
+impl<F, M, A, R> GradientEstimate<F, M> for NoisyGradient<'_, F, M, A, R>
+where
+    F: RealField + Copy,
+    M: Model<F>,
+    A: Adjacency,
+    R: ReleaseRng + ?Sized,
+{
+    #[inline]
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        batch: M::Batch<'_>,
+        examples: usize,
+        sum: &mut [F],
+    ) -> Result<(), Error> {
+        sum.fill(F::zero());
+        self.add(model, parameters, batch, examples, sum)?;
+        self.release(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Batches drawn at random from all records, step after step, and the loop that drives them.
+
+mod draw;
+mod poisson_one;
+
+#[cfg(test)]
+mod tests;
+
+pub use draw::{BatchLaw, Sampler};
+
+use dp_data::{Block, SampleSource, SourceError};
+use dp_losses::Model;
+
+use super::batches::check_shape;
+use super::control::{Control, Pace};
+use super::iterate::Iterate;
+use super::update::Step;
+use crate::averaging::AveragingWeights;
+use crate::error::Error;
+use crate::schedule::StepSizes;
+
+/// The public numbers of a run on sampled batches.
+///
+/// # Privacy
+/// The number of updates and what a batch's gradient is divided by are public; the size of a Poisson batch is not. An
+/// empty batch makes an update as any other, from noise and regulariser alone, and nothing that is reported depends on
+/// how many records were drawn.
+#[derive(Debug, Clone)]
+pub struct SampledRun {
+    /// Number of examples; the source must have as many.
+    pub n: u64,
+    /// How a batch is drawn.
+    pub law: BatchLaw,
+    /// Number of updates T.
+    pub updates: u64,
+    /// What the sum of a batch's gradients is divided by.
+    pub divisor: f64,
+    /// The step sizes.
+    pub steps: StepSizes,
+    /// The weights of the iterates in the output.
+    pub weights: AveragingWeights,
+}
+
+impl SampledRun {
+    /// Makes all updates, each on a batch of its own, drawn under `key`.
+    ///
+    /// # Privacy
+    /// Amplification by sampling needs the batches to be secret: `key` comes from a secret generator, is used for one
+    /// run, and is forgotten.
+    ///
+    /// # Errors
+    /// A source of another size than `n` or that fails, [`Error::Interrupted`], and what the iterate's gradient estimate
+    /// refuses.
+    pub fn run<F, M, S, I>(
+        &self,
+        model: &M,
+        source: &mut S,
+        iterate: &mut I,
+        key: [u8; 32],
+        control: &mut Control<'_>,
+    ) -> Result<(), Error>
+    where
+        M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+        S: SampleSource<F> + ?Sized,
+        I: Iterate<F, M>,
+    {
+        let description = source.describe()?;
+        super::expect_rows(self.n, description.n)?;
+        let mut sampler = Sampler::new(self.law, self.n, key)?;
+        let mut pace = Pace::nominal(control, self.n);
+        let (engine, mut sparse) = (description.engine, None);
+        let nominal = self.law.nominal_size() as usize;
+        for t in 1..=self.updates {
+            let positions = sampler.draw()?;
+            let batch = source.gather(positions)?;
+            if batch.len() != positions.len() {
+                return Err(SourceError::Shape { engine, what: "rows are not those asked for" }.into());
+            }
+            // A batch without rows is stored neither way.
+            if !positions.is_empty() {
+                check_shape(&batch, description.dim, &mut sparse, engine)?;
+            }
+            let step =
+                Step { update: t, step_size: self.steps.at(t), divisor: self.divisor, weight: self.weights.at(t) };
+            iterate.update(model, batch, positions.len(), &step)?;
+            pace.advance(nominal)?;
+        }
+        pace.finish()
+    }
+}

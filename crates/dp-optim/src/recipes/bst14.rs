@@ -1,0 +1,224 @@
+//! Noisy stochastic gradient descent on random batches, after Bassily, Smith and Thakurta (BST14), with passes, batches
+//! and strong convexity as the Bolt-on paper extended it.
+//!
+//! ```text
+//! T = ⌊kn/b⌋ steps, each on b random records:
+//!     w <- Π_R( w - η_t ( Σ_{i in batch} ∇f_i(w) + N(0, σ² I) ) )
+//!     η_t = 2R / (Γ √t) convex,   1 / (b λ t) strongly convex,   Γ² = d σ² + b² L²
+//! ```
+//! `Γ²` bounds the expected squared norm of the noisy sum, `f_i` is the loss with its regulariser and `L` its Lipschitz
+//! constant within the ball. What is kept of the papers is this update with its step sizes. The noise is the least with
+//! which the accountant certifies the run; the papers' own, from the composition theorem of their time, is in
+//! [`as_published`].
+//!
+//! # References
+//! Bassily, Smith, Thakurta, "Private empirical risk minimization: efficient algorithms and tight error bounds", FOCS 2014,
+//! arXiv 1405.7085, Algorithm 1; Wu et al., "Bolt-on differential privacy for scalable stochastic gradient descent-based
+//! analytics", SIGMOD 2017, arXiv 1606.04722, Algorithms 4 and 5. The step size is that of Shamir and Zhang, ICML 2013,
+//! for the last iterate.
+
+pub mod as_published;
+mod derivation;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use super::bolt_on::Algorithm;
+pub use derivation::Bst14Derivation;
+pub use plan::Plan;
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::{L2, LossKind};
+
+use super::noisy_run::{Batching, Bounds, Length, NoisyRun, Parts, Sampling};
+use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::averaging::Averaging;
+use crate::engine::BatchLaw;
+use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::schedule::Schedule;
+
+const RECIPE: &str = "bst14";
+
+/// How the noise follows from the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+pub enum Bst14Calibration {
+    /// The least noise with which the accountant certifies the run.
+    #[default]
+    Accountant,
+    /// The [published](as_published) noise. The guarantee is what the accountant certifies for it, not what the papers
+    /// claim; where that is more than the budget the plan is refused.
+    AsPublished {
+        /// ι: what the papers multiply the variance by, 1 for the logistic loss.
+        iota: f64,
+    },
+}
+
+/// The recipe of BST14: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Sampling};
+///
+/// let recipe = Bst14 { batch_size: 50, ..Bst14::convex(LossKind::Logistic, 10.0) };
+/// let budget = Budget { epsilon: Epsilon::new(0.2)?, delta: Delta::new(1.0 / 60_000f64.powi(2))? };
+/// let plan = recipe.plan::<ReplaceOne>(60_000, 50, budget)?; // before any data
+/// let calibration = Bst14Calibration::AsPublished { iota: 1.0 };
+/// let published = Bst14 { calibration, sampling: Sampling::FixedSize, ..recipe };
+/// let published = published.plan::<ReplaceOne>(60_000, 50, budget)?;
+/// // The published noise is twelve times what is needed, and buys much more than its paper says.
+/// assert!(published.std_dev() / plan.std_dev() > 12.0 && published.reached().epsilon < 0.2 / 4.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Bst14 {
+    /// Which step sizes.
+    pub algorithm: Algorithm,
+    /// The loss; it need not be smooth.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; positive for the strongly convex algorithm.
+    pub lambda: f64,
+    /// R: every iterate is projected onto the ball of this radius.
+    pub radius: f64,
+    /// k: `⌊kn/b⌋` steps are made.
+    pub passes: u64,
+    /// b: records in a batch, on average under [`Sampling::Poisson`].
+    pub batch_size: u64,
+    /// How the records of a step are chosen. The papers draw batches of fixed size.
+    pub sampling: Sampling,
+    /// How the noise follows from the budget.
+    pub calibration: Bst14Calibration,
+    /// Which combination of the iterates is released; the papers', the last.
+    pub averaging: Averaging,
+    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
+    /// certificate names.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training. Noise is planned for what either type may round.
+    pub float: FloatKind,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+}
+
+impl Recipe for Bst14 {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl Bst14 {
+    /// The convex algorithm in a ball of this radius: ten passes in batches of 50, as the papers ran it.
+    pub fn convex(loss: LossKind, radius: f64) -> Self {
+        Self {
+            algorithm: Algorithm::Convex,
+            loss,
+            lambda: 0.0,
+            radius,
+            passes: 10,
+            batch_size: 50,
+            sampling: Sampling::Poisson,
+            calibration: Bst14Calibration::Accountant,
+            averaging: Averaging::Last,
+            noise_mode: NoiseMode::Exact,
+            float: FloatKind::F64,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// The strongly convex algorithm in the ball of radius `1/λ`, which holds the minimiser of a loss of slope 1.
+    pub fn strongly_convex(loss: LossKind, lambda: f64) -> Self {
+        Self { algorithm: Algorithm::StronglyConvex, lambda, ..Self::convex(loss, 1.0 / lambda) }
+    }
+
+    /// Derives the noise and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// As [`DpSgd::plan`](super::DpSgd::plan).
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
+    /// reaches: Gaussian noise needs delta > 0.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    /// The run as public numbers.
+    fn run(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<NoisyRun, Error> {
+        if self.algorithm == Algorithm::StronglyConvex && !(self.lambda > 0.0) {
+            let range = "(0, inf) when strongly convex";
+            return Err(Error::OutOfRange { name: "lambda", value: self.lambda, range });
+        }
+        if self.sampling == Sampling::Passes {
+            let why = "batches are drawn, not cut from passes: choose Poisson batches or a fixed size";
+            return Err(Error::NotProved { recipe: RECIPE, why });
+        }
+        if self.passes == 0 || self.passes >= 1 << 24 {
+            return Err(Error::Count { name: "passes", value: self.passes, range: "1 to 2^24" });
+        }
+        let steps = self.passes.saturating_mul(n) / self.batch_size.clamp(1, n.max(1));
+        NoisyRun::new(Parts {
+            recipe: RECIPE,
+            n,
+            dim,
+            bounds: self.bounds(),
+            lambda: self.lambda,
+            sampling: self.sampling,
+            batch_size: self.batch_size,
+            length: Length::Steps(steps),
+            declared_order: false,
+            float: self.float,
+            relation,
+        })
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            loss: self.loss,
+            clipping: None,
+            radius: Some(self.radius),
+            row_norm: self.row_norm,
+            target_bound: self.target_bound,
+        }
+    }
+
+    /// L: Lipschitz constant of the regularised loss within the ball.
+    fn lipschitz(&self) -> Result<f64, Error> {
+        let constants = self.loss.constants(L2::new(self.lambda)?, &self.bounds().domain()?);
+        Ok(constants.data_lipschitz + self.lambda * self.radius)
+    }
+
+    /// The step sizes on the mean gradient, which the engine forms by dividing the sum by `D`:
+    /// `2RD/(Γ√t)` or `1/(λt)`.
+    fn schedule(&self, run: &NoisyRun, std_dev: f64) -> Result<Schedule, Error> {
+        match self.algorithm {
+            Algorithm::Convex => {
+                let size = run.divisor;
+                // E[B²] of a Poisson batch is at most D² + D.
+                let squared_size = match run.batching {
+                    Batching::Drawn(BatchLaw::Poisson { .. }) => size * size + size,
+                    _ => size * size,
+                };
+                let lipschitz = positive("Lipschitz constant", self.lipschitz()?)?;
+                let squared = run.parameters() as f64 * std_dev * std_dev + squared_size * lipschitz * lipschitz;
+                Ok(Schedule::InverseSqrt { step: 2.0 * self.radius * size / squared.sqrt() })
+            }
+            Algorithm::StronglyConvex => {
+                // No cap: min(1/λ, 1/(λt)) is 1/(λt).
+                Ok(Schedule::StronglyConvex { smoothness: self.lambda, strong_convexity: self.lambda })
+            }
+        }
+    }
+}

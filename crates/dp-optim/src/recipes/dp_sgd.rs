@@ -1,0 +1,172 @@
+//! DP-SGD for linear models: each step's batch is drawn at random, its clipped gradients are summed, and the sum is
+//! released with Gaussian noise.
+//!
+//! ```text
+//! for t in 1..=T:
+//!     B_t   each record by itself with probability q        (or a random set of fixed size, or a piece of a pass)
+//!     w <- Π_R( (1 - η_t λ) w - (η_t / qn) ( Σ_{i in B_t} clip_C ∇ℓ_i(w) + N(0, σ² I) ) )
+//! ```
+//! The size of a Poisson batch is secret: the sum is divided by its mean `qn`, and an empty batch makes a step as any
+//! other. The gradient of a linear model is a multiple of the row, so that clipping is one multiplication per example; the
+//! losses whose gradients are bounded by themselves need none.
+//!
+//! # References
+//! Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", CCS 2016, Algorithm
+//! 1; Mironov, Talwar, Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", 2019, arXiv 1908.10530. The
+//! noise is calibrated by the tightest bound that the accountant has for the run.
+
+mod defaults;
+mod derivation;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use super::noisy_run::Sampling;
+pub use derivation::DpSgdDerivation;
+pub use plan::Plan;
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::LossKind;
+use dp_mechanisms::clip::ClippingNorm;
+
+use super::noisy_run::{Bounds, Length, NoisyRun, Parts};
+use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::averaging::Averaging;
+use crate::error::Error;
+use crate::float::FloatKind;
+use crate::schedule::Schedule;
+
+const RECIPE: &str = "dp-sgd";
+
+/// The recipe of DP-SGD: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{Budget, DpSgd};
+///
+/// let recipe = DpSgd { batch_size: 500, passes: 10, ..DpSgd::new(LossKind::Logistic) };
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
+/// // A record's gradient has norm at most 1, and the noise on each of 2000 sums is 1.2 times that.
+/// assert!((plan.sensitivity() - 1.0).abs() < 1e-7 && (plan.std_dev() - 1.2022).abs() < 1e-3);
+/// assert!(plan.reached().epsilon <= 1.0);
+/// // A replaced record is one taken out and another put in.
+/// let replaced = recipe.plan::<ReplaceOne>(100_000, 20, budget)?;
+/// assert!(replaced.std_dev() / plan.std_dev() < 1.85);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct DpSgd {
+    /// The loss; it need be neither smooth nor convex.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
+    pub lambda: f64,
+    /// How the records of a step are chosen.
+    pub sampling: Sampling,
+    /// b: records in a batch, on average under [`Sampling::Poisson`]; more than there are means as many as there are.
+    pub batch_size: u64,
+    /// Passes over the data: `⌈n/b⌉` steps each, where batches are drawn as well.
+    pub passes: u64,
+    /// T: number of steps instead of passes, where batches are drawn.
+    pub steps: Option<u64>,
+    /// The step sizes; `None` is the constant `1/√T`.
+    pub schedule: Option<Schedule>,
+    /// C: each record's gradient is scaled to this norm at most; `None` takes the loss's own bound, and nothing is
+    /// clipped.
+    pub clipping: Option<ClippingNorm>,
+    /// R: every iterate is projected onto the ball of this radius.
+    pub radius: Option<f64>,
+    /// Which combination of the iterates is released. All of them might be.
+    pub averaging: Averaging,
+    /// With [`Sampling::Passes`]: the rows are read as the source holds them, in an order that the curator vouches for as
+    /// independent of their values; else in a random order.
+    pub declared_order: bool,
+    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
+    /// certificate names.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training. Noise is planned for what either type may round.
+    pub float: FloatKind,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+}
+
+impl Recipe for DpSgd {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl DpSgd {
+    /// The usual parameters: twenty passes in Poisson batches of 256, the mean of the second half of the iterates.
+    pub fn new(loss: LossKind) -> Self {
+        Self {
+            loss,
+            lambda: 0.0,
+            sampling: Sampling::Poisson,
+            batch_size: 256,
+            passes: 20,
+            steps: None,
+            schedule: None,
+            clipping: None,
+            radius: None,
+            averaging: Averaging::Last,
+            declared_order: false,
+            noise_mode: NoiseMode::Exact,
+            float: FloatKind::F64,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// Derives the noise and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
+    /// one whose data gradient is zero.
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
+    /// reaches: Gaussian noise needs delta > 0.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    /// The run as public numbers.
+    fn run(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<NoisyRun, Error> {
+        NoisyRun::new(Parts {
+            recipe: RECIPE,
+            n,
+            dim,
+            bounds: Bounds {
+                loss: self.loss,
+                clipping: self.clipping,
+                radius: self.radius,
+                row_norm: self.row_norm,
+                target_bound: self.target_bound,
+            },
+            lambda: self.lambda,
+            sampling: self.sampling,
+            batch_size: self.batch_size,
+            length: self.steps.map_or(Length::Passes(self.passes), Length::Steps),
+            declared_order: self.declared_order,
+            float: self.float,
+            relation,
+        })
+    }
+
+    /// The schedule that runs.
+    fn resolved_schedule(&self, updates: u64) -> Schedule {
+        self.schedule.clone().unwrap_or(Schedule::Constant { step: 1.0 / (updates as f64).sqrt() })
+    }
+}

@@ -1,0 +1,76 @@
+//! DP-SGD without tuning, from public numbers alone.
+
+use dp_accountant::{AdjacencyKind, gaussian};
+use dp_losses::{Domain, L2, LossKind};
+
+use super::{DpSgd, Sampling};
+use crate::averaging::Averaging;
+use crate::defaults::Defaults;
+use crate::error::Error;
+use crate::recipes::recipe::Budget;
+use crate::schedule::Schedule;
+
+/// Passes over the records.
+pub const PASSES: u64 = 20;
+/// Fewest records in a batch: fewer cost more time than they save noise.
+pub const LEAST_BATCH: u64 = 256;
+/// `c` of the batch size `c μ² n / passes`.
+pub const BATCH: f64 = 4.0;
+/// How much longer the run may be than that of output perturbation, whose noise is not averaged.
+pub const TOTAL_STEP: f64 = 2.0;
+
+impl DpSgd {
+    /// The recommended recipe for `n` records of `dim` features.
+    ///
+    /// # Formula
+    /// With μ the parameter of Gaussian differential privacy that the budget amounts to and `k` passes,
+    /// ```text
+    /// b = max(256, c μ² n / k)      T = k ⌈n/b⌉      η = min(S/T, 1/β)      output: mean of the last T/2 iterates
+    /// ```
+    /// The noise multiplier σ follows `q²T (e^(1/σ²) - 1) ≈ μ²` with `q = b/n`, `qT ≈ k`: as long as σ is well above 1 the
+    /// noise that reaches the model depends on the total step `S` alone, neither on `b` nor on `T`, and smaller batches
+    /// only cost time; where σ falls below 1 a step costs exponentially more. The rule keeps `σ² ≈ kq/μ² >= c`. The total
+    /// step balances noise and bias as in [`defaults`](crate::defaults), from whose `S` it differs by a constant.
+    ///
+    /// # Errors
+    /// As [`Defaults::new`]; delta = 0.
+    pub fn recommended(
+        loss: LossKind,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        relation: AdjacencyKind,
+    ) -> Result<Self, Error> {
+        let recipe = Self { averaging: Averaging::Last, passes: PASSES, ..Self::new(loss) };
+        let multiplier = if budget.delta.get() > 0.0 {
+            gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get()
+        } else {
+            return Err(Error::NotProved { recipe: super::RECIPE, why: "Gaussian noise needs delta > 0" });
+        };
+        let batch = (BATCH * n as f64 / (recipe.passes as f64 * multiplier * multiplier)) as u64;
+        Self { batch_size: batch.clamp(LEAST_BATCH, n.max(LEAST_BATCH)), ..recipe }
+            .with_suited_steps(n, dim, budget, relation)
+    }
+
+    /// The same recipe with the step size and the average that suit its number of steps.
+    ///
+    /// # Errors
+    /// As [`recommended`](Self::recommended).
+    pub fn with_suited_steps(self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Self, Error> {
+        let defaults = Defaults::new(self.loss, n, self.loss.parameters(dim), budget, relation)?;
+        let updates = self.updates(n);
+        let step = TOTAL_STEP * defaults.total_step() / updates as f64;
+        let smoothness = self.loss.constants(L2::new(self.lambda)?, &Domain::unit_rows()).smoothness;
+        let step = if smoothness.is_finite() { step.min(1.0 / smoothness) } else { step };
+        let averaging = Averaging::Suffix { updates: (updates / 2).max(1) };
+        Ok(Self { schedule: Some(Schedule::Constant { step }), averaging, ..self })
+    }
+
+    /// Number of steps among `n` records.
+    fn updates(&self, n: u64) -> u64 {
+        match (self.steps, self.sampling) {
+            (Some(steps), Sampling::Poisson | Sampling::FixedSize) => steps.max(1),
+            _ => n.div_ceil(self.batch_size.clamp(1, n.max(1))).saturating_mul(self.passes).max(1),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! DP-SGD with everything derived that does not need data, and the training that follows it.
+
+use core::marker::PhantomData;
+
+use dp_accountant::DpEvent;
+use dp_accountant::certificate::EpsilonDelta;
+use dp_data::SampleSource;
+use dp_losses::Real;
+use dp_mechanisms::ReleaseRng;
+
+use super::DpSgd;
+use super::derivation::DpSgdDerivation;
+use crate::derivation::Derivation;
+use crate::engine::Control;
+use crate::error::Error;
+use crate::recipes::noisy_run::{NoisyPlan, NoisyRun};
+use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
+use crate::trained::Trained;
+
+/// A release by DP-SGD, planned: sensitivity, noise, event and guarantee, from public parameters alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    derivation: DpSgdDerivation,
+    planned: NoisyPlan,
+    relation: PhantomData<A>,
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &DpSgd, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
+        let run = recipe.run(n, dim, A::KIND)?;
+        let std_dev = run.least_std_dev(budget, copies)?;
+        let schedule = recipe.resolved_schedule(run.updates());
+        let planned = NoisyPlan::new(run, &schedule, &recipe.averaging, std_dev, recipe.noise_mode, budget, copies)?;
+        let derivation = DpSgdDerivation { recipe: recipe.clone(), relation: A::KIND, n, dim, std_dev };
+        Ok(Self { derivation, planned, relation: PhantomData })
+    }
+
+    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
+    pub fn event(&self) -> DpEvent {
+        self.planned.event()
+    }
+
+    /// The L2 sensitivity of a step's sum, rounding allowed for: to a record's presence under Poisson sampling, else to
+    /// the relation's change of a record.
+    pub fn sensitivity(&self) -> f64 {
+        self.planned.sensitivity()
+    }
+
+    /// Standard deviation of the noise on each coordinate of a step's sum.
+    pub fn std_dev(&self) -> f64 {
+        self.derivation.std_dev
+    }
+
+    /// Number of steps.
+    pub fn steps(&self) -> u64 {
+        self.run().updates()
+    }
+
+    /// What a step's sum is divided by: the mean number of records in a batch.
+    pub fn divisor(&self) -> f64 {
+        self.run().divisor
+    }
+
+    /// What was asked for.
+    pub fn requested(&self) -> EpsilonDelta {
+        self.planned.requested
+    }
+
+    /// What is reached: at most what was asked for.
+    pub fn reached(&self) -> EpsilonDelta {
+        self.planned.reached
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &DpSgdDerivation {
+        &self.derivation
+    }
+
+    /// What it consists of.
+    #[cfg(feature = "audit")]
+    pub(crate) fn planned(&self) -> &NoisyPlan {
+        &self.planned
+    }
+
+    fn run(&self) -> &NoisyRun {
+        &self.planned.run
+    }
+
+    /// Trains on `source` and releases the model.
+    ///
+    /// # Privacy
+    /// The source must keep the bounds on rows and targets that its description states
+    /// ([`MemorySource`](crate::MemorySource) enforces them) and deliver the same records in every step. Batches and
+    /// noise are drawn from `rng`, each from a key of its own; a generator that is not secret marks the result as not
+    /// private.
+    ///
+    /// # Errors
+    /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], a
+    /// floating-point type other than planned. Nothing has been released then.
+    pub fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        self.planned.train(Derivation::DpSgd(self.derivation.clone()), source, rng, control)
+    }
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested()
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached()
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::DpSgd(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        self.planned.summary()
+    }
+
+    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        self.train(source, rng, control)
+    }
+}

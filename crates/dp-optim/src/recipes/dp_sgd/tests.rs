@@ -1,0 +1,253 @@
+use dp_accountant::certificate::{Assumption, Derivation as _};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
+use dp_data::Examples;
+use dp_losses::Softmax;
+use dp_mechanisms::SeededRng;
+use proptest::prelude::*;
+
+use super::*;
+use crate::engine::Control;
+use crate::memory::MemorySource;
+use crate::trained::Trained;
+
+fn budget() -> Budget {
+    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+}
+
+fn examples(n: usize) -> Examples<f64> {
+    let rows = (0..n).flat_map(|i| [if i % 2 == 0 { 0.8 } else { -0.8 }, 0.6]).collect();
+    let labels = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    Examples::dense(rows, labels, 2).unwrap()
+}
+
+fn source(n: usize) -> MemorySource<f64> {
+    MemorySource::new(examples(n), 1.0, 1.0)
+}
+
+fn train<A: RecordAdjacency>(plan: &Plan<A>, n: usize, seed: u64) -> Trained<f64, A> {
+    plan.train(&mut source(n), &mut SeededRng::new(seed), &mut Control::default()).unwrap()
+}
+
+fn norm(v: f64) -> Option<ClippingNorm> {
+    Some(ClippingNorm::new(v).unwrap())
+}
+
+/// Every way of sampling that is proved under a relation.
+fn recipes(relation: AdjacencyKind) -> Vec<DpSgd> {
+    let base = DpSgd { batch_size: 40, passes: 3, ..DpSgd::new(LossKind::Logistic) };
+    let mut all = vec![
+        base.clone(),
+        DpSgd { sampling: Sampling::Passes, ..base.clone() },
+        DpSgd { clipping: norm(0.3), steps: Some(11), ..base.clone() },
+        DpSgd { loss: LossKind::Hinge, averaging: Averaging::Uniform, lambda: 0.01, ..base.clone() },
+    ];
+    if relation == AdjacencyKind::ReplaceOne {
+        all.push(DpSgd { sampling: Sampling::FixedSize, ..base });
+    }
+    all
+}
+
+#[test]
+fn what_is_logged_is_what_was_planned_and_what_is_derived() {
+    fn check<A: RecordAdjacency>() {
+        for recipe in recipes(A::KIND) {
+            let plan = recipe.plan::<A>(400, 2, budget()).unwrap();
+            let trained = train(&plan, 400, 1);
+            assert_eq!(trained.log.to_event(), plan.event(), "{recipe:?}");
+            assert_eq!(plan.derivation().event().unwrap(), plan.event());
+            assert!(plan.event().relations().unwrap().contains(A::KIND));
+            let epsilon = bound::epsilon(&plan.event(), Delta::new(1e-6).unwrap()).unwrap().value;
+            assert!(epsilon <= 1.0 && epsilon > 0.99, "{epsilon}");
+            assert_eq!(plan.reached().epsilon, epsilon);
+            assert!(!trained.log.is_private(), "the generator repeats itself");
+            assert!(trained.weights.get().iter().all(|w| w.is_finite()));
+        }
+    }
+    check::<ReplaceOne>();
+    check::<ZeroOut>();
+}
+
+#[test]
+fn a_replaced_record_costs_as_much_as_two() {
+    let recipe = DpSgd { batch_size: 40, ..DpSgd::new(LossKind::Logistic) };
+    let event = recipe.plan::<ReplaceOne>(400, 2, budget()).unwrap().event();
+    let DpEvent::AddRemoveTwice { event } = event else { panic!("{event:?}") };
+    let DpEvent::SelfComposed { event, count: 200 } = *event else { panic!("{event:?}") };
+    let DpEvent::PoissonSampled { sampling_rate, event } = *event else { panic!("{event:?}") };
+    assert!((sampling_rate - 0.09516258196404048).abs() < 1e-15, "1 - e^(-1/10): {sampling_rate}");
+    let DpEvent::Gaussian { sensitivity, .. } = *event else { panic!("{event:?}") };
+    assert!((1.0..1.0 + 1e-9).contains(&sensitivity), "a record's presence: {sensitivity}");
+    // Batches of fixed size: both gradients at once, by another theorem.
+    let fixed = DpSgd { sampling: Sampling::FixedSize, ..recipe }.plan::<ReplaceOne>(400, 2, budget()).unwrap();
+    assert!((2.0..2.0 + 1e-9).contains(&fixed.sensitivity()), "{}", fixed.sensitivity());
+}
+
+#[test]
+fn a_clipping_norm_is_the_sensitivity() {
+    let recipe = DpSgd { batch_size: 40, clipping: norm(0.25), ..DpSgd::new(LossKind::Squared) };
+    let plan = recipe.plan::<ZeroOut>(400, 2, budget()).unwrap();
+    assert!((0.25..0.25 + 1e-9).contains(&plan.sensitivity()));
+    // Noise is proportional to it.
+    let twice = DpSgd { clipping: norm(0.5), ..recipe }.plan::<ZeroOut>(400, 2, budget()).unwrap();
+    assert!((twice.std_dev() / plan.std_dev() - 2.0).abs() < 1e-6);
+    // The squared loss has no bound of its own without a radius.
+    let none = DpSgd { clipping: None, ..DpSgd::new(LossKind::Squared) };
+    assert!(matches!(none.plan::<ZeroOut>(400, 2, budget()), Err(Error::NotProved { .. })));
+    assert!(DpSgd { radius: Some(2.0), ..none }.plan::<ZeroOut>(400, 2, budget()).is_ok());
+}
+
+#[test]
+fn batches_and_noise_differ_from_run_to_run_and_repeat_under_a_seed() {
+    let recipe = DpSgd { batch_size: 40, passes: 2, ..DpSgd::new(LossKind::Logistic) };
+    let plan = recipe.plan::<ZeroOut>(400, 2, budget()).unwrap();
+    let weights = |seed| train(&plan, 400, seed).weights.get().clone();
+    assert_eq!(weights(1), weights(1));
+    assert_ne!(weights(1), weights(2));
+    // Two trainings from one generator.
+    let mut rng = SeededRng::new(1);
+    let mut both = || plan.train::<f64, _, _>(&mut source(400), &mut rng, &mut Control::default()).unwrap();
+    assert_ne!(both().weights, both().weights);
+}
+
+#[test]
+fn it_learns() {
+    let (n, mut right) = (4000, 0);
+    let recipe = DpSgd::recommended(LossKind::Logistic, n, 2, budget(), AdjacencyKind::ZeroOut).unwrap();
+    let plan = recipe.plan::<ZeroOut>(n, 2, budget()).unwrap();
+    for seed in 0..5 {
+        right += u32::from(train(&plan, n as usize, seed).weights.get()[0] > 1.0);
+    }
+    assert_eq!(right, 5, "the first feature tells the label");
+}
+
+#[test]
+fn several_classes_take_the_same_path() {
+    let loss = LossKind::Softmax(Softmax::new(3).unwrap());
+    let n = 600;
+    let rows = (0..n).flat_map(|i| [f64::from(u8::from(i % 3 == 0)), f64::from(u8::from(i % 3 == 1))]).collect();
+    let labels = (0..n).map(|i| (i % 3) as f64).collect();
+    let recipe = DpSgd { batch_size: 60, schedule: Some(Schedule::Constant { step: 0.5 }), ..DpSgd::new(loss) };
+    let plan = recipe.plan::<ZeroOut>(n, 2, budget()).unwrap();
+    assert!((plan.sensitivity() - 2f64.sqrt()).abs() < 1e-6, "{}", plan.sensitivity());
+    let mut source = MemorySource::new(Examples::dense(rows, labels, 2).unwrap(), 1.0, 2.0);
+    let trained: Trained<f64, _> = plan.train(&mut source, &mut SeededRng::new(5), &mut Control::default()).unwrap();
+    let weights = trained.weights.get();
+    assert_eq!(weights.len(), 6);
+    assert!(weights[0] > weights[2] && weights[3] > weights[1], "{weights:?}");
+}
+
+#[test]
+fn an_edited_certificate_names_another_event() {
+    for relation in [AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut] {
+        let base = DpSgd { batch_size: 40, clipping: norm(0.3), ..DpSgd::new(LossKind::Logistic) };
+        let genuine = DpSgdDerivation { recipe: base, relation, n: 400, dim: 2, std_dev: 5.0 };
+        let event = genuine.event().unwrap();
+        let recipe = |recipe: DpSgd| DpSgdDerivation { recipe, ..genuine.clone() };
+        let other = match relation {
+            AdjacencyKind::ReplaceOne => AdjacencyKind::ZeroOut,
+            _ => AdjacencyKind::ReplaceOne,
+        };
+        for edited in [
+            DpSgdDerivation { std_dev: 5.5, ..genuine.clone() },
+            DpSgdDerivation { n: 401, ..genuine.clone() },
+            DpSgdDerivation { relation: other, ..genuine.clone() },
+            recipe(DpSgd { batch_size: 39, ..genuine.recipe.clone() }),
+            recipe(DpSgd { passes: 19, ..genuine.recipe.clone() }),
+            recipe(DpSgd { steps: Some(3), ..genuine.recipe.clone() }),
+            recipe(DpSgd { clipping: norm(0.29), ..genuine.recipe.clone() }),
+            recipe(DpSgd { sampling: Sampling::Passes, ..genuine.recipe.clone() }),
+        ] {
+            assert_ne!(edited.event().unwrap(), event, "{edited:?}");
+        }
+        assert!(DpSgdDerivation { relation: AdjacencyKind::AddRemoveOne, ..genuine.clone() }.event().is_err());
+        for nonsense in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
+            assert!(DpSgdDerivation { std_dev: nonsense, ..genuine.clone() }.event().is_err());
+        }
+    }
+}
+
+#[test]
+fn what_is_taken_on_trust_is_listed() {
+    let recipe = DpSgd { noise_mode: NoiseMode::Rounded, ..DpSgd::new(LossKind::Logistic) };
+    let assumed = |recipe: &DpSgd| recipe.plan::<ZeroOut>(400, 2, budget()).unwrap().derivation().assumptions();
+    let all = assumed(&recipe);
+    assert!(all.contains(&Assumption::PublicN) && all.contains(&Assumption::IdealisedFloat));
+    assert!(!all.contains(&Assumption::DeclaredOrder));
+    let declared = DpSgd { sampling: Sampling::Passes, declared_order: true, ..recipe };
+    assert!(assumed(&declared).contains(&Assumption::DeclaredOrder));
+}
+
+#[test]
+fn what_is_not_proved_is_refused() {
+    let recipe = DpSgd::new(LossKind::Logistic);
+    let zero_out = |recipe: &DpSgd| recipe.plan::<ZeroOut>(400, 2, budget());
+    assert!(matches!(
+        zero_out(&DpSgd { sampling: Sampling::FixedSize, ..recipe.clone() }),
+        Err(Error::NotProved { .. })
+    ));
+    let pure = Budget { delta: Delta::ZERO, ..budget() };
+    assert!(matches!(recipe.plan::<ZeroOut>(400, 2, pure), Err(Error::NotProved { .. })));
+    for bad in [
+        DpSgd { batch_size: 0, ..recipe.clone() },
+        DpSgd { passes: 0, ..recipe.clone() },
+        DpSgd { steps: Some(0), ..recipe.clone() },
+        DpSgd { lambda: -1.0, ..recipe.clone() },
+        DpSgd { lambda: f64::NAN, ..recipe.clone() },
+        DpSgd { radius: Some(0.0), ..recipe.clone() },
+        DpSgd { row_norm: 2.0, ..recipe.clone() },
+        DpSgd { target_bound: 1.5, ..recipe.clone() },
+        DpSgd { noise_mode: NoiseMode::None, ..recipe.clone() },
+        DpSgd { sampling: Sampling::Passes, steps: Some(3), ..recipe.clone() },
+        DpSgd { schedule: Some(Schedule::Constant { step: 1e200 }), ..recipe.clone() },
+        DpSgd { lambda: 3.0, schedule: Some(Schedule::Constant { step: 1.0 }), ..recipe.clone() },
+    ] {
+        assert!(zero_out(&bad).is_err(), "{bad:?}");
+    }
+    assert!(recipe.plan::<ZeroOut>(0, 2, budget()).is_err() && recipe.plan::<ZeroOut>(5, 0, budget()).is_err());
+    // In single precision the worst Poisson batch rounds away a record's worth; a batch of fixed size does not.
+    let single = DpSgd { float: FloatKind::F32, batch_size: 50, ..recipe };
+    assert!(matches!(single.plan::<ZeroOut>(100_000, 2, budget()), Err(Error::NotProved { .. })));
+    let fixed = DpSgd { sampling: Sampling::FixedSize, ..single };
+    assert!(fixed.plan::<ReplaceOne>(100_000, 2, budget()).is_ok());
+}
+
+/// The sum of gradients of a batch of two records, by hand.
+fn contribution(row: [f64; 2], target: f64, w: [f64; 2], clip: Option<f64>) -> [f64; 2] {
+    let margin = target * (row[0] * w[0] + row[1] * w[1]);
+    let slope = -target / (1.0 + margin.exp());
+    let length = slope.abs() * f64::hypot(row[0], row[1]);
+    let scale = clip.map_or(1.0, |clip| (clip / length).min(1.0)) * slope;
+    [scale * row[0], scale * row[1]]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    /// What one record adds to a sum is at most the sensitivity, whoever else is there: every record and every point.
+    #[test]
+    fn no_record_moves_a_sum_by_more_than_is_claimed(
+        angle in 0.0..6.3f64, other in 0.0..6.3f64, length in 0.0..=1.0f64, sign: bool, other_sign: bool,
+        w in prop::array::uniform2(-30.0..30.0f64), clip in prop_oneof![Just(None), (0.01..2.0f64).prop_map(Some)],
+    ) {
+        let target = |sign| if sign { 1.0 } else { -1.0 };
+        let row = |angle: f64, length: f64| [length * angle.cos(), length * angle.sin()];
+        let recipe = DpSgd { batch_size: 40, clipping: clip.and_then(norm), ..DpSgd::new(LossKind::Logistic) };
+        let one = contribution(row(angle, length), target(sign), w, clip);
+        let two = contribution(row(other, 1.0), target(other_sign), w, clip);
+        let present = recipe.run(400, 2, AdjacencyKind::ZeroOut).unwrap().sensitivity().unwrap();
+        prop_assert!(f64::hypot(one[0], one[1]) <= present);
+        let fixed = DpSgd { sampling: Sampling::FixedSize, ..recipe };
+        let replaced = fixed.run(400, 2, AdjacencyKind::ReplaceOne).unwrap().sensitivity().unwrap();
+        prop_assert!(f64::hypot(one[0] - two[0], one[1] - two[1]) <= replaced);
+    }
+
+    #[test]
+    fn recommended_recipes_can_be_planned(n in 1u64..300_000, dim in 1u64..500, epsilon in 0.05f64..8.0) {
+        let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-7).unwrap() };
+        for loss in [LossKind::Logistic, LossKind::Hinge] {
+            let recipe = DpSgd::recommended(loss, n, dim, budget, AdjacencyKind::ZeroOut).unwrap();
+            let run = recipe.run(n, dim, AdjacencyKind::ZeroOut).unwrap();
+            let schedule = recipe.resolved_schedule(run.updates());
+            prop_assert!(run.prepare(&schedule, &recipe.averaging, 5.0).is_ok());
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! What PNSGD and Snowball-SGD share: noisy projected gradient steps on batches of fresh records, of which only the last
+//! iterate is released.
+
+mod formula;
+mod training;
+
+pub use formula::{Zcdp, per_batch};
+
+use dp_accountant::certificate::{Assumption, EpsilonDelta, NoiseMode};
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, bound};
+use dp_losses::{Constants, Domain, L2, LossKind};
+use dp_mechanisms::PrivacyEvent;
+use dp_mechanisms::last_iterate::{Iterates, LastIterate};
+
+use crate::error::{Error, positive};
+use crate::growth::{Rounding, expansion};
+use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale, repeated};
+
+/// Consecutive updates alike.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Updates {
+    /// How many.
+    pub count: u64,
+    /// B: records of each.
+    pub batch_size: u64,
+    /// η: step size of each.
+    pub step: f64,
+}
+
+/// The public parameters of a loss and its records.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Inputs {
+    pub(super) recipe: &'static str,
+    pub(super) loss: LossKind,
+    pub(super) lambda: f64,
+    pub(super) radius: Option<f64>,
+    pub(super) row_norm: f64,
+    pub(super) target_bound: f64,
+    pub(super) noise_mode: NoiseMode,
+    pub(super) declared_order: bool,
+}
+
+/// Constants of the loss, and how far one record's gradient can change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Terms {
+    pub(super) constants: Constants,
+    pub(super) gradient_difference: f64,
+}
+
+impl Inputs {
+    /// Checks the parameters and derives the constants.
+    pub(super) fn terms(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Terms, Error> {
+        let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
+        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
+            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
+        }
+        for (name, value) in [("number of records", n), ("dimension", dim)] {
+            if value == 0 {
+                return Err(Error::Count { name, value, range: "1 or more" });
+            }
+        }
+        // Errors of a dot product are bounded to first order.
+        if !(self.loss.parameters(dim) as f64 * f64::EPSILON < 1e-3) {
+            return Err(Error::Count { name: "dimension", value: dim, range: "1 to a thousandth of 1/roundoff" });
+        }
+        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
+            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
+        }
+        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
+            return Err(Error::OutOfRange {
+                name: "target bound",
+                value: self.target_bound,
+                range: "[0, 1] for a loss of two classes",
+            });
+        }
+        let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
+        if let Some(radius) = self.radius {
+            if !(positive("radius", radius)? <= 1e30) {
+                return Err(Error::OutOfRange { name: "radius", value: radius, range: "(0, 1e30]" });
+            }
+            domain = domain.with_radius(radius)?;
+        }
+        let constants = self.loss.constants(L2::new(self.lambda)?, &domain);
+        if !constants.smoothness.is_finite() {
+            return not_proved("gradient steps on a loss with a kink drive two runs apart: choose a smooth loss");
+        }
+        let gradient_difference = match relation {
+            AdjacencyKind::ReplaceOne => constants.gradient_difference,
+            // A null record's data gradient is zero.
+            AdjacencyKind::ZeroOut => constants.data_lipschitz,
+            adjacency => return Err(Error::Adjacency { recipe: self.recipe, adjacency }),
+        };
+        if !(gradient_difference.is_finite() && gradient_difference > 0.0) {
+            return not_proved("this loss has bounded gradients only within a radius: set one");
+        }
+        Ok(Terms { constants, gradient_difference })
+    }
+
+    /// What a release takes on trust.
+    pub(super) fn assumptions(&self) -> Vec<Assumption> {
+        let mut assumptions =
+            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
+        if self.noise_mode != NoiseMode::Exact {
+            assumptions.push(Assumption::IdealisedFloat);
+        }
+        if self.declared_order {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+}
+
+/// A descent with everything public known but its noise.
+///
+/// # Formula
+/// ```text
+/// w_t = Π_R( (1 - η_tλ) w_{t-1} - (η_t/B_t) Σ_{i in batch t} ∇ℓ_i(w_{t-1}) + η_t ξ_t ),    ξ_t ~ N(0, σ² I)
+/// ```
+/// One record moves the bracket by at most `η_t G/B_t`, and its noise has standard deviation `η_t σ`.
+///
+/// # Rounding
+/// An update in double precision is off by at most `e_t` as derived at [`Rounding`] for a buffered iterate; two runs move
+/// apart by twice that beyond the exact contraction. That bound needs iterates in a ball. Where the recipe has none, they
+/// are projected onto one so large that they never come near it: twice the longest way that gradients can carry them,
+/// and twice the norm of all noise together with six standard deviations.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Descent {
+    pub(super) inputs: Inputs,
+    pub(super) n: u64,
+    pub(super) dim: u64,
+    pub(super) passes: u64,
+    /// The updates of one pass.
+    pub(super) updates: Vec<Updates>,
+    pub(super) terms: Terms,
+}
+
+impl Descent {
+    /// Checks that no step drives two points apart.
+    pub(super) fn new(
+        inputs: Inputs,
+        terms: Terms,
+        n: u64,
+        dim: u64,
+        passes: u64,
+        updates: Vec<Updates>,
+    ) -> Result<Self, Error> {
+        let longest = 2.0 / terms.constants.smoothness;
+        for update in &updates {
+            if !(positive("step size", update.step)? * terms.constants.smoothness <= 2.0) {
+                return Err(Error::StepTooLong { recipe: inputs.recipe, step: update.step, longest });
+            }
+        }
+        Ok(Self { inputs, n, dim, passes, updates, terms })
+    }
+
+    /// Number of parameters.
+    pub(super) fn parameters(&self) -> u64 {
+        self.inputs.loss.parameters(self.dim)
+    }
+
+    /// The ball that iterates are projected onto, under noise of standard deviation `std_dev` on each mean gradient.
+    pub(super) fn ball(&self, std_dev: f64) -> f64 {
+        if let Some(radius) = self.inputs.radius {
+            return radius;
+        }
+        let (mut way, mut squares) = (0.0, 0.0);
+        for &Updates { count, step, .. } in &self.updates {
+            let count = count as f64 * self.passes as f64;
+            way += count * step;
+            squares += count * step * step;
+        }
+        let lipschitz = self.terms.constants.data_lipschitz;
+        let mut reach = lipschitz * way;
+        if self.inputs.lambda > 0.0 && self.updates.iter().all(|update| update.step * self.inputs.lambda <= 1.0) {
+            reach = reach.min(lipschitz / self.inputs.lambda);
+        }
+        2.0 * (reach + std_dev * squares.sqrt() * ((self.parameters() as f64).sqrt() + 6.0))
+    }
+
+    /// How far an update may land from the exact one, in norm.
+    fn rounding_of_update(&self, update: &Updates, ball: f64) -> f64 {
+        let Constants { smoothness, data_lipschitz, .. } = self.terms.constants;
+        let (dim, batch, outputs) =
+            (self.parameters() as f64, update.batch_size as f64, u64::from(self.inputs.loss.outputs()));
+        let (of_derivative, of_margins) = Rounding::of_classes(outputs);
+        // The noisy iterate is rounded once more than a plain one, to double precision, and a step of 2/β may exceed it by
+        // a rounding.
+        let per_update = (4.0 + 4.0 + dim / 2.0 + 8.0) * ball;
+        let per_step = 4.0 * self.inputs.lambda * ball
+            + smoothness * (dim + 2.0 + of_margins) * ball
+            + (batch + 24.0 + of_derivative) * data_lipschitz;
+        1.01 * f64::EPSILON / 2.0 * (per_update + update.step * per_step)
+    }
+
+    /// The mechanism, with noise of standard deviation `std_dev` on each mean gradient.
+    pub(super) fn mechanism<A: RecordAdjacency>(&self, std_dev: f64) -> Result<LastIterate<A>, Error> {
+        let Constants { smoothness, .. } = self.terms.constants;
+        let ball = self.ball(std_dev);
+        let pass = self.updates.iter().map(|update| Iterates {
+            count: update.count,
+            sensitivity: self.sensitivity(update),
+            contraction: if self.inputs.lambda > 0.0 {
+                // Rounded up: the products and differences are off by a unit each.
+                (expansion(update.step, smoothness, self.inputs.lambda) + 4.0 * f64::EPSILON).min(1.0)
+            } else {
+                1.0
+            },
+            deviation: 2.0 * self.rounding_of_update(update, ball),
+            std_dev: update.step * std_dev,
+        });
+        Ok(LastIterate::new(self.parameters(), pass.collect(), self.passes)?.with_noise_mode(self.inputs.noise_mode)?)
+    }
+
+    /// How far one record can move the iterate of an update.
+    pub(super) fn sensitivity(&self, update: &Updates) -> f64 {
+        update.step * self.terms.gradient_difference / update.batch_size as f64 * (1.0 + 4.0 * f64::EPSILON)
+    }
+
+    /// The event under noise of standard deviation `std_dev` on each mean gradient.
+    pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
+        positive("standard deviation", std_dev)?;
+        // An event says nothing of the relation: any will do.
+        Ok(self.mechanism::<ReplaceOne>(std_dev)?.event())
+    }
+
+    /// The least noise with which all copies meet the budget.
+    pub(super) fn least_noise(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
+        if !(budget.delta.get() > 0.0) {
+            return Err(Error::NotProved { recipe: self.inputs.recipe, why: "Gaussian noise needs delta > 0" });
+        }
+        // What cannot be drawn protects nothing.
+        least_scale(budget, copies, |std_dev| self.event(std_dev).unwrap_or(DpEvent::NonPrivate))
+    }
+
+    /// What was asked for, and what all copies of an event reach.
+    pub(super) fn reached(event: DpEvent, budget: Budget, copies: u64) -> Result<(EpsilonDelta, EpsilonDelta), Error> {
+        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
+        let epsilon = bound::epsilon(&repeated(event, copies), budget.delta)?.value;
+        if !(epsilon <= requested.epsilon) {
+            return Err(Error::OutOfRange {
+                name: "epsilon",
+                value: requested.epsilon,
+                range: "what noise in double precision can reach",
+            });
+        }
+        Ok((requested, EpsilonDelta { epsilon, delta: requested.delta }))
+    }
+
+    /// Updates of one pass.
+    pub(super) fn updates_per_pass(&self) -> u64 {
+        self.updates.iter().fold(0, |sum, update| sum.saturating_add(update.count))
+    }
+
+    /// Root of the expected squared norm of the noise on the last iterate if nothing contracted: all steps' together.
+    pub(super) fn noise_norm(&self, std_dev: f64) -> f64 {
+        let squares: f64 = self.updates.iter().map(|update| update.count as f64 * update.step * update.step).sum();
+        std_dev * (squares * self.passes as f64 * self.parameters() as f64).sqrt()
+    }
+
+    /// Noise and settings, for people.
+    pub(super) fn summary(&self, std_dev: f64) -> Summary {
+        let smallest = self.updates.iter().map(|update| update.batch_size).min().unwrap_or(0);
+        let largest = self.updates.iter().map(|update| update.batch_size).max().unwrap_or(0);
+        let batches = if smallest == largest { largest.to_string() } else { format!("{smallest} to {largest}") };
+        let first = self.updates.first().map_or(0.0, |update| update.step);
+        Summary {
+            // Each iterate has its own.
+            sensitivity: None,
+            rows: self.n.saturating_mul(self.passes),
+            text: format!(
+                "noise {std_dev:.4e} on each mean gradient, {} updates, batches of {batches}, first step {first:.4e}, \
+                 lambda {:e}",
+                self.updates_per_pass().saturating_mul(self.passes),
+                self.inputs.lambda
+            ),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The engine with noise on every iterate, and the release of the last.
+
+use core::marker::PhantomData;
+
+use dp_accountant::EventLog;
+use dp_data::{Block, Order, PassSource};
+use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
+use dp_mechanisms::last_iterate::{LastIterate, LastIterateSession};
+use dp_mechanisms::{Bounded, ReleaseRng, Released};
+
+use super::Descent;
+use crate::averaging::Averaging;
+use crate::engine::{
+    BatchSizes, Control, GradientDescent, GradientEstimate, Iterate, Passes, PlainGradient, RowBatches, Run, Step,
+    UpdateRule, project,
+};
+use crate::error::Error;
+use crate::float::FloatKind;
+use crate::growth::Divisor;
+use crate::recipes::recipe::{Expected, RecordAdjacency};
+use crate::schedule::Schedule;
+
+impl Descent {
+    /// Runs the descent and releases its last iterate.
+    pub(in crate::recipes) fn train<F: Real, A: RecordAdjacency, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        mechanism: &LastIterate<A>,
+        std_dev: f64,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        FloatKind::F64.expect::<F>()?;
+        let (row_norm, target_bound) = (self.inputs.row_norm, self.inputs.target_bound);
+        Expected { n: self.n, dim: self.dim, row_norm, target_bound }.check(&source.describe()?)?;
+        control.check()?;
+        let order = if self.inputs.declared_order {
+            Order::Declared
+        } else {
+            let mut key = [0; 32];
+            rng.fill_bytes(&mut key);
+            Order::Keyed { key, fresh_each_pass: false }
+        };
+        let dim = size("dimension", self.dim)?;
+        let run = self.run()?;
+        let ball = self.ball(std_dev);
+        let visitor =
+            Visitor { descent: self, run: &run, mechanism, ball, source, order, rng, control, float: PhantomData };
+        let (weights, log) = self.inputs.loss.visit_model(dim, visitor)?;
+        // The radius is a promise; a ball that was only there for the arithmetic is not.
+        let weights = match self.inputs.radius {
+            Some(radius) => weights.map(|mut weights| {
+                project(&mut weights, radius);
+                weights
+            }),
+            None => weights,
+        };
+        Ok((weights, log))
+    }
+
+    /// The engine's public numbers.
+    fn run(&self) -> Result<Run, Error> {
+        let per_pass = self.updates_per_pass();
+        let updates = per_pass.saturating_mul(self.passes);
+        let Some(first) = self.updates.first() else {
+            return Err(Error::Count { name: "updates", value: 0, range: "1 or more" });
+        };
+        let whole_batches = self.updates.iter().all(|update| update.batch_size == first.batch_size)
+            && self.n.div_ceil(first.batch_size) == per_pass;
+        let batches = if whole_batches {
+            BatchSizes::Equal(size("batch size", first.batch_size)?)
+        } else {
+            let mut sizes = Vec::with_capacity(size("updates", per_pass)?);
+            for update in &self.updates {
+                let batch = size("batch size", update.batch_size)?;
+                sizes.extend(core::iter::repeat_n(batch, size("updates", update.count)?));
+            }
+            BatchSizes::Listed(sizes.into())
+        };
+        let schedule = if self.updates.iter().all(|update| update.step == first.step) {
+            Schedule::Constant { step: first.step }
+        } else {
+            let mut values = Vec::with_capacity(size("updates", updates)?);
+            for _ in 0..self.passes {
+                for update in &self.updates {
+                    values.extend(core::iter::repeat_n(update.step, size("updates", update.count)?));
+                }
+            }
+            Schedule::Steps { values }
+        };
+        Ok(Run {
+            n: self.n,
+            batches,
+            divisor: Divisor::Nominal,
+            steps: schedule.prepare(updates)?,
+            weights: Averaging::Last.prepare(updates)?,
+        })
+    }
+}
+
+fn size(name: &'static str, value: u64) -> Result<usize, Error> {
+    usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+}
+
+/// Receives the model as a type.
+struct Visitor<'t, 'c, F, A: RecordAdjacency, S: ?Sized, R: ?Sized> {
+    descent: &'t Descent,
+    run: &'t Run,
+    mechanism: &'t LastIterate<A>,
+    ball: f64,
+    source: &'t mut S,
+    order: Order,
+    rng: &'t mut R,
+    control: &'t mut Control<'c>,
+    float: PhantomData<F>,
+}
+
+impl<F, A, S, R> ModelVisitor<F> for Visitor<'_, '_, F, A, S, R>
+where
+    F: Real,
+    A: RecordAdjacency,
+    S: PassSource<F> + ?Sized,
+    R: ReleaseRng + ?Sized,
+{
+    type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;
+
+    fn visit<M>(self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        let mut log = EventLog::new();
+        let zeros = || vec![F::zero(); model.parameters()];
+        let mut iterate = NoisyIterate {
+            gradient: PlainGradient::new(&model, self.run.batches.largest().min(1 << 16)),
+            rule: GradientDescent { lambda: self.descent.inputs.lambda, radius: None },
+            parameters: zeros(),
+            sum: zeros(),
+            ball: self.ball,
+            session: self.mechanism.start(&mut log, self.rng)?,
+            rng: self.rng,
+        };
+        let mut batches = RowBatches::new(&mut *self.source, self.order);
+        let mut stop = Passes(self.descent.passes);
+        self.run.run(&model, &mut batches, &mut iterate, &mut stop, self.control)?;
+        drop(batches);
+        self.source.finish()?;
+        let NoisyIterate { parameters, session, rng, .. } = iterate;
+        let sensitivity = session.sensitivity();
+        let last = Bounded::with_proven_sensitivity(parameters, sensitivity);
+        let released = session.release(last, &mut log, rng)?;
+        Ok((released, log))
+    }
+}
+
+/// An iterate with noise after each update but the last, which is released by itself.
+struct NoisyIterate<'m, 'r, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
+    gradient: PlainGradient<F, M>,
+    rule: GradientDescent,
+    parameters: Vec<F>,
+    sum: Vec<F>,
+    ball: f64,
+    session: LastIterateSession<'m, A>,
+    rng: &'r mut R,
+}
+
+impl<F, M, A, R> Iterate<F, M> for NoisyIterate<'_, '_, F, M, A, R>
+where
+    F: Real,
+    M: Model<F>,
+    A: RecordAdjacency,
+    R: ReleaseRng + ?Sized,
+{
+    #[inline]
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+        self.gradient.estimate(model, &self.parameters, batch, examples, &mut self.sum)?;
+        self.rule.apply(&mut self.parameters, &self.sum, step);
+        if self.session.iterates_left() > 1 {
+            let sensitivity = self.session.sensitivity();
+            let iterate = Bounded::with_proven_sensitivity(&mut self.parameters[..], sensitivity);
+            self.session.step(iterate, self.rng)?;
+            project(&mut self.parameters, self.ball);
+        }
+        Ok(())
+    }
+
+    fn current(&mut self) -> &[F] {
+        &self.parameters
+    }
+
+    fn into_output(self) -> Vec<F> {
+        self.parameters
+    }
+}

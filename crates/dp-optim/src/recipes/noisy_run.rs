@@ -1,0 +1,377 @@
+//! Training that puts Gaussian noise on every step's sum of gradients: what DP-SGD and BST14 share.
+//!
+//! ```text
+//! batch (drawn, or a piece of a pass)  ->  Σ gradients, clipped or bounded  ->  + N(0, σ² I)  ->  step, projection
+//! ```
+
+mod plan;
+mod training;
+
+pub(crate) use plan::NoisyPlan;
+use training::Following;
+
+use dp_accountant::certificate::{Assumption, EpsilonDelta, NoiseMode};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, bound};
+use dp_losses::{Domain, LossKind};
+use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::steps::StepPlan;
+use dp_mechanisms::{Gaussian, L2Sensitivity};
+
+use super::recipe::{Budget, RecordAdjacency, least_scale, repeated};
+use crate::averaging::{Averaging, AveragingWeights};
+use crate::engine::{BatchLaw, Contributions, StepSum};
+use crate::error::{Error, non_negative, positive};
+use crate::float::FloatKind;
+use crate::schedule::{Schedule, StepSizes};
+
+/// How the records of a step are chosen.
+///
+/// # Privacy
+/// Under zero-out (a record is replaced by a null one) and under replace-one, for the same accuracy of a step:
+///
+/// | | theorem | zero-out | replace-one |
+/// |---|---|---|---|
+/// | `Poisson` | amplification by Poisson sampling; under replace-one, of two records at once | tightest | tightest |
+/// | `FixedSize` | amplification by sampling without replacement | none | about twice the noise |
+/// | `Passes` | parallel composition: no amplification | much more noise, unless batches are large | likewise |
+///
+/// Under zero-out a batch of fixed size has no theorem of its own here: where the record is not drawn another takes its
+/// place, so that gradients of two records are at stake, as under replace-one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Sampling {
+    /// Each record by itself, with probability `1 - e^(-b/n)`, see [`BatchLaw::Poisson`].
+    #[default]
+    Poisson,
+    /// A uniformly random set of b records.
+    FixedSize,
+    /// The records in a secret order, cut into batches of b; no amplification is counted.
+    Passes,
+}
+
+/// How a run's batches come about, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Batching {
+    Drawn(BatchLaw),
+    Passes { passes: u64, batch_size: u64, declared_order: bool },
+}
+
+/// What bounds a record's gradient: all public.
+pub(super) struct Bounds {
+    pub(super) loss: LossKind,
+    pub(super) clipping: Option<ClippingNorm>,
+    pub(super) radius: Option<f64>,
+    pub(super) row_norm: f64,
+    pub(super) target_bound: f64,
+}
+
+/// A run with noise in every step, as public numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct NoisyRun {
+    pub(crate) recipe: &'static str,
+    pub(crate) n: u64,
+    /// Features of a row.
+    pub(crate) dim: u64,
+    pub(crate) loss: LossKind,
+    pub(crate) lambda: f64,
+    pub(crate) radius: Option<f64>,
+    pub(crate) row_norm: f64,
+    pub(crate) target_bound: f64,
+    pub(crate) sum: StepSum,
+    pub(crate) plan: StepPlan,
+    pub(crate) batching: Batching,
+    pub(crate) divisor: f64,
+    pub(crate) float: FloatKind,
+    /// Of the release.
+    pub(crate) relation: AdjacencyKind,
+    /// Of a step's noise: where it is not the release's, a replaced record counts as two.
+    pub(crate) relation_of_steps: AdjacencyKind,
+}
+
+/// Examples of a Poisson batch that are summed at a time: few enough for small rounding errors, many enough for fast
+/// kernels.
+const MICROBATCH: u64 = 1024;
+
+/// By how much rounding may raise a sensitivity before it is refused.
+const MOST_ROUNDING: f64 = 1.1;
+
+impl Bounds {
+    /// Refuses parameters outside their range.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
+            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
+        }
+        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
+            // Their gradient is the target times a slope of at most 1.
+            return Err(Error::OutOfRange {
+                name: "target bound",
+                value: self.target_bound,
+                range: "[0, 1] for a loss of two classes",
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn domain(&self) -> Result<Domain, Error> {
+        let domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
+        Ok(match self.radius {
+            Some(radius) => domain.with_radius(positive("radius", radius)?)?,
+            None => domain,
+        })
+    }
+
+    /// What a record contributes to a step's sum.
+    pub(super) fn contributions(&self, dim: u64, float: FloatKind) -> Result<Contributions, Error> {
+        match self.clipping {
+            Some(norm) => Ok(Contributions::Clipped(norm)),
+            None => Contributions::of_loss(&self.loss, &self.domain()?, dim, float),
+        }
+    }
+}
+
+/// Parts of a run that recipes choose.
+pub(super) struct Parts {
+    pub(super) recipe: &'static str,
+    pub(super) n: u64,
+    pub(super) dim: u64,
+    pub(super) bounds: Bounds,
+    pub(super) lambda: f64,
+    pub(super) sampling: Sampling,
+    pub(super) batch_size: u64,
+    pub(super) length: Length,
+    pub(super) declared_order: bool,
+    pub(super) float: FloatKind,
+    pub(super) relation: AdjacencyKind,
+}
+
+/// How long a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Length {
+    Passes(u64),
+    Steps(u64),
+}
+
+impl NoisyRun {
+    /// Resolves and checks everything but the step sizes, which may depend on the noise.
+    pub(super) fn new(parts: Parts) -> Result<Self, Error> {
+        let Parts { recipe, n, dim, bounds, lambda, batch_size, float, relation, .. } = parts;
+        bounds.check()?;
+        non_negative("lambda", lambda)?;
+        for (name, value) in [("number of records", n), ("dimension", dim), ("batch size", batch_size)] {
+            if value == 0 {
+                return Err(Error::Count { name, value, range: "1 or more" });
+            }
+        }
+        if !matches!(relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut) {
+            return Err(Error::Adjacency { recipe, adjacency: relation });
+        }
+        let batch_size = batch_size.min(n);
+        let not_proved = |why| Err(Error::NotProved { recipe, why });
+        let per_pass = n.div_ceil(batch_size);
+        let steps = match parts.length {
+            Length::Passes(passes) => passes.saturating_mul(per_pass),
+            Length::Steps(steps) => steps,
+        };
+        let name = if matches!(parts.length, Length::Passes(_)) { "passes" } else { "steps" };
+        if !(1..1 << 48).contains(&steps) {
+            return Err(Error::Count { name, value: steps, range: "1 or more, and below 2^48 steps in all" });
+        }
+        if parts.sampling == Sampling::FixedSize && relation == AdjacencyKind::ZeroOut {
+            return not_proved(
+                "batches of fixed size are proved for replace-one; under add-remove choose Poisson batches",
+            );
+        }
+        let poisson = parts.sampling == Sampling::Poisson;
+        let (batching, plan) = if parts.sampling == Sampling::Passes {
+            let Length::Passes(passes) = parts.length else {
+                return not_proved("a run over passes is counted in passes, not in steps");
+            };
+            let batching = Batching::Passes { passes, batch_size, declared_order: parts.declared_order };
+            (batching, StepPlan::DisjointBatches { passes, steps_per_pass: per_pass })
+        } else {
+            let law = if poisson {
+                BatchLaw::Poisson { mean_darts: batch_size }
+            } else {
+                BatchLaw::FixedSize { size: batch_size }
+            };
+            let sampling_rate = law.sampling_rate(n)?;
+            let plan = if poisson {
+                StepPlan::PoissonSampled { sampling_rate, steps }
+            } else {
+                StepPlan::SampledWithoutReplacement { sampling_rate, steps }
+            };
+            (Batching::Drawn(law), plan)
+        };
+        let divisor = match batching {
+            Batching::Drawn(law) => law.mean_size(n)?,
+            Batching::Passes { batch_size, .. } => batch_size as f64,
+        };
+        let contributions = bounds.contributions(dim, float)?;
+        let sum = |float| {
+            if poisson {
+                // Whatever is likely, a Poisson batch may hold all records.
+                StepSum { contributions, examples: n, microbatch: MICROBATCH.min(n), float }
+            } else {
+                StepSum::whole(contributions, batch_size, float)
+            }
+        };
+        // The theorem is about a record present or absent; a replaced one is both at once.
+        let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
+        let sensitivity = |float| sum(float).sensitivity(relation_of_steps);
+        let (double, own) = (sensitivity(FloatKind::F64)?, sensitivity(float)?);
+        if !(own <= MOST_ROUNDING * double) {
+            return not_proved(
+                "in single precision the rounding of such large sums would outweigh a record: train in double precision",
+            );
+        }
+        let Bounds { loss, radius, row_norm, target_bound, .. } = bounds;
+        let sum = sum(float);
+        Ok(Self {
+            recipe,
+            n,
+            dim,
+            loss,
+            lambda,
+            radius,
+            row_norm,
+            target_bound,
+            sum,
+            plan,
+            batching,
+            divisor,
+            float,
+            relation,
+            relation_of_steps,
+        })
+    }
+
+    /// Number of parameters.
+    pub(super) fn parameters(&self) -> u64 {
+        self.loss.parameters(self.dim)
+    }
+
+    /// Number of steps.
+    pub(crate) fn updates(&self) -> u64 {
+        self.plan.steps()
+    }
+
+    /// The L2 sensitivity of a step's sum, rounding allowed for.
+    pub(super) fn sensitivity(&self) -> Result<f64, Error> {
+        self.sum.sensitivity(self.relation_of_steps)
+    }
+
+    /// All steps, with noise of this standard deviation on each sum.
+    pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
+        let std_dev = positive("standard deviation", std_dev)?;
+        Ok(self.event_of(std_dev, self.sensitivity()?))
+    }
+
+    fn event_of(&self, std_dev: f64, sensitivity: f64) -> DpEvent {
+        let event = self.plan.event(DpEvent::Gaussian { std_dev, sensitivity });
+        if self.relation == self.relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
+    }
+
+    /// The least standard deviation with which all copies meet the budget.
+    pub(super) fn least_std_dev(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
+        if !(budget.delta.get() > 0.0) {
+            return Err(Error::NotProved { recipe: self.recipe, why: "Gaussian noise needs delta > 0" });
+        }
+        let sensitivity = self.sensitivity()?;
+        let multiplier =
+            least_scale(budget, copies, |multiplier| self.event_of(multiplier * sensitivity, sensitivity))?;
+        Ok(multiplier * sensitivity)
+    }
+
+    /// What all copies reach.
+    pub(super) fn reached(&self, std_dev: f64, delta: Delta, copies: u64) -> Result<EpsilonDelta, Error> {
+        let epsilon = bound::epsilon(&repeated(self.event(std_dev)?, copies), delta)?.value;
+        Ok(EpsilonDelta { epsilon, delta: delta.get() })
+    }
+
+    /// The mechanism of each step.
+    fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
+        self.check_noise_mode(mode)?;
+        let sensitivity = L2Sensitivity::<A>::new(self.sensitivity()?)?;
+        Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)
+    }
+
+    /// Refuses to draw no noise.
+    pub(super) fn check_noise_mode(&self, mode: NoiseMode) -> Result<(), Error> {
+        if !matches!(mode, NoiseMode::Exact | NoiseMode::Rounded) {
+            let why = "without noise there is no guarantee: choose exact or rounded noise";
+            return Err(Error::NotProved { recipe: self.recipe, why });
+        }
+        Ok(())
+    }
+
+    /// Checks the step sizes for this run, and that no iterate can leave the range of the float type, where something
+    /// might fail for some data and not for other.
+    ///
+    /// # Formula
+    /// With `K` bounding the norm of a step's noise and `b` the most examples of a step, a step moves the iterate by at
+    /// most `η_t (bC + K) / divisor`; the regulariser alone moves it towards the origin where `ηλ <= 2`. With a radius one
+    /// step counts, else all. `K` is 1000 times the noise's expected size: beyond it with probability below `e^-900`.
+    pub(super) fn prepare(
+        &self,
+        schedule: &Schedule,
+        averaging: &Averaging,
+        std_dev: f64,
+    ) -> Result<(StepSizes, AveragingWeights), Error> {
+        let updates = self.updates();
+        let (steps, weights) = (schedule.prepare(updates)?, averaging.prepare(updates)?);
+        let farthest = match self.float {
+            FloatKind::F64 => 1e140,
+            FloatKind::F32 => 1e15,
+        };
+        let longest = steps.largest();
+        let noise = 1000.0 * std_dev * (self.parameters() as f64).sqrt();
+        let step = self.sum.contributions.bound() * self.sum.examples as f64 + noise;
+        let moved = longest * step / self.divisor;
+        let (count, pulled) = match self.radius {
+            Some(radius) => (1.0, (longest * self.lambda + 1.0) * radius),
+            None => (updates as f64, 0.0),
+        };
+        let stretched = self.radius.is_none() && !(longest * self.lambda <= 2.0);
+        if stretched || !(moved * count + pulled <= farthest) || !(step <= farthest) {
+            let why = "steps so long could overflow: shorten them, or set a radius";
+            return Err(Error::NotProved { recipe: self.recipe, why });
+        }
+        Ok((steps, weights))
+    }
+
+    /// What a certificate takes on trust.
+    pub(super) fn assumptions(&self, noise_mode: NoiseMode) -> Vec<Assumption> {
+        let mut assumptions =
+            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
+        if noise_mode != NoiseMode::Exact {
+            assumptions.push(Assumption::IdealisedFloat);
+        }
+        if matches!(self.batching, Batching::Passes { declared_order: true, .. }) {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+
+    /// Rows that a run goes through, on average.
+    pub(crate) fn rows(&self) -> u64 {
+        match self.batching {
+            Batching::Drawn(law) => law.nominal_size().saturating_mul(self.updates()),
+            Batching::Passes { passes, .. } => self.n.saturating_mul(passes),
+        }
+    }
+
+    /// The batches in words.
+    pub(super) fn describe_batches(&self) -> String {
+        match self.batching {
+            Batching::Drawn(BatchLaw::Poisson { .. }) => {
+                format!("{} steps on Poisson batches of {:.1} on average", self.updates(), self.divisor)
+            }
+            Batching::Drawn(law) => {
+                format!("{} steps on random batches of {}", self.updates(), law.nominal_size())
+            }
+            Batching::Passes { passes, batch_size, .. } => format!("{passes} passes, batches of {batch_size}"),
+        }
+    }
+}

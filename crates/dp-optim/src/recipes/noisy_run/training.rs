@@ -1,0 +1,264 @@
+//! The run itself.
+
+use core::marker::PhantomData;
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{Adjacency, EventLog, ZeroOut};
+use dp_data::{Block, BlockBuffer, Order, SampleSource};
+use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
+use dp_mechanisms::{Gaussian, ReleaseRng, Released};
+
+use super::{Batching, NoisyRun};
+use crate::averaging::AveragingWeights;
+use crate::engine::{
+    BatchSizes, Buffered, Control, GradientDescent, GradientEstimate, NoisyGradient, Passes, RowBatches, Run,
+    SampledRun,
+};
+use crate::error::Error;
+use crate::growth::Divisor;
+use crate::recipes::recipe::{Expected, RecordAdjacency};
+use crate::schedule::StepSizes;
+
+/// What a training follows beside the run: noise and step sizes.
+pub(in crate::recipes) struct Following<'t> {
+    pub(in crate::recipes) std_dev: f64,
+    pub(in crate::recipes) noise_mode: NoiseMode,
+    pub(in crate::recipes) steps: &'t StepSizes,
+    pub(in crate::recipes) weights: &'t AveragingWeights,
+}
+
+impl NoisyRun {
+    /// Trains and returns the released output with its log.
+    pub(in crate::recipes) fn train<F, A, S, R>(
+        &self,
+        following: &Following<'_>,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>
+    where
+        F: Real,
+        A: RecordAdjacency,
+        S: SampleSource<F> + ?Sized,
+        R: ReleaseRng + ?Sized,
+    {
+        self.float.expect::<F>()?;
+        let (row_norm, target_bound) = (self.row_norm, self.target_bound);
+        Expected { n: self.n, dim: self.dim, row_norm, target_bound }.check(&source.describe()?)?;
+        control.check()?;
+        if self.relation == self.relation_of_steps {
+            return self.train_under::<F, A, S, R>(following, source, rng, control);
+        }
+        let (released, log) = self.train_under::<F, ZeroOut, S, R>(following, source, rng, control)?;
+        Ok((released, A::from_null_records(log)))
+    }
+
+    fn train_under<F, A, S, R>(
+        &self,
+        following: &Following<'_>,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>
+    where
+        F: Real,
+        A: RecordAdjacency,
+        S: SampleSource<F> + ?Sized,
+        R: ReleaseRng + ?Sized,
+    {
+        let dim = usize::try_from(self.dim).map_err(|_| Error::Count {
+            name: "dimension",
+            value: self.dim,
+            range: "what memory can address",
+        })?;
+        let noise = self.noise::<A>(following.std_dev, following.noise_mode)?;
+        // A key of its own for each training, for the batches or the order: independent of the noise and of other runs.
+        let mut key = [0; 32];
+        rng.fill_bytes(&mut key);
+        let training = Training { run: self, noise, following, key, source, rng, control, float: PhantomData };
+        self.loss.visit_model(dim, training)
+    }
+}
+
+/// Receives the model as a type.
+struct Training<'t, 'c, F, A: Adjacency, S: ?Sized, R: ?Sized> {
+    run: &'t NoisyRun,
+    noise: Gaussian<A>,
+    following: &'t Following<'t>,
+    key: [u8; 32],
+    source: &'t mut S,
+    rng: &'t mut R,
+    control: &'t mut Control<'c>,
+    float: PhantomData<F>,
+}
+
+impl<F, A, S, R> ModelVisitor<F> for Training<'_, '_, F, A, S, R>
+where
+    F: Real,
+    A: Adjacency,
+    S: SampleSource<F> + ?Sized,
+    R: ReleaseRng + ?Sized,
+{
+    type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;
+
+    fn visit<M>(self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        let Self { run, noise, following, key, source, rng, control, .. } = self;
+        let Following { steps, weights, .. } = *following;
+        let mut log = EventLog::new();
+        let gradient = NoisyGradient::start(&model, run.sum, noise.into(), run.plan, &mut log, rng)?;
+        let microbatch = usize::try_from(run.sum.microbatch).unwrap_or(usize::MAX);
+        let gradient = InPieces { gradient, microbatch, counted: BlockBuffer::default() };
+        let rule = GradientDescent { lambda: run.lambda, radius: run.radius };
+        let start = vec![F::zero(); model.parameters()];
+        let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
+        match run.batching {
+            Batching::Drawn(law) => {
+                let sampled = SampledRun {
+                    n: run.n,
+                    law,
+                    updates: run.updates(),
+                    divisor: run.divisor,
+                    steps: steps.clone(),
+                    weights: weights.clone(),
+                };
+                sampled.run(&model, source, &mut iterate, key, control)?;
+            }
+            Batching::Passes { passes, batch_size, declared_order } => {
+                let batches = BatchSizes::Equal(usize::try_from(batch_size).unwrap_or(usize::MAX));
+                let passed = Run {
+                    n: run.n,
+                    batches,
+                    divisor: Divisor::Nominal,
+                    steps: steps.clone(),
+                    weights: weights.clone(),
+                };
+                let order = if declared_order { Order::Declared } else { Order::Keyed { key, fresh_each_pass: true } };
+                let mut batches = RowBatches::new(&mut *source, order);
+                passed.run(&model, &mut batches, &mut iterate, &mut Passes(passes), control)?;
+            }
+        }
+        source.finish()?;
+        let (output, InPieces { gradient, .. }) = iterate.into_parts();
+        Ok((gradient.finish(output, &mut log)?, log))
+    }
+}
+
+/// A noisy gradient of batches that may be larger than what is summed at a time.
+///
+/// Null records are left out before a batch is cut into pieces. So a null record that is drawn leaves the same bits as
+/// one that is not, as amplification by sampling has it: where a neighbour holds one, a sum has one law, not two that
+/// differ by where the pieces end.
+struct InPieces<F, G> {
+    gradient: G,
+    microbatch: usize,
+    counted: BlockBuffer<F>,
+}
+
+/// The examples of a batch that count; copied only where some do not.
+fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Block<'b, F> {
+    let Some(valid) = batch.valid.filter(|valid| valid.contains(&false)) else { return batch };
+    buffer.clear();
+    for (i, _) in (0..).zip(valid).filter(|(_, valid)| **valid) {
+        buffer.push(&batch.slice(i..i + 1));
+    }
+    buffer.block(batch.dim())
+}
+
+impl<F, M, A, R> InPieces<F, NoisyGradient<'_, F, M, A, R>>
+where
+    F: Real,
+    M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    A: Adjacency,
+    R: ReleaseRng + ?Sized,
+{
+    /// The sum of a batch's gradients, without noise.
+    fn add(&mut self, model: &M, parameters: &[F], batch: Block<'_, F>, sum: &mut [F]) -> Result<(), Error> {
+        let batch = counted(batch, &mut self.counted);
+        sum.fill(F::zero());
+        let mut start = 0;
+        while start < batch.len() {
+            let end = batch.len().min(start.saturating_add(self.microbatch));
+            self.gradient.add(model, parameters, batch.slice(start..end), end - start, sum)?;
+            start = end;
+        }
+        Ok(())
+    }
+}
+
+impl<F, M, A, R> GradientEstimate<F, M> for InPieces<F, NoisyGradient<'_, F, M, A, R>>
+where
+    F: Real,
+    M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    A: Adjacency,
+    R: ReleaseRng + ?Sized,
+{
+    #[inline]
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        batch: Block<'_, F>,
+        _examples: usize,
+        sum: &mut [F],
+    ) -> Result<(), Error> {
+        self.add(model, parameters, batch, sum)?;
+        self.gradient.release(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_accountant::ZeroOut;
+    use dp_data::Examples;
+    use dp_losses::{Softmax, SoftmaxModel};
+    use dp_mechanisms::SeededRng;
+    use dp_mechanisms::clip::ClippingNorm;
+    use dp_mechanisms::steps::StepPlan;
+    use dp_mechanisms::{Gaussian, L2Sensitivity};
+    use rand::RngExt;
+
+    use super::*;
+    use crate::engine::{Contributions, StepSum};
+    use crate::float::FloatKind;
+
+    /// A null record, wherever it lies in a batch of several pieces, leaves the bits of the sum as they are without it.
+    #[test]
+    fn a_null_record_that_is_drawn_leaves_no_trace() {
+        const COUNT: usize = 300;
+        const DIM: usize = 5;
+        const CLASSES: usize = 3;
+        let model = SoftmaxModel::<f64>::new(DIM, Softmax::new(CLASSES as u32).unwrap());
+        let contributions = Contributions::Clipped(ClippingNorm::new(0.7).unwrap());
+        let sum = StepSum { contributions, examples: 1000, microbatch: 64, float: FloatKind::F64 };
+        let sensitivity = L2Sensitivity::<ZeroOut>::new(sum.sensitivity(ZeroOut::KIND).unwrap()).unwrap();
+        let noise = Gaussian::from_std_dev(sensitivity, 1.0).unwrap();
+        let plan = StepPlan::AllRecords { steps: 100 };
+        let (mut draws, mut rng) = (SeededRng::new(5), SeededRng::new(6));
+        let gradient = NoisyGradient::start(&model, sum, noise.into(), plan, &mut EventLog::new(), &mut rng).unwrap();
+        let mut pieces = InPieces { gradient, microbatch: 64, counted: BlockBuffer::default() };
+
+        let rows: Vec<f64> = (0..COUNT * DIM).map(|_| draws.random_range(-0.4..0.4)).collect();
+        let targets: Vec<f64> = (0..COUNT).map(|_| f64::from(draws.random_range(0..CLASSES as u32))).collect();
+        let parameters: Vec<f64> = (0..DIM * CLASSES).map(|_| draws.random_range(-3.0..3.0)).collect();
+        let mut sum_of = |rows: &[f64], targets: &[f64], valid: Option<&[bool]>| {
+            let examples = Examples::dense(rows.to_vec(), targets.to_vec(), DIM).unwrap();
+            let mut sum = vec![1.0; DIM * CLASSES];
+            // Ends the step before.
+            pieces.gradient.release(&mut [0.0; DIM * CLASSES]).unwrap();
+            pieces.add(&model, &parameters, Block { valid, ..examples.block() }, &mut sum).unwrap();
+            sum
+        };
+        let without = sum_of(&rows, &targets, None);
+        for at in [0, 1, 63, 64, 150, COUNT] {
+            let (mut rows, mut targets, mut valid) = (rows.clone(), targets.clone(), vec![true; COUNT]);
+            rows.splice(at * DIM..at * DIM, [0.0; DIM]);
+            targets.insert(at, 0.0);
+            valid.insert(at, false);
+            assert_eq!(sum_of(&rows, &targets, Some(&valid)), without, "{at}");
+        }
+        assert_eq!(sum_of(&rows, &targets, Some(&[false; COUNT])), [0.0; DIM * CLASSES]);
+    }
+}

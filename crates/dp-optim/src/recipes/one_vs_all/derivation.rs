@@ -1,0 +1,93 @@
+//! What a certificate needs to say again how the models of several classes were made.
+
+use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_losses::Softmax;
+
+use super::{RECIPE, Share, joint};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::error::Error;
+use crate::recipes::recipe::repeated;
+
+/// How a release of one model for each class follows from public parameters.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct OneVsAllDerivation {
+    /// Number of classes, public.
+    pub classes: u32,
+    /// How they share the budget.
+    pub share: Share,
+    /// The derivation of one model; in a joint release with the noise of all of them.
+    pub each: Box<Derivation>,
+}
+
+impl OneVsAllDerivation {
+    /// The terms of one model: of a private recipe for two classes.
+    pub(super) fn terms_of_each(&self) -> Result<ModelTerms, Error> {
+        Softmax::new(self.classes)?;
+        let of_two = || Error::NotProved {
+            recipe: RECIPE,
+            why: "each class is trained by a private algorithm with a loss of two classes: logistic, huber-svm or hinge",
+        };
+        if matches!(*self.each, Derivation::OneVsAll(_)) {
+            return Err(of_two());
+        }
+        let terms = self.each.model_terms().ok_or_else(of_two)?;
+        if !terms.loss.is_classification() {
+            return Err(of_two());
+        }
+        if !(terms.target_bound >= 1.0) {
+            return Err(Error::OutOfRange {
+                name: "target bound",
+                value: terms.target_bound,
+                range: "1 where classes are told apart as -1 and +1",
+            });
+        }
+        Ok(terms)
+    }
+}
+
+impl Derives for OneVsAllDerivation {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        self.terms_of_each()?;
+        match (self.share, &*self.each) {
+            (Share::Joint, Derivation::BoltOn(one)) => joint::event(one, self.classes),
+            (Share::Joint, _) => {
+                Err(Error::NotProved { recipe: RECIPE, why: "only the bolt-on recipes release all models together" })
+            }
+            (Share::Split | Share::Composed, each) => Ok(repeated(each.event()?, u64::from(self.classes))),
+        }
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        self.each.adjacency()
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        self.each.assumptions()
+    }
+}
+
+impl DerivesModel for OneVsAllDerivation {
+    fn model_terms(&self) -> ModelTerms {
+        let classes = u64::from(self.classes);
+        match self.each.model_terms() {
+            Some(each) => ModelTerms {
+                weights: each.weights.saturating_mul(classes),
+                target_bound: classes.saturating_sub(1) as f64,
+                ..each
+            },
+            // No private recipe: its event is refused, and so is every model.
+            None => ModelTerms {
+                weights: 0,
+                loss: dp_losses::LossKind::Logistic,
+                row_norm: 0.0,
+                target_bound: 0.0,
+                noise_mode: dp_accountant::certificate::NoiseMode::Exact,
+            },
+        }
+    }
+}

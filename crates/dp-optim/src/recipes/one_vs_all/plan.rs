@@ -1,0 +1,217 @@
+//! The models of all classes, planned together, and their training one after the other.
+
+use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, bound};
+use dp_data::SampleSource;
+use dp_losses::{Real, Softmax};
+use dp_mechanisms::{ReleaseRng, Released};
+
+use super::derivation::OneVsAllDerivation;
+use super::joint::Joint;
+use super::source::OneAgainstRest;
+use super::{OneVsAll, Share};
+use crate::derivation::{Derivation, ModelTerms};
+use crate::engine::{Control, project};
+use crate::error::Error;
+use crate::recipes::AnyPlan;
+use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, repeated};
+use crate::trained::Trained;
+
+/// One model for each class, planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    classes: Softmax,
+    models: Models<A>,
+    derivation: OneVsAllDerivation,
+    terms: ModelTerms,
+    event: DpEvent,
+    requested: EpsilonDelta,
+    reached: EpsilonDelta,
+}
+
+/// How they are released.
+#[derive(Debug, Clone, PartialEq)]
+enum Models<A: RecordAdjacency> {
+    Each(Box<AnyPlan<A>>),
+    Joint(Box<Joint<A>>),
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &OneVsAll, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
+        recipe.check()?;
+        let classes = u64::from(recipe.classes);
+        let all = copies.checked_mul(classes).ok_or(Error::Count {
+            name: "copies",
+            value: copies,
+            range: "such that copies times classes stays below 2^64",
+        })?;
+        let (models, each) = match recipe.share {
+            Share::Joint => {
+                let joint = Joint::new(&recipe.recipe, n, dim, recipe.classes, budget, copies)?;
+                let each = Derivation::BoltOn(joint.derivation.clone());
+                (Models::Joint(Box::new(joint)), each)
+            }
+            Share::Composed => {
+                let plan = recipe.recipe.plan_copies::<A>(n, dim, budget, all)?;
+                let each = plan.derivation();
+                (Models::Each(Box::new(plan)), each)
+            }
+            Share::Split => {
+                let plan = recipe.recipe.plan_copies::<A>(n, dim, part(budget, classes)?, copies)?;
+                let each = plan.derivation();
+                (Models::Each(Box::new(plan)), each)
+            }
+        };
+        let derivation = OneVsAllDerivation { classes: recipe.classes, share: recipe.share, each: Box::new(each) };
+        let terms = derivation.terms_of_each()?;
+        let (event, reached) = match (&models, recipe.share) {
+            (Models::Joint(joint), _) => (joint.noise.event(), joint.reached),
+            (Models::Each(plan), Share::Split) => {
+                let delta = if plan.reached().delta == 0.0 { Delta::ZERO } else { budget.delta };
+                let epsilon = bound::epsilon(&repeated(plan.event(), all), delta)?.value;
+                (repeated(plan.event(), classes), EpsilonDelta { epsilon, delta: delta.get() })
+            }
+            (Models::Each(plan), _) => (repeated(plan.event(), classes), plan.reached()),
+        };
+        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
+        if !(reached.epsilon <= requested.epsilon && reached.delta <= requested.delta) {
+            return Err(Error::OutOfRange {
+                name: "epsilon",
+                value: requested.epsilon,
+                range: "what noise in double precision can reach",
+            });
+        }
+        Ok(Self { classes: Softmax::new(recipe.classes)?, models, derivation, terms, event, requested, reached })
+    }
+
+    /// The event of the release of all models. The [derivation](Planned::derivation) recomputes the same.
+    pub fn event(&self) -> &DpEvent {
+        &self.event
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &OneVsAllDerivation {
+        &self.derivation
+    }
+
+    /// Trains the model of each class in turn and releases it, or all of them at the end.
+    fn release<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let count = self.classes.classes() as usize;
+        let mut log = EventLog::new();
+        match &self.models {
+            Models::Each(plan) => {
+                let mut train = |class| {
+                    let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
+                    // Behind a pointer: the type of a source of sources of sources would have no end.
+                    let source: &mut dyn SampleSource<F> = &mut source;
+                    let Trained { weights, log: of_class, .. } = plan.train::<F, _, R>(source, rng, control)?;
+                    log.record_all(of_class);
+                    Ok::<_, Error>(weights)
+                };
+                let mut stack = train(0)?;
+                for class in 1..count {
+                    let weights = train(class)?;
+                    stack = stack.map(|mut stack| {
+                        stack.extend(weights.into_inner());
+                        stack
+                    });
+                }
+                Ok((stack, log))
+            }
+            Models::Joint(joint) => {
+                let mut stack = Vec::new();
+                for class in 0..count {
+                    let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
+                    stack.extend(joint.each.train_unreleased::<F, _, R>(&mut source, rng, control)?);
+                }
+                let dim = (stack.len() / count).max(1);
+                let mut released = joint.noise.release(stack, &mut log, rng)?;
+                if let Some(radius) = joint.derivation.recipe.radius {
+                    released = released.map(|mut stack| {
+                        stack.chunks_exact_mut(dim).for_each(|model| project(model, radius));
+                        stack
+                    });
+                }
+                Ok((released, log))
+            }
+        }
+    }
+}
+
+/// An equal part of a budget, rounded down.
+fn part(budget: Budget, parts: u64) -> Result<Budget, Error> {
+    let down = 1.0 - 4.0 * f64::EPSILON;
+    Ok(Budget {
+        epsilon: Epsilon::new(budget.epsilon.get() / parts as f64 * down)?,
+        delta: Delta::new(budget.delta.get() / parts as f64 * down)?,
+    })
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event.clone()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::OneVsAll(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        let classes = self.classes.classes();
+        let (each, shown, share) = match &self.models {
+            Models::Joint(joint) => {
+                let each = Planned::summary(&joint.each);
+                let shown = format!("sensitivity {:.4e}, noise of norm {:.4e}", joint.sensitivity, joint.noise_norm());
+                (Summary { sensitivity: Some(joint.sensitivity), ..each }, shown, "released together")
+            }
+            Models::Each(plan) => {
+                let each = plan.summary();
+                let shown = format!("each with {}", each.text);
+                let split = self.derivation.share == Share::Split;
+                (each, shown, if split { "an equal part of the budget each" } else { "within one budget" })
+            }
+        };
+        let text = format!("{classes} models, one for each class against the rest, {share}: {shown}");
+        Summary { sensitivity: each.sensitivity, rows: each.rows.saturating_mul(u64::from(classes)), text }
+    }
+
+    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        let last = f64::from(self.classes.classes() - 1);
+        let target_bound = source.describe()?.target_bound;
+        if !(target_bound >= last) {
+            return Err(Error::OutOfRange {
+                name: "the source's target bound",
+                value: target_bound,
+                range: "at least the largest class index, or classes would be taken for one another",
+            });
+        }
+        let (weights, log) = self.release(source, rng, control)?;
+        source.finish()?;
+        Ok(Trained {
+            weights,
+            log,
+            derivation: Derivation::OneVsAll(self.derivation.clone()),
+            noise: self.terms.noise_mode,
+            requested: self.requested,
+            reached: self.reached,
+        })
+    }
+}

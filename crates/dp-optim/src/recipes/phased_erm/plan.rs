@@ -1,0 +1,191 @@
+//! A recipe with everything derived that does not need data.
+
+use dp_accountant::DpEvent;
+use dp_accountant::certificate::EpsilonDelta;
+#[cfg(any(test, feature = "audit"))]
+use dp_data::Order;
+use dp_data::{PassSource, SampleSource};
+use dp_losses::Real;
+use dp_mechanisms::ReleaseRng;
+
+use super::derivation::{Derived, PhasedErmDerivation};
+use super::{PhasedErm, RECIPE, training};
+use crate::derivation::Derivation;
+use crate::engine::Control;
+use crate::error::Error;
+#[cfg(any(test, feature = "audit"))]
+use crate::recipes::phases::Unreleased;
+use crate::recipes::phases::{Phase, PhaseNoise, Releases, noise_multiplier, order};
+use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
+use crate::trained::Trained;
+
+/// A Phased-ERM release, planned: phases, sensitivities, noise, event and guarantee, from public parameters alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    derivation: PhasedErmDerivation,
+    derived: Derived,
+    noise: PhaseNoise<A>,
+    requested: EpsilonDelta,
+    reached: EpsilonDelta,
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &PhasedErm, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
+        let noise_multiplier = noise_multiplier(RECIPE, budget, copies)?;
+        let derived = Derived::new(recipe, n, dim, A::KIND, noise_multiplier)?;
+        let noise = PhaseNoise::new(&derived.sensitivities, noise_multiplier, recipe.noise_mode)?;
+        let (requested, reached) = noise.reached(budget, copies)?;
+        let derivation = PhasedErmDerivation { recipe: recipe.clone(), relation: A::KIND, n, dim, noise_multiplier };
+        Ok(Self { derivation, derived, noise, requested, reached })
+    }
+
+    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
+    pub fn event(&self) -> DpEvent {
+        self.noise.event()
+    }
+
+    /// The phases, in order.
+    pub fn phases(&self) -> &[Phase] {
+        &self.derived.phases
+    }
+
+    /// The L2 sensitivity of each phase's point, rounding and the distance from the minimiser allowed for.
+    pub fn sensitivities(&self) -> &[f64] {
+        &self.derived.sensitivities
+    }
+
+    /// Standard deviation of each phase's noise.
+    pub fn std_devs(&self) -> Vec<f64> {
+        self.noise.std_devs().collect()
+    }
+
+    /// Root of the expected squared norm of the last phase's noise, which stays.
+    pub fn noise_norm(&self) -> f64 {
+        self.noise.std_devs().last().unwrap_or(0.0)
+            * (self.derivation.recipe.loss.parameters(self.derivation.dim) as f64).sqrt()
+    }
+
+    /// What was asked for.
+    pub fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    /// What is reached: at most what was asked for.
+    pub fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &PhasedErmDerivation {
+        &self.derivation
+    }
+
+    /// The modulus of strong convexity of each phase's objective.
+    pub fn moduli(&self) -> Vec<f64> {
+        self.derived.objectives.iter().map(|objective| objective.modulus).collect()
+    }
+
+    /// The distance from the minimiser that is certified in each phase.
+    pub fn tolerances(&self) -> Vec<f64> {
+        self.derived.objectives.iter().map(|objective| objective.certificate.tolerance()).collect()
+    }
+
+    /// Trains on `source`, one pass, and releases the model.
+    ///
+    /// The order of the rows and the noise are drawn from `rng`. A generator that is not secret marks the result as not
+    /// private.
+    ///
+    /// # Privacy
+    /// As [`Planned::train`].
+    ///
+    /// # Errors
+    /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], single
+    /// precision, which certifies nothing. Nothing has been released then.
+    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        let Releases { last: weights, log, .. } = self.releases(source, rng, control)?;
+        Ok(Trained {
+            weights,
+            log,
+            derivation: Derivation::PhasedErm(self.derivation.clone()),
+            noise: self.derivation.recipe.noise_mode,
+            requested: self.requested,
+            reached: self.reached,
+        })
+    }
+
+    /// All that a training releases.
+    pub(crate) fn releases<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Releases<F, A>, Error> {
+        let PhasedErmDerivation { recipe, dim, .. } = &self.derivation;
+        let order = order(recipe.declared_order, rng);
+        let sink = self.noise.start(recipe.loss.parameters(*dim), recipe.radius)?;
+        training::run(&self.derivation, &self.derived, sink, source, order, rng, control)?.finish()
+    }
+
+    /// The first phase's result before its noise, for audits and tests of the sensitivity.
+    #[cfg(any(test, feature = "audit"))]
+    pub(crate) fn first_phase_without_noise(
+        &self,
+        source: &mut crate::memory::MemorySource<f64>,
+        start: Vec<f64>,
+    ) -> Result<Vec<f64>, Error> {
+        let sink = Unreleased { start, outputs: Vec::new() };
+        // What is drawn from the generator is not used.
+        let rng = &mut dp_mechanisms::SeededRng::new(0);
+        let run =
+            training::run(&self.derivation, &self.derived, sink, source, Order::Declared, rng, &mut Control::default());
+        Ok(run?.outputs.swap_remove(0))
+    }
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::PhasedErm(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        let first = self.derived.phases.first().map_or(0.0, |phase| phase.step);
+        Summary {
+            // Each phase has its own.
+            sensitivity: None,
+            rows: self.derivation.n,
+            text: format!(
+                "{} phases, the first with step {first:.4e}, noise of norm {:.4e} in the last, radius {:e}, lambda {:e}",
+                self.derived.phases.len(),
+                self.noise_norm(),
+                self.derivation.recipe.radius,
+                self.derivation.recipe.lambda
+            ),
+        }
+    }
+
+    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        self.train(source, rng, control)
+    }
+}

@@ -1,0 +1,180 @@
+//! Iterative localisation: phases on fresh records, each closer to the last one's result than the one before.
+//!
+//! Phase `i` of `k = ⌊log₂ n⌋` reads `n_i = ⌊n/2^i⌋` records that no other phase reads, in steps of `η_i = η/4^i`, and starts
+//! where phase `i - 1` was released. Noise that is added early is undone later; the last phase's, which stays, is small.
+//! One record takes part in one phase, so the whole costs what one phase costs.
+//!
+//! # References
+//! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
+//! 2005.04763: sections 4 and 5. With floors for `k` and `n_i`: with `⌈log₂ n⌉` the last phase is empty where `n` is not a
+//! power of two. Records left over are not used.
+
+mod release;
+mod terms;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use release::Releases;
+#[cfg(any(test, feature = "audit"))]
+pub(super) use release::Unreleased;
+pub(super) use release::{PhaseNoise, PhaseSink, noise_multiplier, order};
+pub(super) use terms::{Inputs, Reach};
+
+use crate::error::{Error, positive};
+
+/// One phase: how many records of its own it reads, and its step size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Phase {
+    /// Records.
+    pub records: u64,
+    /// Step size η_i.
+    pub step: f64,
+}
+
+/// The phases for `n` records and step size `step`.
+///
+/// # Formula
+/// ```text
+/// k = ⌊log₂ n⌋,    n_i = ⌊n / 2^i⌋,    η_i = η / 4^i,    i = 1..k
+/// ```
+///
+/// # Examples
+/// ```
+/// let phases = dp_optim::recipes::phases::localising(7, 1.0);
+/// assert_eq!(phases.iter().map(|phase| phase.records).collect::<Vec<_>>(), [3, 1]);
+/// assert_eq!(phases[1].step, 1.0 / 16.0);
+/// ```
+pub fn localising(n: u64, step: f64) -> Vec<Phase> {
+    let mut phases = Vec::new();
+    let (mut records, mut step) = (n / 2, step / 4.0);
+    while records > 0 {
+        phases.push(Phase { records, step });
+        (records, step) = (records / 2, step / 4.0);
+    }
+    phases
+}
+
+/// What the step size and the excess loss of the phases depend on; all public.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Problem {
+    /// L: Lipschitz constant of the loss, regulariser included.
+    pub lipschitz: f64,
+    /// G: largest difference of two neighbouring records' gradients, at most 2L.
+    pub gradient_difference: f64,
+    /// D: bound on the distance from the start to the best point.
+    pub distance: f64,
+    /// d: number of parameters.
+    pub dim: u64,
+    /// ρ: sensitivity over standard deviation of each phase's noise, as in Gaussian differential privacy; the zCDP
+    /// parameter is ρ²/2.
+    pub rho: f64,
+}
+
+impl Problem {
+    /// The step size that balances optimisation and noise.
+    ///
+    /// # Formula
+    /// ```text
+    /// η = D min(4 / (L √n), ρ / (G √d))
+    /// ```
+    /// Feldman et al. have `G = 2L`.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_optim::recipes::phases::Problem;
+    /// let problem = Problem { lipschitz: 1.0, gradient_difference: 2.0, distance: 1.0, dim: 4, rho: 1.0 };
+    /// assert_eq!(problem.step(16), 0.25);
+    /// ```
+    pub fn step(&self, n: u64) -> f64 {
+        let optimisation = 4.0 / (self.lipschitz * (n as f64).sqrt());
+        let privacy = self.rho / (self.gradient_difference * (self.dim as f64).sqrt());
+        self.distance * optimisation.min(privacy)
+    }
+
+    /// Bound on the expected excess population loss of stochastic gradient descent in `phases`, whose noise has standard
+    /// deviation `G η_i / ρ`.
+    ///
+    /// # Formula
+    /// ```text
+    /// D²/(2η_1n_1) + η_1L²/2 + Σ_{i≥2} [ dσ_{i-1}²/(2η_in_i) + η_iL²/2 ] + L√d σ_k,    σ_i = Gη_i/ρ
+    /// ```
+    /// Each phase's average has regret `‖w_{i-1} - u‖²/(2η_in_i) + η_iL²/2` against any `u`; for `u` the last phase's average
+    /// before its noise, the distance is that noise. Finally the noise that stays.
+    pub fn excess_bound(&self, phases: &[Phase]) -> f64 {
+        let dim = self.dim as f64;
+        let mut distance_squared = self.distance * self.distance;
+        let (mut bound, mut std_dev) = (0.0, 0.0);
+        for phase in phases {
+            bound += distance_squared / (2.0 * phase.step * phase.records as f64);
+            bound += phase.step * self.lipschitz * self.lipschitz / 2.0;
+            std_dev = self.gradient_difference * phase.step / self.rho;
+            distance_squared = dim * std_dev * std_dev;
+        }
+        bound + self.lipschitz * dim.sqrt() * std_dev
+    }
+
+    /// Stages that use strong convexity; see [`Reduction`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a strong convexity or constant that is not positive and finite, [`Error::Count`] for
+    /// fewer records than stages.
+    pub fn reduction(&self, n: u64, strong_convexity: f64, constant: f64) -> Result<Reduction, Error> {
+        positive("strong convexity", strong_convexity)?;
+        positive("constant", constant)?;
+        // ⌈log₂ log₂ n⌉ is the least k with 2^(2^k) >= n.
+        let stages = (1..6).find(|&k| (n as f64) <= 2f64.powi(1 << k)).unwrap_or(6);
+        let records = n / stages;
+        if records == 0 {
+            return Err(Error::Count { name: "number of records", value: n, range: "at least one for each stage" });
+        }
+        let size = records as f64;
+        let rate = 1.0 / size.sqrt() + (self.dim as f64).sqrt() / (self.rho * size);
+        let excess = |radius: f64| constant * self.lipschitz * radius * rate;
+        let mut radii = vec![self.distance];
+        for _ in 0..stages {
+            let last = radii.last().copied().unwrap_or(self.distance);
+            radii.push(last.min((2.0 * excess(last) / strong_convexity).sqrt()));
+        }
+        let last = radii.get(radii.len() - 2).copied().unwrap_or(self.distance);
+        Ok(Reduction { stages, records, excess_bound: excess(last), radii })
+    }
+}
+
+/// How a method for convex losses is run in stages, each on fresh records, on a strongly convex one: the distance that
+/// the step size counts on shrinks from stage to stage.
+///
+/// # Formula
+/// For a method with excess loss at most `C L D r`, `r = 1/√m + √d/(ρm)` on `m` records from distance `D`:
+/// ```text
+/// k = max(1, ⌈log₂ log₂ n⌉) stages of m = ⌊n/k⌋ records,    D_{i+1} = min(D_i, √(2 C L D_i r / λ))
+/// ```
+/// `D_i` bounds the root of the mean squared distance only, so the constraint set stays whole; `D_i` enters through the
+/// step size.
+///
+/// Noise on the trained model ([`BoltOn::strongly_convex`](crate::recipes::BoltOn::strongly_convex)) reaches the optimal
+/// rate up to the condition number with smooth losses and is simpler; this needs no smoothness where the method does not.
+///
+/// # Examples
+/// ```
+/// use dp_optim::recipes::phases::Problem;
+/// let problem = Problem { lipschitz: 1.0, gradient_difference: 2.0, distance: 20.0, dim: 10, rho: 1.0 };
+/// let reduction = problem.reduction(1000, 0.1, 10.0)?;
+/// assert_eq!((reduction.stages, reduction.records), (4, 250));
+/// assert!((reduction.radii[1] - 17.4235).abs() < 1e-4);
+/// # Ok::<(), dp_optim::Error>(())
+/// ```
+///
+/// # References
+/// Feldman, Koren, Talwar 2020, section 5.1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reduction {
+    /// Number of stages.
+    pub stages: u64,
+    /// Records of each stage.
+    pub records: u64,
+    /// `D_0, ..., D_k`.
+    pub radii: Vec<f64>,
+    /// Bound on the expected excess loss, `C L D_{k-1} r`.
+    pub excess_bound: f64,
+}

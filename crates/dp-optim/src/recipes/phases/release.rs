@@ -1,0 +1,184 @@
+//! The noise of the phases: each a release from records of its own, all with the same ratio of noise to sensitivity.
+
+use dp_accountant::certificate::{EpsilonDelta, NoiseMode};
+use dp_accountant::{Adjacency, DpEvent, EventLog, bound};
+use dp_data::Order;
+use dp_losses::Real;
+use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, PrivacyEvent, ReleaseRng, Released};
+
+use crate::engine::project;
+use crate::error::{Error, positive};
+use crate::recipes::recipe::{Budget, least_scale, repeated};
+
+/// The Gaussian noise of each phase.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::recipes) struct PhaseNoise<A: Adjacency> {
+    mechanisms: Vec<Gaussian<A>>,
+}
+
+/// A random order under a fresh key, unless the source's own is declared to do.
+pub(in crate::recipes) fn order<R: ReleaseRng + ?Sized>(declared: bool, rng: &mut R) -> Order {
+    if declared {
+        return Order::Declared;
+    }
+    let mut key = [0; 32];
+    rng.fill_bytes(&mut key);
+    Order::Keyed { key, fresh_each_pass: false }
+}
+
+/// The least noise multiplier with which one phase, and so all of them, stays within the budget `copies` times.
+pub(in crate::recipes) fn noise_multiplier(recipe: &'static str, budget: Budget, copies: u64) -> Result<f64, Error> {
+    if budget.delta.get() == 0.0 {
+        return Err(Error::NotProved { recipe, why: "its noise is Gaussian, which needs delta > 0" });
+    }
+    least_scale(budget, copies, |std_dev| DpEvent::Gaussian { std_dev, sensitivity: 1.0 })
+}
+
+impl<A: Adjacency> PhaseNoise<A> {
+    /// Noise of `multiplier` times each phase's sensitivity.
+    pub(in crate::recipes) fn new(sensitivities: &[f64], multiplier: f64, mode: NoiseMode) -> Result<Self, Error> {
+        positive("noise multiplier", multiplier)?;
+        let mechanism = |&sensitivity: &f64| -> Result<Gaussian<A>, Error> {
+            // Rounded up, so that the quotient is never above 1/multiplier.
+            let std_dev = multiplier * sensitivity * (1.0 + 8.0 * f64::EPSILON);
+            let sensitivity = L2Sensitivity::new(sensitivity)?;
+            Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)
+        };
+        Ok(Self { mechanisms: sensitivities.iter().map(mechanism).collect::<Result<_, _>>()? })
+    }
+
+    /// What all phases together release.
+    pub(in crate::recipes) fn event(&self) -> DpEvent {
+        DpEvent::Parallel { events: self.mechanisms.iter().map(PrivacyEvent::event).collect() }
+    }
+
+    /// What was asked for, and what `copies` of it reach.
+    pub(in crate::recipes) fn reached(
+        &self,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(EpsilonDelta, EpsilonDelta), Error> {
+        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
+        let epsilon = bound::epsilon(&repeated(self.event(), copies), budget.delta)?.value;
+        if !(epsilon <= requested.epsilon) {
+            return Err(Error::OutOfRange {
+                name: "epsilon",
+                value: requested.epsilon,
+                range: "what noise in double precision can reach",
+            });
+        }
+        Ok((requested, EpsilonDelta { epsilon, delta: requested.delta }))
+    }
+
+    /// Starts a run at the origin.
+    pub(in crate::recipes) fn start<F: Real>(&self, parameters: u64, radius: f64) -> Result<PhaseRun<'_, F, A>, Error> {
+        let too_large = |_| Error::Count { name: "parameters", value: parameters, range: "what memory can address" };
+        let origin = vec![F::zero(); usize::try_from(parameters).map_err(too_large)?];
+        let phases = self.mechanisms.len();
+        let (parts, releases) = (Vec::with_capacity(phases), Vec::with_capacity(phases));
+        Ok(PhaseRun { noise: self, parts, releases, origin, radius })
+    }
+
+    /// Standard deviation of the noise of each phase.
+    pub(in crate::recipes) fn std_devs(&self) -> impl Iterator<Item = f64> {
+        self.mechanisms.iter().map(Gaussian::std_dev)
+    }
+}
+
+/// What receives the phases' results, and says where the next phase starts.
+pub(in crate::recipes) trait PhaseSink<F> {
+    /// Where the next phase starts; public.
+    fn start(&self) -> &[F];
+
+    /// Number of the next phase, from 0.
+    fn phase(&self) -> usize;
+
+    /// Takes a phase's result.
+    fn take<R: ReleaseRng + ?Sized>(&mut self, output: Vec<F>, rng: &mut R) -> Result<(), Error>;
+}
+
+/// Releases each phase's result; the next one starts there, projected.
+pub(in crate::recipes) struct PhaseRun<'n, F, A: Adjacency> {
+    noise: &'n PhaseNoise<A>,
+    parts: Vec<EventLog<A>>,
+    releases: Vec<Released<Vec<F>>>,
+    origin: Vec<F>,
+    radius: f64,
+}
+
+impl<F: Real, A: Adjacency> PhaseSink<F> for PhaseRun<'_, F, A> {
+    fn start(&self) -> &[F] {
+        self.releases.last().map_or(&self.origin, |released| released.get())
+    }
+
+    fn phase(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Releases the result, whose sensitivity the noise was made for.
+    fn take<R: ReleaseRng + ?Sized>(&mut self, output: Vec<F>, rng: &mut R) -> Result<(), Error> {
+        // There are as many mechanisms as phases.
+        let Some(mechanism) = self.noise.mechanisms.get(self.parts.len()) else { return Ok(()) };
+        let mut log = EventLog::new();
+        let bounded = Bounded::with_proven_sensitivity(output, mechanism.sensitivity());
+        let radius = self.radius;
+        let released = mechanism.release(bounded, &mut log, rng)?.map(|mut weights| {
+            project(&mut weights, radius);
+            weights
+        });
+        self.releases.push(released);
+        self.parts.push(log);
+        Ok(())
+    }
+}
+
+impl<F: Real, A: Adjacency> PhaseRun<'_, F, A> {
+    /// What the phases released, projected, and the log of all; an error where phases are missing, which the count of
+    /// rows rules out.
+    pub(in crate::recipes) fn finish(self) -> Result<Releases<F, A>, Error> {
+        let (planned, found) = (self.noise.mechanisms.len() as u64, self.parts.len() as u64);
+        let mut earlier = self.releases;
+        match earlier.pop() {
+            Some(last) if found == planned => {
+                let mut log = EventLog::new();
+                log.record_parallel(self.parts);
+                Ok(Releases { last, earlier, log })
+            }
+            _ => Err(Error::Shape { name: "phases", planned, found }),
+        }
+    }
+}
+
+/// Everything that the phases released.
+pub(crate) struct Releases<F, A: Adjacency> {
+    /// The model.
+    pub(crate) last: Released<Vec<F>>,
+    /// Where it came by.
+    #[cfg_attr(not(feature = "audit"), expect(dead_code, reason = "only an audit looks at them"))]
+    pub(crate) earlier: Vec<Released<Vec<F>>>,
+    /// What it cost.
+    pub(crate) log: EventLog<A>,
+}
+
+/// Keeps the results without noise, and starts every phase at one point: for audits and tests of the sensitivities.
+#[cfg(any(test, feature = "audit"))]
+pub(in crate::recipes) struct Unreleased {
+    pub(in crate::recipes) start: Vec<f64>,
+    pub(in crate::recipes) outputs: Vec<Vec<f64>>,
+}
+
+#[cfg(any(test, feature = "audit"))]
+impl PhaseSink<f64> for Unreleased {
+    fn start(&self) -> &[f64] {
+        &self.start
+    }
+
+    fn phase(&self) -> usize {
+        self.outputs.len()
+    }
+
+    fn take<R: ReleaseRng + ?Sized>(&mut self, output: Vec<f64>, _rng: &mut R) -> Result<(), Error> {
+        self.outputs.push(output);
+        Ok(())
+    }
+}

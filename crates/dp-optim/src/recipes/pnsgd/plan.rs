@@ -1,0 +1,176 @@
+//! A recipe with everything derived that does not need data, and what a certificate keeps of it.
+
+use dp_accountant::certificate::{Assumption, Derivation as Derives, EpsilonDelta};
+use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_data::{PassSource, SampleSource};
+use dp_losses::Real;
+use dp_mechanisms::last_iterate::LastIterate;
+use dp_mechanisms::{PrivacyEvent, ReleaseRng};
+
+use super::{Pnsgd, Updates};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::recipes::last_iterate::Descent;
+use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
+use crate::trained::Trained;
+
+/// How a PNSGD release follows from public parameters.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct PnsgdDerivation {
+    /// The recipe.
+    pub recipe: Pnsgd,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Number of records, public.
+    pub n: u64,
+    /// Number of features, intercept included.
+    pub dim: u64,
+    /// σ: standard deviation of the noise on each batch's mean gradient.
+    pub std_dev: f64,
+}
+
+impl Derives for PnsgdDerivation {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        self.recipe.descent(self.n, self.dim, self.relation)?.event(self.std_dev)
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        self.relation
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        self.recipe.inputs().assumptions()
+    }
+}
+
+impl DerivesModel for PnsgdDerivation {
+    fn model_terms(&self) -> ModelTerms {
+        ModelTerms {
+            weights: self.recipe.loss.parameters(self.dim),
+            loss: self.recipe.loss,
+            row_norm: self.recipe.row_norm,
+            target_bound: self.recipe.target_bound,
+            noise_mode: self.recipe.noise_mode,
+        }
+    }
+}
+
+/// A PNSGD release, planned: steps, noise, event and guarantee, from public parameters alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    derivation: PnsgdDerivation,
+    descent: Descent,
+    mechanism: LastIterate<A>,
+    requested: EpsilonDelta,
+    reached: EpsilonDelta,
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &Pnsgd, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
+        let descent = recipe.descent(n, dim, A::KIND)?;
+        let std_dev = descent.least_noise(budget, copies)?;
+        let mechanism = descent.mechanism(std_dev)?;
+        let (requested, reached) = Descent::reached(mechanism.event(), budget, copies)?;
+        let derivation = PnsgdDerivation { recipe: recipe.clone(), relation: A::KIND, n, dim, std_dev };
+        Ok(Self { derivation, descent, mechanism, requested, reached })
+    }
+
+    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
+    pub fn event(&self) -> DpEvent {
+        self.mechanism.event()
+    }
+
+    /// The updates of a pass, runs of equal ones together.
+    pub fn updates(&self) -> &[Updates] {
+        &self.descent.updates
+    }
+
+    /// σ: standard deviation of the noise on each batch's mean gradient.
+    pub fn std_dev(&self) -> f64 {
+        self.derivation.std_dev
+    }
+
+    /// Root of the expected squared norm of all noise together, as the last iterate holds it where nothing contracts.
+    pub fn noise_norm(&self) -> f64 {
+        self.descent.noise_norm(self.derivation.std_dev)
+    }
+
+    /// What was asked for.
+    pub fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    /// What is reached: at most what was asked for.
+    pub fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &PnsgdDerivation {
+        &self.derivation
+    }
+
+    /// Trains on `source` and releases the last iterate.
+    ///
+    /// The order of the rows and the noise are drawn from `rng`. A generator that is not secret marks the result as not
+    /// private.
+    ///
+    /// # Privacy
+    /// As [`Planned::train`].
+    ///
+    /// # Errors
+    /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], single
+    /// precision. Nothing has been released then.
+    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        let (weights, log) = self.descent.train(&self.mechanism, self.derivation.std_dev, source, rng, control)?;
+        Ok(Trained {
+            weights,
+            log,
+            derivation: Derivation::Pnsgd(self.derivation.clone()),
+            noise: self.mechanism.noise_mode(),
+            requested: self.requested,
+            reached: self.reached,
+        })
+    }
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::Pnsgd(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        self.descent.summary(self.derivation.std_dev)
+    }
+
+    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        self.train(source, rng, control)
+    }
+}

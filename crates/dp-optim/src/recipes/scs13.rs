@@ -1,0 +1,302 @@
+//! Stochastic gradient descent with noise in every update (SCS13): each batch's gradient is released, so that every
+//! iterate may be published.
+//!
+//! ```text
+//! for each pass, each batch B of the permutation:
+//!     w <- Π_R( (1 - η_t λ) w - (η_t / |B|) (Σ_{i in B} ∇ℓ_i(w) + Z_t) )
+//! ```
+//! A record takes part in one step of each pass, and the steps around it see it through what was released only. So a
+//! pass costs what one noisy sum costs (parallel composition, adaptively), and the passes compose. Noise goes onto the
+//! *sum*, with one scale for all batches: a short last batch divides its noise as it divides its gradients.
+//!
+//! Nothing is asked of the loss but bounded gradients, or a clipping norm: neither convexity nor smoothness nor a bound
+//! on the steps.
+//!
+//! # References
+//! Song, Chaudhuri, Sarwate, "Stochastic gradient descent with differentially private updates", GlobalSIP 2013:
+//! single-point and mini-batch updates. Wu et al., "Bolt-on differential privacy for scalable stochastic gradient
+//! descent-based analytics", SIGMOD 2017, arXiv 1606.04722, section 4: several passes, Gaussian noise. Here the gradients'
+//! difference replaces twice the Lipschitz constant, and all passes are calibrated together.
+
+pub mod as_published;
+mod derivation;
+mod noise;
+mod plan;
+mod training;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::{Scs13Derivation, StepNoiseScale};
+pub use plan::Plan;
+pub use training::Observation;
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::{Domain, LossKind};
+use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::steps::StepPlan;
+
+use crate::averaging::{Averaging, AveragingWeights};
+use crate::engine::{Contributions, StepSum};
+use crate::error::{Error, non_negative, positive};
+use crate::float::FloatKind;
+use crate::growth::{Divisor, OrderPolicy};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::schedule::{Schedule, StepSizes};
+
+const RECIPE: &str = "scs13";
+
+/// The law of the noise of each update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum StepLaw {
+    /// Whichever has the smaller expected squared norm, the Gaussian where they are within a hundredth of each other: the
+    /// Laplace ball for delta = 0, and, composed tightly, up to some hundreds of dimensions. A choice by public numbers.
+    #[default]
+    Least,
+    /// The L2 Laplace ball.
+    LaplaceBall,
+    /// The Gaussian: needs delta > 0.
+    Gaussian,
+}
+
+/// How the noise follows from the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum StepCalibration {
+    /// The least noise with which the accountant certifies all passes together.
+    #[default]
+    Joint,
+    /// The [published](as_published) noise: each pass gets `(ε/k, δ/k)` by basic composition, gradients twice the
+    /// Lipschitz constant that the paper tabulates apart, the classical Gaussian. Sound, and more noise than is needed.
+    AsPublished,
+}
+
+/// The recipe of SCS13: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{Budget, Scs13};
+///
+/// let recipe = Scs13 { passes: 1, ..Scs13::new(LossKind::Logistic) };
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
+/// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
+/// // Two records' gradients differ by at most 2, whatever the batch size.
+/// assert!((plan.sensitivity() - 2.0).abs() < 1e-11);
+/// assert!(plan.reached().epsilon <= 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Scs13 {
+    /// The loss.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
+    pub lambda: f64,
+    /// Passes over the data, at least 1.
+    pub passes: u64,
+    /// Records per batch; more than there are means all of them.
+    pub batch_size: u64,
+    /// The step sizes; `None` is `1/√t`.
+    pub schedule: Option<Schedule>,
+    /// R: every iterate is projected onto the ball of this radius.
+    pub radius: Option<f64>,
+    /// Each record's gradient is scaled to this norm at most; `None` takes the loss's own bound.
+    pub clipping: Option<ClippingNorm>,
+    /// Which combination of the iterates is released. All of them might be.
+    pub averaging: Averaging,
+    /// One permutation for all passes, or one for each.
+    pub order: OrderPolicy,
+    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
+    /// values; else in a random order.
+    pub declared_order: bool,
+    /// What a batch's noisy sum is divided by.
+    pub divisor: Divisor,
+    /// The law of the noise.
+    pub law: StepLaw,
+    /// How the noise follows from the budget.
+    pub calibration: StepCalibration,
+    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
+    /// certificate names.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training. Noise is planned for what either type may round.
+    pub float: FloatKind,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
+    /// index for softmax.
+    pub target_bound: f64,
+}
+
+impl Recipe for Scs13 {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl Scs13 {
+    /// The usual parameters: ten passes, batches of 50, step `1/√t`, the last iterate, the least noise.
+    pub fn new(loss: LossKind) -> Self {
+        Self {
+            loss,
+            lambda: 0.0,
+            passes: 10,
+            batch_size: 50,
+            schedule: None,
+            radius: None,
+            clipping: None,
+            averaging: Averaging::Last,
+            order: OrderPolicy::Fixed,
+            declared_order: false,
+            divisor: Divisor::Actual,
+            law: StepLaw::Least,
+            calibration: StepCalibration::Joint,
+            noise_mode: NoiseMode::Exact,
+            float: FloatKind::F64,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// Derives the noise and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
+    /// one whose data gradient is zero, which needs about half of the noise.
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
+    /// reaches.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
+            let why = "without noise there is no guarantee: choose exact or rounded noise";
+            return Err(Error::NotProved { recipe: RECIPE, why });
+        }
+        if self.passes == 0 {
+            return Err(Error::Count { name: "passes", value: 0, range: "1 or more: without any the model is 0" });
+        }
+        if self.passes >= 1 << 24 {
+            return Err(Error::Count { name: "passes", value: self.passes, range: "below 2^24" });
+        }
+        if self.batch_size == 0 {
+            return Err(Error::Count { name: "batch size", value: 0, range: "1 or more" });
+        }
+        non_negative("lambda", self.lambda)?;
+        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
+            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
+        }
+        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
+            // Their gradient is the target times a slope of at most 1.
+            return Err(Error::OutOfRange {
+                name: "target bound",
+                value: self.target_bound,
+                range: "[0, 1] for a loss of two classes",
+            });
+        }
+        Ok(())
+    }
+
+    /// Everything that follows from the recipe and the public shape of the data.
+    fn terms(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Terms, Error> {
+        self.check()?;
+        for (name, value) in [("number of records", n), ("dimension", dim)] {
+            if value == 0 {
+                return Err(Error::Count { name, value, range: "1 or more" });
+            }
+        }
+        let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
+        if let Some(radius) = self.radius {
+            domain = domain.with_radius(positive("radius", radius)?)?;
+        }
+        let contributions = match self.clipping {
+            Some(norm) => Contributions::Clipped(norm),
+            None => Contributions::of_loss(&self.loss, &domain, dim, self.float)?,
+        };
+        let batch_size = self.batch_size.min(n);
+        let sum = StepSum::whole(contributions, batch_size, self.float);
+        let sensitivity = sum.sensitivity(relation)?;
+        let updates_per_pass = n.div_ceil(batch_size);
+        let updates = updates_per_pass.checked_mul(self.passes).filter(|&updates| updates < 1 << 53);
+        let Some(updates) = updates else {
+            return Err(Error::Count { name: "updates per pass", value: updates_per_pass, range: "below 2^53 in all" });
+        };
+        Ok(Terms {
+            sum,
+            sensitivity,
+            domain,
+            dim: self.loss.parameters(dim),
+            batch_size,
+            last_batch: n - (updates_per_pass - 1) * batch_size,
+            steps: StepPlan::DisjointBatches { passes: self.passes, steps_per_pass: updates_per_pass },
+            step_sizes: self.resolved_schedule().prepare(updates)?,
+            weights: self.averaging.prepare(updates)?,
+        })
+    }
+
+    /// The schedule that runs.
+    fn resolved_schedule(&self) -> Schedule {
+        self.schedule.clone().unwrap_or(Schedule::InverseSqrt { step: 1.0 })
+    }
+
+    /// Refuses runs whose iterates could leave the range of the float type, where something might fail for some data
+    /// and not for other.
+    ///
+    /// # Formula
+    /// With `K` bounding the norm of a step's noise, a step moves the iterate by at most `η_t (bC + K)/divisor`; the
+    /// regulariser alone moves it towards the origin where `ηλ <= 2`. With a radius one step counts, else all. `K` is
+    /// 1000 times the noise's expected size: beyond it with probability below `e^-900`.
+    fn check_range(&self, terms: &Terms, noise_size: f64) -> Result<(), Error> {
+        let farthest = match self.float {
+            FloatKind::F64 => 1e140,
+            FloatKind::F32 => 1e15,
+        };
+        let longest = terms.step_sizes.largest();
+        let least_divisor = match self.divisor {
+            Divisor::Nominal => terms.batch_size,
+            Divisor::Actual => terms.last_batch,
+        };
+        let bound = terms.sum.contributions.bound() * terms.batch_size as f64;
+        let moved = longest * (bound + 1000.0 * noise_size) / least_divisor as f64;
+        let (steps, pulled) = match self.radius {
+            Some(radius) => (1.0, (longest * self.lambda + 1.0) * radius),
+            None => (terms.steps.steps() as f64, 0.0),
+        };
+        let stretched = self.radius.is_none() && !(longest * self.lambda <= 2.0);
+        if stretched || !(moved * steps + pulled <= farthest) || !(1000.0 * noise_size + bound <= farthest) {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "steps so long could overflow: shorten them, or set a radius",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What a plan is made from.
+#[derive(Debug, Clone, PartialEq)]
+struct Terms {
+    sum: StepSum,
+    /// Of the sum of a batch's gradients.
+    sensitivity: f64,
+    domain: Domain,
+    /// Number of parameters.
+    dim: u64,
+    batch_size: u64,
+    last_batch: u64,
+    steps: StepPlan,
+    step_sizes: StepSizes,
+    weights: AveragingWeights,
+}

@@ -1,0 +1,93 @@
+//! What a certificate needs to say again how a release with noise in every update was made.
+
+use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
+use dp_accountant::{AdjacencyKind, DpEvent};
+
+use super::Scs13;
+use crate::derivation::{DerivesModel, ModelTerms};
+use crate::error::{Error, positive};
+
+/// The noise on the sum of each batch: its law and scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+pub enum StepNoiseScale {
+    /// Density proportional to `exp(-‖z‖/scale)`.
+    LaplaceBall {
+        /// The scale.
+        scale: f64,
+    },
+    /// Normal in each coordinate.
+    Gaussian {
+        /// The standard deviation.
+        std_dev: f64,
+    },
+}
+
+impl StepNoiseScale {
+    /// The event of one step with this noise.
+    pub(super) fn step_event(self, sensitivity: f64, dim: u64) -> DpEvent {
+        match self {
+            Self::LaplaceBall { scale } => DpEvent::LaplaceBall { scale, sensitivity, dim },
+            Self::Gaussian { std_dev } => DpEvent::Gaussian { std_dev, sensitivity },
+        }
+    }
+}
+
+/// How a release of SCS13 follows from public parameters.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Scs13Derivation {
+    /// The recipe.
+    pub recipe: Scs13,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Number of records, public.
+    pub n: u64,
+    /// Number of features, intercept included.
+    pub dim: u64,
+    /// The noise that was added to the sum of each batch.
+    pub noise: StepNoiseScale,
+}
+
+impl Derives for Scs13Derivation {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        let terms = self.recipe.terms(self.n, self.dim, self.relation)?;
+        match self.noise {
+            StepNoiseScale::LaplaceBall { scale } => positive("noise scale", scale)?,
+            StepNoiseScale::Gaussian { std_dev } => positive("standard deviation", std_dev)?,
+        };
+        Ok(terms.steps.event(self.noise.step_event(terms.sensitivity, terms.dim)))
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        self.relation
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        let mut assumptions =
+            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.recipe.row_norm }, Assumption::OneRowPerUnit];
+        if self.recipe.noise_mode != NoiseMode::Exact {
+            assumptions.push(Assumption::IdealisedFloat);
+        }
+        if self.recipe.declared_order {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+}
+
+impl DerivesModel for Scs13Derivation {
+    fn model_terms(&self) -> ModelTerms {
+        ModelTerms {
+            weights: self.recipe.loss.parameters(self.dim),
+            loss: self.recipe.loss,
+            row_norm: self.recipe.row_norm,
+            target_bound: self.recipe.target_bound,
+            noise_mode: self.recipe.noise_mode,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A recipe with everything derived that does not need data, and the training that follows it.
+
+use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::{Delta, DpEvent, bound};
+use dp_data::{PassSource, SampleSource};
+use dp_losses::Real;
+use dp_mechanisms::ReleaseRng;
+use dp_mechanisms::steps::StepNoise;
+use dp_mechanisms::{PrivacyEvent, steps::StepPlan};
+
+use super::derivation::{Scs13Derivation, StepNoiseScale};
+use super::noise::Calibrated;
+use super::training::{Observation, Training};
+use super::{Scs13, Terms};
+use crate::derivation::Derivation;
+use crate::engine::Control;
+use crate::error::Error;
+use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary, repeated};
+use crate::trained::Trained;
+
+/// A release of SCS13, planned: sensitivity, noise, event and guarantee, from public parameters alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    pub(super) derivation: Scs13Derivation,
+    pub(super) terms: Terms,
+    pub(super) noise: StepNoise<A>,
+    noise_norm: f64,
+    pub(super) requested: EpsilonDelta,
+    pub(super) reached: EpsilonDelta,
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &Scs13, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
+        let terms = recipe.terms(n, dim, A::KIND)?;
+        let calibrated = Calibrated::new(recipe, &terms, budget, copies)?;
+        let noise_norm = calibrated.mean_squared_norm(terms.dim).sqrt();
+        recipe.check_range(&terms, noise_norm)?;
+        let noise = calibrated.mechanism::<A>(recipe, &terms)?;
+        let event = terms.steps.event(noise.event());
+        // A ball that was calibrated to be pure needs no delta to say so.
+        let ball = matches!(calibrated.scale, StepNoiseScale::LaplaceBall { .. });
+        let pure = ball && bound::epsilon(&repeated(event.clone(), copies), Delta::ZERO)?.value <= budget.epsilon.get();
+        let delta = if pure { Delta::ZERO } else { budget.delta };
+        let reached =
+            EpsilonDelta { epsilon: bound::epsilon(&repeated(event, copies), delta)?.value, delta: delta.get() };
+        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
+        if !(reached.epsilon <= requested.epsilon) {
+            return Err(Error::OutOfRange {
+                name: "epsilon",
+                value: requested.epsilon,
+                range: "what noise in double precision can reach",
+            });
+        }
+        let derivation = Scs13Derivation { recipe: recipe.clone(), relation: A::KIND, n, dim, noise: calibrated.scale };
+        Ok(Self { derivation, terms, noise, noise_norm, requested, reached })
+    }
+
+    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
+    pub fn event(&self) -> DpEvent {
+        self.terms.steps.event(self.noise.event())
+    }
+
+    /// The L2 sensitivity of the sum of a batch's gradients, rounding allowed for.
+    pub fn sensitivity(&self) -> f64 {
+        self.terms.sensitivity
+    }
+
+    /// The noise on the sum of each batch.
+    pub fn noise(&self) -> &StepNoise<A> {
+        &self.noise
+    }
+
+    /// Root of the expected squared norm of the noise on a batch's sum.
+    pub fn noise_norm(&self) -> f64 {
+        self.noise_norm
+    }
+
+    /// How the steps share the records.
+    pub fn steps(&self) -> StepPlan {
+        self.terms.steps
+    }
+
+    /// What was asked for.
+    pub fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    /// What is reached: at most what was asked for.
+    pub fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &Scs13Derivation {
+        &self.derivation
+    }
+
+    /// Trains on `source` and releases the model.
+    ///
+    /// # Privacy
+    /// The source must keep the bounds on rows and targets that its description states
+    /// ([`MemorySource`](crate::MemorySource) enforces them) and deliver the same records in every pass. A generator that
+    /// is not secret marks the result as not private.
+    ///
+    /// # Errors
+    /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], a
+    /// floating-point type other than planned. Nothing has been released then.
+    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        self.train_observing(source, rng, control, |_| {})
+    }
+
+    /// The same, showing every update.
+    ///
+    /// # Privacy
+    /// What is shown is covered by the event, like the released model. It may be published with its certificate, once the
+    /// training has ended.
+    ///
+    /// # Errors
+    /// As [`train`](Self::train).
+    pub fn train_observing<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+        observe: impl FnMut(Observation<'_, F>),
+    ) -> Result<Trained<F, A>, Error> {
+        self.derivation.recipe.float.expect::<F>()?;
+        Training { plan: self, source, rng, control, observe, float: core::marker::PhantomData }.run()
+    }
+
+    /// The sum of the gradients of a batch at some parameters, as training computes it before its noise.
+    #[cfg(feature = "audit")]
+    pub(crate) fn sum_without_noise(
+        &self,
+        batch: &dp_data::Examples<f64>,
+        parameters: &[f64],
+    ) -> Result<Vec<f64>, Error> {
+        let loss = self.derivation.recipe.loss;
+        let dim = crate::recipes::linear::size("dimension", self.derivation.dim)?;
+        loss.visit_model(dim, super::training::Sum { plan: self, batch: batch.block(), parameters })
+    }
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::Scs13(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        let recipe = &self.derivation.recipe;
+        Summary {
+            sensitivity: Some(self.sensitivity()),
+            rows: self.derivation.n.saturating_mul(recipe.passes),
+            text: format!(
+                "sensitivity {:.4e} of each of {} sums, noise of norm {:.4e} on each, {} passes, batches of {}, lambda {:e}",
+                self.sensitivity(),
+                self.terms.steps.steps(),
+                self.noise_norm,
+                recipe.passes,
+                recipe.batch_size,
+                recipe.lambda
+            ),
+        }
+    }
+
+    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+        &self,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        self.train(source, rng, control)
+    }
+}

@@ -1,0 +1,154 @@
+//! The run that follows a plan.
+
+use core::marker::PhantomData;
+
+use dp_accountant::EventLog;
+use dp_data::{Block, Order, PassSource};
+use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
+use dp_mechanisms::ReleaseRng;
+
+use super::plan::Plan;
+use crate::derivation::Derivation;
+use crate::engine::{
+    BatchSizes, Buffered, Control, GradientDescent, NoisyGradient, Passes, RowBatches, Run, Step, UpdateRule,
+};
+use crate::error::Error;
+use crate::growth::OrderPolicy;
+use crate::recipes::linear::size;
+use crate::recipes::recipe::{Expected, RecordAdjacency};
+use crate::trained::Trained;
+
+/// One training, with what it draws from.
+pub(super) struct Training<'t, 'c, F, S: ?Sized, A: RecordAdjacency, R: ?Sized, O> {
+    pub(super) plan: &'t Plan<A>,
+    pub(super) source: &'t mut S,
+    pub(super) rng: &'t mut R,
+    pub(super) control: &'t mut Control<'c>,
+    pub(super) observe: O,
+    pub(super) float: PhantomData<F>,
+}
+
+impl<F, S, A, R, O> Training<'_, '_, F, S, A, R, O>
+where
+    F: Real,
+    S: PassSource<F> + ?Sized,
+    A: RecordAdjacency,
+    R: ReleaseRng + ?Sized,
+    O: FnMut(Observation<'_, F>),
+{
+    pub(super) fn run(self) -> Result<Trained<F, A>, Error> {
+        let derivation = &self.plan.derivation;
+        let recipe = &derivation.recipe;
+        Expected { n: derivation.n, dim: derivation.dim, row_norm: recipe.row_norm, target_bound: recipe.target_bound }
+            .check(&self.source.describe()?)?;
+        self.control.check()?;
+        let dim = size("dimension", derivation.dim)?;
+        recipe.loss.visit_model(dim, self)
+    }
+
+    fn order(&mut self) -> Order {
+        let recipe = &self.plan.derivation.recipe;
+        if recipe.declared_order {
+            return Order::Declared;
+        }
+        let mut key = [0; 32];
+        self.rng.fill_bytes(&mut key);
+        Order::Keyed { key, fresh_each_pass: recipe.order == OrderPolicy::Fresh }
+    }
+}
+
+impl<F, S, A, R, O> ModelVisitor<F> for Training<'_, '_, F, S, A, R, O>
+where
+    F: Real,
+    S: PassSource<F> + ?Sized,
+    A: RecordAdjacency,
+    R: ReleaseRng + ?Sized,
+    O: FnMut(Observation<'_, F>),
+{
+    type Output = Result<Trained<F, A>, Error>;
+
+    fn visit<M>(mut self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        let order = self.order();
+        let Self { plan, source, rng, control, observe, .. } = self;
+        let (recipe, terms) = (&plan.derivation.recipe, &plan.terms);
+        let run = Run {
+            n: plan.derivation.n,
+            batches: BatchSizes::Equal(size("batch size", terms.batch_size)?),
+            divisor: recipe.divisor,
+            steps: terms.step_sizes.clone(),
+            weights: terms.weights.clone(),
+        };
+        let mut log = EventLog::new();
+        let gradient = NoisyGradient::start(&model, terms.sum, plan.noise, terms.steps, &mut log, rng)?;
+        let rule = Observed { rule: GradientDescent { lambda: recipe.lambda, radius: recipe.radius }, observe };
+        let start = vec![F::zero(); model.parameters()];
+        let mut iterate = Buffered::new(start, !run.weights.is_last(), gradient, rule);
+        let mut batches = RowBatches::new(&mut *source, order);
+        run.run(&model, &mut batches, &mut iterate, &mut Passes(recipe.passes), control)?;
+        source.finish()?;
+        let (output, gradient) = iterate.into_parts();
+        Ok(Trained {
+            weights: gradient.finish(output, &mut log)?,
+            log,
+            derivation: Derivation::Scs13(plan.derivation.clone()),
+            noise: plan.noise.noise_mode(),
+            requested: plan.requested,
+            reached: plan.reached,
+        })
+    }
+}
+
+/// What an update published: see [`Plan::train_observing`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observation<'o, F> {
+    /// Number of the update, from 1.
+    pub update: u64,
+    /// The sum of the batch's gradients, with its noise.
+    pub noisy_sum: &'o [F],
+    /// The iterate after the update.
+    pub iterate: &'o [F],
+}
+
+/// An update rule that shows where it went.
+struct Observed<U, O> {
+    rule: U,
+    observe: O,
+}
+
+impl<F, U: UpdateRule<F>, O: FnMut(Observation<'_, F>)> UpdateRule<F> for Observed<U, O> {
+    #[inline]
+    fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
+        self.rule.apply(parameters, gradient_sum, step);
+        (self.observe)(Observation { update: step.update, noisy_sum: gradient_sum, iterate: parameters });
+    }
+}
+
+/// The sum of a batch's gradients as training computes it, before its noise.
+#[cfg(feature = "audit")]
+pub(super) struct Sum<'s, A: RecordAdjacency> {
+    pub(super) plan: &'s Plan<A>,
+    pub(super) batch: Block<'s, f64>,
+    pub(super) parameters: &'s [f64],
+}
+
+#[cfg(feature = "audit")]
+impl<A: RecordAdjacency> ModelVisitor<f64> for Sum<'_, A> {
+    type Output = Result<Vec<f64>, Error>;
+
+    fn visit<M>(self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
+    {
+        let Self { plan, batch, parameters } = self;
+        // Nothing is drawn from it, and nothing is released.
+        let (mut log, mut rng) = (EventLog::new(), dp_mechanisms::SeededRng::new(0));
+        let mut gradient =
+            NoisyGradient::start(&model, plan.terms.sum, plan.noise, plan.terms.steps, &mut log, &mut rng)?;
+        let mut sum = vec![0.0; parameters.len()];
+        gradient.add(&model, parameters, batch, batch.len(), &mut sum)?;
+        Ok(sum)
+    }
+}

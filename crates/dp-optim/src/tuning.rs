@@ -1,0 +1,1 @@
+//! The choice of hyper-parameters, privately, on public records, or by random stopping.
