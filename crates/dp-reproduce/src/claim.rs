@@ -1,0 +1,210 @@
+//! What a paper says of a figure, as comparisons of its points, and what the measured numbers say of that.
+
+use crate::figure::Figure;
+use crate::results::{Place, Results};
+use crate::statistics::{Sample, number};
+
+/// Standard errors that a difference must exceed to count.
+const STANDARD_ERRORS: f64 = 2.0;
+
+/// A claim: comparisons that should come out, all of them or at least one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// In words.
+    pub statement: String,
+    /// How many of the comparisons should come out.
+    pub quantifier: Quantifier,
+    /// What is compared.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// How many comparisons a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantifier {
+    /// All.
+    Every,
+    /// At least one, as in "up to four times".
+    Some,
+}
+
+/// Two points and how they should lie.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// The point that is spoken of.
+    pub left: Place,
+    /// How it should lie.
+    pub relation: Relation,
+    /// What it is compared with.
+    pub right: Place,
+}
+
+/// How two means should lie, at two standard errors of `left - factor · right`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Relation {
+    /// Shown to be more: `left > factor · right + margin`, beyond the uncertainty.
+    MoreThan {
+        /// Multiplies the right side.
+        factor: f64,
+        /// Added to it.
+        margin: f64,
+    },
+    /// Not shown to be more: `left ≤ factor · right + margin`, within the uncertainty.
+    AtMost {
+        /// Multiplies the right side.
+        factor: f64,
+        /// Added to it.
+        margin: f64,
+    },
+    /// Not shown to be further apart than `tolerance`.
+    CloseTo {
+        /// The distance.
+        tolerance: f64,
+    },
+}
+
+impl Relation {
+    /// Plainly more, and shown to be.
+    pub const MORE: Self = Self::MoreThan { factor: 1.0, margin: 0.0 };
+
+    /// By how much it comes out; positive where it does.
+    fn slack(self, left: &Sample, right: &Sample) -> f64 {
+        let noise = |factor: f64| STANDARD_ERRORS * left.std_error().hypot(factor * right.std_error());
+        match self {
+            Self::MoreThan { factor, margin } => left.mean - factor * right.mean - margin - noise(factor),
+            Self::AtMost { factor, margin } => factor * right.mean + margin - left.mean + noise(factor),
+            Self::CloseTo { tolerance } => tolerance + noise(1.0) - (left.mean - right.mean).abs(),
+        }
+    }
+}
+
+/// What became of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every comparison came out, or one where one was enough.
+    Holds,
+    /// Some did.
+    HoldsInPart,
+    /// None did.
+    DoesNotHold,
+    /// Nothing to compare has been run.
+    NotMeasured,
+}
+
+impl core::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Holds => "holds",
+            Self::HoldsInPart => "holds in part",
+            Self::DoesNotHold => "does not hold",
+            Self::NotMeasured => "not measured",
+        })
+    }
+}
+
+/// A verdict with its figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What became of the claim.
+    pub verdict: Verdict,
+    /// Comparisons that came out.
+    pub confirmed: usize,
+    /// Comparisons that could be made.
+    pub compared: usize,
+    /// The sentence for readers.
+    pub sentence: String,
+}
+
+impl Claim {
+    /// That `left` lies in this relation to `right`, by name, wherever a panel has both at the same x.
+    pub fn between(
+        statement: &str,
+        panels: &[crate::figure::Panel],
+        left: &str,
+        relation: Relation,
+        right: &str,
+        quantifier: Quantifier,
+    ) -> Self {
+        let mut comparisons = Vec::new();
+        for (panel, contents) in panels.iter().enumerate() {
+            let find = |name: &str| contents.series.iter().position(|series| series.name == name);
+            let (Some(one), Some(other)) = (find(left), find(right)) else { continue };
+            for (point, here) in contents.series[one].points.iter().enumerate() {
+                let matching = contents.series[other].points.iter().position(|there| there.x == here.x);
+                if let Some(matching) = matching {
+                    let left = Place { panel, series: one, point };
+                    comparisons.push(Comparison {
+                        left,
+                        relation,
+                        right: Place { series: other, point: matching, ..left },
+                    });
+                }
+            }
+        }
+        Self { statement: statement.to_owned(), quantifier, comparisons }
+    }
+
+    /// Judges the claim by what was measured.
+    pub fn judge(&self, results: &Results<'_>) -> Finding {
+        let mut outcomes: Vec<(f64, String)> = Vec::new();
+        for comparison in &self.comparisons {
+            let (Some(left), Some(right)) = (results.at(comparison.left), results.at(comparison.right)) else {
+                continue;
+            };
+            let slack = comparison.relation.slack(&left.sample, &right.sample);
+            let text = format!(
+                "{}, {} against {}, {}",
+                name(results.figure, comparison.left),
+                left.sample,
+                name_beside(results.figure, comparison.left, comparison.right),
+                right.sample
+            );
+            outcomes.push((slack, text));
+        }
+        // A slack that is no number (two infinities) confirms nothing.
+        let confirmed = outcomes.iter().filter(|(slack, _)| *slack > 0.0).count();
+        let compared = outcomes.len();
+        let verdict = match (compared, confirmed, self.quantifier) {
+            (0, ..) => Verdict::NotMeasured,
+            (_, 0, _) => Verdict::DoesNotHold,
+            (_, _, Quantifier::Some) => Verdict::Holds,
+            (compared, confirmed, _) if compared == confirmed => Verdict::Holds,
+            _ => Verdict::HoldsInPart,
+        };
+        outcomes.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let mut sentence = format!("\"{}\": **{verdict}**", self.statement);
+        if let (Some((least, worst)), Some((_, best))) = (outcomes.first(), outcomes.last()) {
+            sentence.push_str(&format!(
+                " ({confirmed} of {compared} comparisons at {STANDARD_ERRORS} standard errors). Most in favour: {best}."
+            ));
+            if compared > 1 && self.quantifier == Quantifier::Every {
+                let heading = if *least > 0.0 { "Least in favour" } else { "Most against" };
+                sentence.push_str(&format!(" {heading}: {worst}."));
+            }
+        } else {
+            sentence.push('.');
+        }
+        Finding { verdict, confirmed, compared, sentence }
+    }
+}
+
+/// "MNIST, convex: Ours at epsilon = 0.1".
+fn name(figure: &Figure, place: Place) -> String {
+    let Some(panel) = figure.panels.get(place.panel) else { return String::new() };
+    format!("{}: {}", panel.title, name_of_point(figure, place))
+}
+
+/// The same, without what both sides share.
+fn name_beside(figure: &Figure, left: Place, right: Place) -> String {
+    if left.panel != right.panel { name(figure, right) } else { name_of_point(figure, right) }
+}
+
+fn name_of_point(figure: &Figure, place: Place) -> String {
+    let panel = figure.panels.get(place.panel);
+    let series = panel.and_then(|panel| Some((panel, panel.series.get(place.series)?)));
+    let Some((panel, series)) = series else { return String::new() };
+    let x = series.points.get(place.point).map(|point| number(point.x)).unwrap_or_default();
+    format!("{} at {} = {x}", series.name, panel.x.label)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+use super::*;
+use crate::algorithm::{Algorithm, Outcome};
+use crate::dataset::DataSet;
+use crate::figure::{Axis, Bars, Measure, Panel, Series};
+use crate::setting::{Cell, Privacy, Setting};
+use crate::store::Store;
+
+fn setting(algorithm: Algorithm, epsilon: f64) -> Setting {
+    Setting::new(DataSet::Sphere, algorithm, Privacy::Pure { epsilon })
+}
+
+fn figure(claims: Vec<Claim>) -> Figure {
+    let xs = [0.1, 1.0];
+    let series = |name: &str, algorithm| Series::new(name, &xs, |epsilon| setting(algorithm, epsilon));
+    let panel = Panel {
+        title: "panel".to_owned(),
+        x: Axis { label: "epsilon", log: true },
+        log_y: false,
+        measure: Measure::Accuracy,
+        bars: Bars::StdDev,
+        series: vec![series("sound", Algorithm::Ours), series("printed", Algorithm::OursAsPublished)],
+    };
+    let (id, title, description) = ("test", "test", "test");
+    Figure { id, title, description, columns: 1, panels: vec![panel], claims, repetitions: 2 }
+}
+
+/// A store in which the accuracies are `mean ± 0.01` over two repetitions: a standard error of 0.01.
+fn store(folder: &std::path::Path, accuracies: [[f64; 2]; 2]) -> Store {
+    let mut store = Store::open(&folder.join("runs.csv")).unwrap();
+    for (algorithm, means) in [Algorithm::Ours, Algorithm::OursAsPublished].into_iter().zip(accuracies) {
+        for (epsilon, mean) in [0.1, 1.0].into_iter().zip(means) {
+            for (repetition, error) in [(0, 0.01), (1, -0.01)] {
+                let outcome = Outcome { accuracy: mean + error, objective: 1.0, seconds: 1.0 };
+                store.append(&Cell { setting: setting(algorithm, epsilon), repetition }, outcome).unwrap();
+            }
+        }
+    }
+    store
+}
+
+fn judge(accuracies: [[f64; 2]; 2], relation: Relation, quantifier: Quantifier) -> Finding {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), accuracies);
+    let figure = figure(Vec::new());
+    let claim = Claim::between("printed is better", &figure.panels, "printed", relation, "sound", quantifier);
+    assert_eq!(claim.comparisons.len(), 2);
+    claim.judge(&Results::collect(&figure, &store, 2))
+}
+
+#[test]
+fn every_comparison_or_some_or_none() {
+    // Two standard errors of a difference are 2 · 0.01 · √2 = 0.0283.
+    let cases = [
+        ([[0.5, 0.5], [0.6, 0.6]], Quantifier::Every, Verdict::Holds, 2),
+        ([[0.5, 0.5], [0.6, 0.52]], Quantifier::Every, Verdict::HoldsInPart, 1),
+        ([[0.5, 0.5], [0.6, 0.52]], Quantifier::Some, Verdict::Holds, 1),
+        ([[0.5, 0.5], [0.52, 0.4]], Quantifier::Every, Verdict::DoesNotHold, 0),
+        ([[0.5, 0.5], [f64::NAN, f64::NAN]], Quantifier::Some, Verdict::DoesNotHold, 0),
+    ];
+    for (accuracies, quantifier, verdict, confirmed) in cases {
+        let finding = judge(accuracies, Relation::MORE, quantifier);
+        assert_eq!((finding.verdict, finding.confirmed, finding.compared), (verdict, confirmed, 2));
+        assert!(finding.sentence.contains(&verdict.to_string()), "{}", finding.sentence);
+    }
+    let sentence = judge([[0.5, 0.5], [0.6, 0.52]], Relation::MORE, Quantifier::Every).sentence;
+    let expected =
+        "Most in favour: panel: printed at epsilon = 0.1000, 0.6000 ± 0.01000 against sound at epsilon = 0.1000";
+    assert!(
+        sentence.contains(expected) && sentence.contains("Most against: panel: printed at epsilon = 1.000"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn factors_margins_and_tolerances() {
+    let accuracies = [[0.2, 0.2], [0.6, 0.35]];
+    let confirmed = |relation| judge(accuracies, relation, Quantifier::Every).confirmed;
+    // Against twice the right side the noise is 2 · 0.01 · √5 = 0.0447.
+    assert_eq!(confirmed(Relation::MoreThan { factor: 2.0, margin: 0.0 }), 1);
+    assert_eq!(confirmed(Relation::MoreThan { factor: 1.0, margin: 0.1 }), 2);
+    assert_eq!(confirmed(Relation::AtMost { factor: 2.0, margin: 0.0 }), 1);
+    assert_eq!(confirmed(Relation::AtMost { factor: 1.0, margin: 0.5 }), 2);
+    assert_eq!(confirmed(Relation::CloseTo { tolerance: 0.13 }), 1);
+    assert_eq!(confirmed(Relation::CloseTo { tolerance: 0.1 }), 0);
+}
+
+#[test]
+fn what_was_not_run_is_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("runs.csv")).unwrap();
+    let figure = figure(Vec::new());
+    let claim = Claim::between("better", &figure.panels, "printed", Relation::MORE, "sound", Quantifier::Every);
+    let finding = claim.judge(&Results::collect(&figure, &store, 2));
+    assert_eq!((finding.verdict, finding.compared), (Verdict::NotMeasured, 0));
+    let nobody = Claim::between("better", &figure.panels, "nobody", Relation::MORE, "sound", Quantifier::Every);
+    assert!(nobody.comparisons.is_empty());
+}

@@ -1,0 +1,82 @@
+//! Which files the data sets are read from.
+
+use super::DataSet;
+
+/// A file that the user provides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataFile {
+    /// Its name in the data folder.
+    pub name: &'static str,
+    /// Its size, for recognising it; other compressions of the same content do as well.
+    pub bytes: u64,
+    /// What it is.
+    pub origin: &'static str,
+}
+
+const fn file(name: &'static str, bytes: u64, origin: &'static str) -> DataFile {
+    DataFile { name, bytes, origin }
+}
+
+const MNIST: &[DataFile] = &[
+    file(
+        "mnist-train-images-idx3-ubyte.gz",
+        9630610,
+        "the MNIST database of handwritten digits, LeCun, Cortes, Burges",
+    ),
+    file("mnist-train-labels-idx1-ubyte.gz", 28881, "the MNIST database of handwritten digits, LeCun, Cortes, Burges"),
+    file("mnist-t10k-images-idx3-ubyte.gz", 1648877, "the MNIST database of handwritten digits, LeCun, Cortes, Burges"),
+    file("mnist-t10k-labels-idx1-ubyte.gz", 4542, "the MNIST database of handwritten digits, LeCun, Cortes, Burges"),
+];
+const COVERTYPE: &[DataFile] = &[file(
+    "covertype_93k.csv.gz",
+    1913291,
+    "UCI \"Covertype\" (Blackard, Dean 1998), a random 16% of the rows, header and raw values",
+)];
+const HIGGS: &[DataFile] = &[
+    file(
+        "higgs_10k_train.csv.gz",
+        573076,
+        "UCI \"HIGGS\" (Baldi, Sadowski, Whiteson 2014), 10,000 rows, header, `class_label` first",
+    ),
+    file(
+        "higgs_5k_test.csv.gz",
+        739557,
+        "UCI \"HIGGS\" (Baldi, Sadowski, Whiteson 2014), 5,000 rows, header, `class_label` first",
+    ),
+];
+const KDDCUP: &[DataFile] = &[file(
+    "kddcup99_10pct.csv.gz",
+    1909330,
+    "UCI KDD archive \"KDD Cup 1999\", the 10% sample with a header, labels without the final dot",
+)];
+const BANKNOTE: &[DataFile] =
+    &[file("banknote.csv.gz", 19006, "UCI \"Banknote Authentication\" (Lohweg 2012) with a header")];
+const OCCUPANCY: &[DataFile] = &[
+    file(
+        "occupancy_train.csv.gz",
+        99862,
+        "UCI \"Occupancy Detection\" (Candanedo, Feldheim 2016), datatraining with a header",
+    ),
+    file(
+        "occupancy_test1.csv.gz",
+        39014,
+        "UCI \"Occupancy Detection\" (Candanedo, Feldheim 2016), datatest with a header",
+    ),
+    file(
+        "occupancy_test2.csv.gz",
+        128475,
+        "UCI \"Occupancy Detection\" (Candanedo, Feldheim 2016), datatest2 with a header",
+    ),
+];
+
+pub(super) const fn of(set: DataSet) -> &'static [DataFile] {
+    match set {
+        DataSet::Mnist | DataSet::MnistZero => MNIST,
+        DataSet::Covertype => COVERTYPE,
+        DataSet::Higgs => HIGGS,
+        DataSet::KddCup | DataSet::KddCup34 | DataSet::KddCup9 => KDDCUP,
+        DataSet::Banknote => BANKNOTE,
+        DataSet::Occupancy => OCCUPANCY,
+        DataSet::Sphere | DataSet::MadeUp { .. } => &[],
+    }
+}

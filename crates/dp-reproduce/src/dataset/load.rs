@@ -1,0 +1,174 @@
+//! Reading the files and preparing the rows.
+
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use dp_data::Examples;
+use dp_data::read::{CsvOptions, CsvReader, Input};
+use flate2::read::MultiGzDecoder;
+
+use super::transform::Table;
+use super::{DataSet, Prepared, synthetic};
+use crate::error::Error;
+
+/// Columns of KDD Cup 99 that are not numbers, or are switches.
+const KDD_SYMBOLIC: [&str; 7] =
+    ["protocol_type", "service", "flag", "land", "logged_in", "is_host_login", "is_guest_login"];
+
+pub(super) fn load(set: DataSet, folder: &Path) -> Result<Prepared, Error> {
+    let seed = format!("{set}/projection");
+    let files = set.files();
+    let csv = |index: usize, read: &CsvTask<'_>| read.load(&folder.join(files[index].name));
+    let (mut train, mut test) = match set {
+        DataSet::Mnist | DataSet::MnistZero => {
+            let images = |i: usize| mnist(&folder.join(files[i].name), &folder.join(files[i + 1].name));
+            let (mut train, mut test) = (images(0)?, images(2)?);
+            for table in [&mut train, &mut test] {
+                table.normalise_rows();
+                if set == DataSet::Mnist {
+                    table.project(50, &seed);
+                } else {
+                    table.sample_columns(15, &seed);
+                    table.targets.iter_mut().for_each(|digit| *digit = if *digit == 0.0 { 1.0 } else { -1.0 });
+                }
+            }
+            (train, Some(test))
+        }
+        DataSet::Covertype => {
+            let table = csv(0, &CsvTask::new("cover_type", &|cell| cell == b"2"))?;
+            let (train, test) = table.partition(|i| i % 7 != 6);
+            scaled_with_intercept(train, Some(test))
+        }
+        DataSet::Higgs => {
+            let task = CsvTask::new("class_label", &|cell| cell.starts_with(b"1"));
+            scaled_with_intercept(csv(0, &task)?, Some(csv(1, &task)?))
+        }
+        DataSet::KddCup => {
+            let (train, test) = csv(0, &kdd(None))?.partition(|i| i % 5 != 4);
+            scaled_with_intercept(train, Some(test))
+        }
+        DataSet::KddCup34 | DataSet::KddCup9 => {
+            let mut table = csv(0, &kdd(Some(50_000)))?;
+            table.scale_columns(&mut []);
+            table.normalise_rows();
+            if set == DataSet::KddCup9 {
+                table.sample_columns(9, &seed);
+            }
+            (table, None)
+        }
+        DataSet::Banknote => scaled_with_intercept(csv(0, &CsvTask::new("class", &|cell| cell == b"1"))?, None),
+        DataSet::Occupancy => {
+            let task = CsvTask { drop: &["date"], ..CsvTask::new("occupancy", &|cell| cell == b"1") };
+            let (mut test, more) = (csv(1, &task)?, csv(2, &task)?);
+            test.values.extend(more.values);
+            test.targets.extend(more.targets);
+            scaled_with_intercept(csv(0, &task)?, Some(test))
+        }
+        DataSet::Sphere => (synthetic::sphere(), None),
+        DataSet::MadeUp { thousands } => (synthetic::made_up(thousands as usize * 1000), None),
+    };
+    let shape = |source: dp_data::examples::ShapeError| Error::Data { file: set.to_string(), what: source.to_string() };
+    for table in core::iter::once(&mut train).chain(&mut test) {
+        table.clip_rows();
+    }
+    let examples = |table: Table| Examples::dense(table.values, table.targets, table.dim).map_err(shape);
+    Ok(Prepared { train: examples(train)?, test: test.map(examples).transpose()?, classes: set.classes() })
+}
+
+fn kdd(rows: Option<usize>) -> CsvTask<'static> {
+    CsvTask { drop: &KDD_SYMBOLIC, rows, ..CsvTask::new("label", &|cell| cell != b"normal") }
+}
+
+/// Columns to `[0, 1]` by the training rows' ranges, a constant 1 in front, rows of norm 1.
+fn scaled_with_intercept(mut train: Table, test: Option<Table>) -> (Table, Option<Table>) {
+    let mut others: Vec<Table> = test.into_iter().collect();
+    train.scale_columns(&mut others);
+    let finish = |table: Table| {
+        let mut table = table.with_intercept();
+        table.normalise_rows();
+        table
+    };
+    (finish(train), others.pop().map(finish))
+}
+
+/// How a CSV file becomes rows and targets.
+#[derive(Clone, Copy)]
+struct CsvTask<'t> {
+    label: &'static str,
+    positive: &'t dyn Fn(&[u8]) -> bool,
+    drop: &'static [&'static str],
+    /// Only the first so many.
+    rows: Option<usize>,
+}
+
+impl<'t> CsvTask<'t> {
+    fn new(label: &'static str, positive: &'t dyn Fn(&[u8]) -> bool) -> Self {
+        Self { label, positive, drop: &[], rows: None }
+    }
+
+    fn load(&self, path: &Path) -> Result<Table, Error> {
+        let name = path.display().to_string();
+        let refuse = |error: dp_data::DataError| Error::Data { file: name.clone(), what: error.message() };
+        let input = Input::open(&name).map_err(refuse)?;
+        let mut reader = CsvReader::new(input, CsvOptions::default()).map_err(refuse)?;
+        let label = reader.position(self.label).map_err(refuse)?;
+        let columns: Vec<usize> = (0..reader.header().len())
+            .filter(|&i| i != label && !self.drop.contains(&reader.header()[i].as_str()))
+            .collect();
+        let mut table = Table { dim: columns.len(), ..Table::default() };
+        while self.rows.is_none_or(|rows| table.rows() < rows) {
+            let Some(record) = reader.next_record().map_err(refuse)? else { break };
+            for &column in &columns {
+                let cell = core::str::from_utf8(record.cell(column)).unwrap_or_default();
+                let value = cell.trim().parse().ok().filter(|value: &f64| value.is_finite());
+                table.values.push(value.ok_or_else(|| Error::Data {
+                    file: name.clone(),
+                    what: format!("line {}: `{}` is not a number", record.line(), cell.escape_debug()),
+                })?);
+            }
+            table.targets.push(if (self.positive)(record.cell(label)) { 1.0 } else { -1.0 });
+        }
+        if table.targets.is_empty() || table.dim == 0 {
+            return Err(Error::Data { file: name, what: "there are no rows or no columns of numbers".to_owned() });
+        }
+        Ok(table)
+    }
+}
+
+/// Images and labels in the IDX format.
+fn mnist(images: &Path, labels: &Path) -> Result<Table, Error> {
+    let (shape, pixels) = idx(images)?;
+    let (_, digits) = idx(labels)?;
+    let refuse = |what: &str| Error::Data { file: images.display().to_string(), what: what.to_owned() };
+    let &[rows, height, width] = shape.as_slice() else { return Err(refuse("expected images of two dimensions")) };
+    let dim = height.saturating_mul(width);
+    if digits.len() != rows || dim == 0 || digits.iter().any(|&digit| digit > 9) {
+        return Err(refuse("images and labels do not belong together"));
+    }
+    Ok(Table {
+        values: pixels.into_iter().map(|pixel| f64::from(pixel) / 255.0).collect(),
+        targets: digits.into_iter().map(f64::from).collect(),
+        dim,
+    })
+}
+
+/// Dimensions and bytes of an IDX file of unsigned bytes: `0 0 8 k`, then k big-endian sizes, then the data.
+fn idx(path: &Path) -> Result<(Vec<usize>, Vec<u8>), Error> {
+    let refuse = |what: &str| Error::Data { file: path.display().to_string(), what: what.to_owned() };
+    let file = File::open(path).map_err(Error::file(path))?;
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(BufReader::new(file)).read_to_end(&mut bytes).map_err(Error::file(path))?;
+    let dimensions = match bytes.as_slice() {
+        [0, 0, 8, dimensions, ..] => usize::from(*dimensions),
+        _ => return Err(refuse("not an IDX file of unsigned bytes")),
+    };
+    let sizes = bytes.get(4..4 + 4 * dimensions).ok_or_else(|| refuse("the header is cut off"))?;
+    let shape: Vec<usize> =
+        sizes.chunks_exact(4).map(|size| size.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte))).collect();
+    let data = bytes.split_off(4 + 4 * dimensions);
+    if shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size)) != Some(data.len()) {
+        return Err(refuse("the file holds more or less than its header says"));
+    }
+    Ok((shape, data))
+}

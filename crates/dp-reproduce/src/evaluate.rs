@@ -1,0 +1,85 @@
+//! How good a linear model is.
+
+use dp_data::{Examples, Rows};
+use dp_losses::{Loss, LossKind, LossVisitor};
+
+/// -1 and 1 as they are; the classes of several as 1 for `class` and -1 for the rest.
+pub fn against_the_rest(targets: &[f64], classes: u32, class: u32) -> Vec<f64> {
+    if classes <= 2 {
+        return targets.to_vec();
+    }
+    targets.iter().map(|&target| if target == f64::from(class) { 1.0 } else { -1.0 }).collect()
+}
+
+/// Share of examples whose class is predicted: by the sign for one model, by the largest score for several.
+pub fn accuracy(examples: &Examples<f64>, models: &[Vec<f64>]) -> f64 {
+    let block = examples.block();
+    let right = (0..block.len()).filter(|&i| {
+        let score = |model: &Vec<f64>| score(&block.rows, i, model);
+        match models {
+            [model] => (score(model) > 0.0) == (block.targets[i] > 0.0),
+            models => {
+                let scores = models.iter().map(score).enumerate();
+                let best = scores.fold((0, f64::NEG_INFINITY), |best, this| if this.1 > best.1 { this } else { best });
+                best.0 as f64 == block.targets[i]
+            }
+        }
+    });
+    right.count() as f64 / block.len().max(1) as f64
+}
+
+/// Mean loss of one model with `(λ/2)‖w‖²`.
+///
+/// # Formula
+/// ```text
+/// (1/n) Σ ℓ(⟨w, xᵢ⟩, yᵢ) + (λ/2) ‖w‖²
+/// ```
+pub fn objective(examples: &Examples<f64>, targets: &[f64], loss: LossKind, lambda: f64, weights: &[f64]) -> f64 {
+    struct Sum<'s>(&'s Examples<f64>, &'s [f64], &'s [f64]);
+    impl LossVisitor<f64> for Sum<'_> {
+        type Output = f64;
+        fn visit<L: Loss<f64> + 'static>(self, loss: L) -> f64 {
+            let Self(examples, targets, weights) = self;
+            let block = examples.block();
+            targets.iter().enumerate().map(|(i, &target)| loss.value(score(&block.rows, i, weights), target)).sum()
+        }
+    }
+    // Losses of several scores are none of a linear model's.
+    let sum = loss.visit(Sum(examples, targets, weights)).unwrap_or(f64::NAN);
+    let mean = sum / examples.len().max(1) as f64;
+    mean + 0.5 * lambda * weights.iter().map(|w| w * w).sum::<f64>()
+}
+
+fn score(rows: &Rows<'_, f64>, i: usize, weights: &[f64]) -> f64 {
+    match *rows {
+        Rows::Dense { values, dim } => values[i * dim..(i + 1) * dim].iter().zip(weights).map(|(x, w)| x * w).sum(),
+        Rows::Sparse { offsets, indices, values, .. } => {
+            let range = offsets[i]..offsets[i + 1];
+            indices[range.clone()].iter().zip(&values[range]).map(|(&k, x)| x * weights[k as usize]).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_model_by_its_sign_several_by_the_largest_score() {
+        let examples = Examples::dense(vec![1.0, 0.0, 0.0, 1.0, 0.5, 0.6], vec![0.0, 1.0, 0.0], 2).unwrap();
+        let models = [vec![1.0, 0.0], vec![0.0, 1.0], vec![-1.0, -1.0]];
+        assert_eq!(accuracy(&examples, &models), 2.0 / 3.0);
+        let signs = examples.with_targets(vec![1.0, 1.0, -1.0]).unwrap();
+        assert_eq!(accuracy(&signs, &[vec![1.0, -1.0]]), 2.0 / 3.0); // scores 1, -1, -0.1
+        assert_eq!(against_the_rest(&[0.0, 2.0, 1.0], 3, 2), [-1.0, 1.0, -1.0]);
+    }
+
+    #[test]
+    fn the_objective_at_the_origin_is_ln_2() {
+        let examples = Examples::dense(vec![1.0, -0.5], vec![1.0, -1.0], 1).unwrap();
+        let at = |w: f64| objective(&examples, examples.targets(), LossKind::Logistic, 0.2, &[w]);
+        assert!((at(0.0) - 2f64.ln()).abs() < 1e-15);
+        let expected = ((1.0 + (-2f64).exp()).ln() + (1.0 + (-1f64).exp()).ln()) / 2.0 + 0.4;
+        assert!((at(2.0) - expected).abs() < 1e-12);
+    }
+}

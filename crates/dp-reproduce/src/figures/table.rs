@@ -1,0 +1,111 @@
+//! The table of algorithms, data sets and budgets: accuracy, objective and time of each.
+
+use core::fmt::Write;
+
+use super::Effort;
+use crate::algorithm::Algorithm;
+use crate::dataset::DataSet;
+use crate::setting::{Cell, Privacy, Setting};
+use crate::statistics::{Sample, number};
+use crate::store::Store;
+
+/// The name of its files.
+pub const ID: &str = "table";
+
+/// λ of every run.
+const LAMBDA: f64 = 1e-2;
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// What was run.
+    pub setting: Setting,
+    /// Share of held-out rows that are classified rightly.
+    pub accuracy: Sample,
+    /// The regularised mean loss on the training rows.
+    pub objective: Sample,
+    /// Seconds of training.
+    pub seconds: Sample,
+}
+
+/// Repetitions of every row.
+pub fn repetitions(effort: Effort) -> u32 {
+    effort.repetitions(10)
+}
+
+/// Logistic regression with λ = 0.01, delta = 1/n², ten passes, batches of 50: every algorithm on every data set.
+pub fn settings(effort: Effort) -> Vec<Setting> {
+    let sets =
+        [DataSet::Mnist, DataSet::Covertype, DataSet::KddCup, DataSet::Higgs, DataSet::Occupancy, DataSet::Banknote];
+    let mut algorithms = vec![Algorithm::Noiseless, Algorithm::Ours];
+    algorithms.extend(super::bolt_on::PER_STEP);
+    algorithms.push(Algorithm::DpSgd);
+    let mut settings = Vec::new();
+    for data in sets {
+        for &algorithm in &algorithms {
+            for epsilon in effort.thin(&[0.05, 0.1, 0.2, 0.4, 1.0, 2.0, 4.0]) {
+                let setting = Setting::new(data, algorithm, Privacy::Approximate { epsilon });
+                let setting = Setting { lambda: LAMBDA, timed: true, ..setting };
+                if !settings.contains(&setting) {
+                    settings.push(setting);
+                }
+            }
+        }
+    }
+    settings
+}
+
+/// Every run of the table.
+pub fn cells(effort: Effort, repetitions: u32) -> Vec<Cell> {
+    let settings = settings(effort).into_iter();
+    settings.flat_map(|setting| (0..repetitions).map(move |repetition| Cell { setting, repetition })).collect()
+}
+
+/// The rows that have been run.
+pub fn rows(effort: Effort, store: &Store, repetitions: u32) -> Vec<Row> {
+    let row = |setting| {
+        let outcomes: Vec<_> =
+            (0..repetitions).filter_map(|repetition| store.get(&Cell { setting, repetition }).copied()).collect();
+        let sample =
+            |value: fn(&crate::algorithm::Outcome) -> f64| Sample::of(&outcomes.iter().map(value).collect::<Vec<_>>());
+        Some(Row {
+            setting,
+            accuracy: sample(|outcome| outcome.accuracy)?,
+            objective: sample(|outcome| outcome.objective)?,
+            seconds: sample(|outcome| outcome.seconds)?,
+        })
+    };
+    settings(effort).into_iter().filter_map(row).collect()
+}
+
+/// The table for readers: means and standard errors.
+pub fn markdown(rows: &[Row]) -> String {
+    let mut text = format!(
+        "Logistic regression, λ = {LAMBDA}, δ = 1/n², ten passes, batches of 50; mean ± standard error over repetitions.\n\n\
+         | data | algorithm | ε | n | test accuracy | objective | seconds |\n|---|---|---|---|---|---|---|\n"
+    );
+    for Row { setting, accuracy, objective, seconds } in rows {
+        let epsilon = setting.privacy.epsilon().map_or_else(|| "∞".to_owned(), number);
+        let (data, algorithm, n) = (setting.data.title(), setting.algorithm.title(), accuracy.n);
+        let _ = writeln!(text, "| {data} | {algorithm} | {epsilon} | {n} | {accuracy} | {objective} | {seconds} |");
+    }
+    text
+}
+
+/// The table for programs.
+pub fn csv(rows: &[Row]) -> String {
+    let mut text = String::from("data,algorithm,epsilon,n");
+    for measure in ["accuracy", "objective", "seconds"] {
+        let _ = write!(text, ",{measure}_mean,{measure}_std_error");
+    }
+    text.push('\n');
+    for row in rows {
+        let epsilon = row.setting.privacy.epsilon().map_or_else(|| "inf".to_owned(), |epsilon| epsilon.to_string());
+        let _ = write!(text, "{},{},{epsilon},{}", row.setting.data, row.setting.algorithm, row.accuracy.n);
+        for sample in [row.accuracy, row.objective, row.seconds] {
+            let _ = write!(text, ",{:?},{:?}", sample.mean, sample.std_error());
+        }
+        text.push('\n');
+    }
+    text
+}

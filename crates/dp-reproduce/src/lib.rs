@@ -1,0 +1,64 @@
+//! The experiments of the literature on private stochastic gradient descent, run again with every algorithm calibrated
+//! soundly.
+//!
+//! A [`Figure`] is data: panels of series of points, each a [`Setting`] (data set, algorithm, budget, passes, batch size,
+//! λ, step sizes) that is run several times. A [`Runner`] runs what a [`Store`] does not have yet, in parallel, and
+//! keeps each run as it finishes; [`Results`] are the means with their uncertainty; a [`Claim`] is what the paper says,
+//! as comparisons of points, and is judged by the numbers.
+//!
+//! ```text
+//! figures ──▶ cells ──Runner──▶ runs.csv ──Results──▶ pictures (SVG, PNG), tables, claims judged
+//! ```
+//!
+//! Every run is seeded by its own name, so that results depend neither on threads nor on order. A reproduction is no
+//! private release: its noise can be recomputed, column ranges are read off the data, parameters are chosen with
+//! hindsight, and times are measured.
+//!
+//! # Examples
+//! ```
+//! use dp_reproduce::{Algorithm, Cell, DataSet, Privacy, Runner, Setting, Store};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let folder = tempfile::tempdir()?;
+//! let mut store = Store::open(&folder.path().join("runs.csv"))?;
+//! let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::Pure { epsilon: 1.0 });
+//! let cell = Cell { setting, repetition: 0 };
+//! let (cancelled, mut progress) = (AtomicBool::new(false), |_| ());
+//! Runner { folder: folder.path(), threads: 1, cancelled: &cancelled, progress: &mut progress }.run(&[cell], &mut store)?;
+//! assert!(store.get(&cell).is_some_and(|outcome| outcome.accuracy > 0.9));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod algorithm;
+pub mod claim;
+pub mod dataset;
+pub mod disk;
+pub mod error;
+pub mod evaluate;
+pub mod figure;
+pub mod figures;
+pub mod picture;
+pub mod report;
+pub mod results;
+pub mod runner;
+pub mod seed;
+pub mod setting;
+pub mod statistics;
+pub mod store;
+
+pub use algorithm::{Algorithm, Outcome};
+pub use claim::{Claim, Verdict};
+pub use dataset::{DataFile, DataSet, Prepared};
+pub use error::Error;
+pub use figure::Figure;
+pub use results::Results;
+pub use runner::Runner;
+pub use setting::{Cell, Privacy, Setting, Step};
+pub use statistics::Sample;
+pub use store::Store;
+
+/// The README's example, so that it is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct ReadmeExamples;

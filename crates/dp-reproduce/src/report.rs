@@ -1,0 +1,144 @@
+//! What is written of a figure: every run, a summary, the claims, the pictures.
+
+use core::fmt::Write;
+
+use crate::claim::Finding;
+use crate::error::Error;
+use crate::picture;
+use crate::results::Results;
+use crate::setting::Cell;
+use crate::statistics::number;
+use crate::store::Store;
+
+/// How much larger the PNG is than the SVG's units.
+const PNG_SCALE: f32 = 2.0;
+
+/// A file to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its name in the output folder.
+    pub name: String,
+    /// What is in it.
+    pub content: Vec<u8>,
+}
+
+/// Judges all claims of a figure.
+pub fn findings(results: &Results<'_>) -> Vec<Finding> {
+    results.figure.claims.iter().map(|claim| claim.judge(results)).collect()
+}
+
+/// All files of a figure: `ID-runs.csv`, `ID-summary.csv`, `ID.md`, `ID.svg`, `ID.png`.
+///
+/// # Errors
+/// [`Error::Drawing`].
+pub fn documents(results: &Results<'_>, store: &Store, repetitions: u32) -> Result<Vec<Document>, Error> {
+    let id = results.figure.id;
+    let svg = picture::svg(results)?;
+    let png = picture::png(&svg, PNG_SCALE)?;
+    let texts = [
+        (format!("{id}-runs.csv"), runs_csv(results, store, repetitions)),
+        (format!("{id}-summary.csv"), summary_csv(results)),
+        (format!("{id}.md"), markdown(results)),
+        (format!("{id}.svg"), svg),
+    ];
+    let texts = texts.into_iter().map(|(name, text)| Document { name, content: text.into_bytes() });
+    Ok(texts.chain([Document { name: format!("{id}.png"), content: png }]).collect())
+}
+
+/// Every run of the figure, one line each.
+pub fn runs_csv(results: &Results<'_>, store: &Store, repetitions: u32) -> String {
+    let mut text = String::from("panel,series,x,repetition,setting,accuracy,objective,seconds\n");
+    for panel in &results.figure.panels {
+        for series in &panel.series {
+            for point in &series.points {
+                for (setting, repetition) in
+                    point.settings.iter().flat_map(|s| (0..repetitions).map(move |repetition| (s, repetition)))
+                {
+                    let Some(outcome) = store.get(&Cell { setting: *setting, repetition }) else { continue };
+                    let (panel, series) = (quoted(&panel.title), quoted(&series.name));
+                    let setting = quoted(&setting.to_string());
+                    let (accuracy, objective, seconds) = (outcome.accuracy, outcome.objective, outcome.seconds);
+                    let x = point.x;
+                    let _ = writeln!(
+                        text,
+                        "{panel},{series},{x},{repetition},{setting},{accuracy:?},{objective:?},{seconds:?}"
+                    );
+                }
+            }
+        }
+    }
+    text
+}
+
+/// Mean and spread of every point, one line each.
+pub fn summary_csv(results: &Results<'_>) -> String {
+    let mut text = String::from("panel,series,x,measure,n,mean,std_dev,std_error,setting\n");
+    for (panel, measured) in results.figure.panels.iter().zip(&results.measured) {
+        for (series, measured) in panel.series.iter().zip(measured) {
+            for (point, measured) in series.points.iter().zip(measured) {
+                let Some(measured) = measured else { continue };
+                let (sample, setting) = (measured.sample, quoted(&measured.setting.to_string()));
+                let _ = writeln!(
+                    text,
+                    "{},{},{},{},{},{:?},{:?},{:?},{setting}",
+                    quoted(&panel.title),
+                    quoted(&series.name),
+                    point.x,
+                    panel.measure.label(),
+                    sample.n,
+                    sample.mean,
+                    sample.std_dev,
+                    sample.std_error(),
+                );
+            }
+        }
+    }
+    text
+}
+
+/// The figure's page: picture, claims, tables.
+pub fn markdown(results: &Results<'_>) -> String {
+    let figure = results.figure;
+    let mut text =
+        format!("# {}\n\n{}\n\n![{}]({}.svg)\n\n", figure.title, figure.description, figure.title, figure.id);
+    if !figure.claims.is_empty() {
+        text.push_str("## What becomes of the claims\n\n");
+        for finding in findings(results) {
+            let _ = writeln!(text, "- {}", finding.sentence);
+        }
+        text.push('\n');
+    }
+    text.push_str("## Means and standard errors\n");
+    for (panel, measured) in figure.panels.iter().zip(&results.measured) {
+        let mut xs: Vec<f64> = panel.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let _ = write!(text, "\n### {} ({})\n\n| {} |", panel.title, panel.measure.label(), panel.x.label);
+        for series in &panel.series {
+            let _ = write!(text, " {} |", series.name);
+        }
+        let _ = writeln!(text, "\n|---|{}", "---|".repeat(panel.series.len()));
+        for x in xs {
+            let _ = write!(text, "| {} |", number(x));
+            for (series, measured) in panel.series.iter().zip(measured) {
+                let point = series.points.iter().position(|point| point.x == x);
+                match point.and_then(|point| measured[point].as_ref()) {
+                    Some(measured) => {
+                        let _ = write!(text, " {} |", measured.sample);
+                    }
+                    None => text.push_str(" |"),
+                }
+            }
+            text.push('\n');
+        }
+    }
+    text.push_str(
+        "\nRuns are seeded by their names and can be repeated by anyone: they are reproductions, not private releases.\n",
+    );
+    text
+}
+
+/// A cell of CSV.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
