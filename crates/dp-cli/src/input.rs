@@ -5,7 +5,9 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dp_data::draft::LabelHint;
 use dp_data::read::{CsvOptions, Input};
+use dp_data::schema::{Label, LabelRange, Review};
 
 use crate::args::{Format, InputArgs};
 use crate::failure::Failure;
@@ -18,6 +20,8 @@ pub struct InputConfig {
     pub data: String,
     /// Its form.
     pub format: Format,
+    /// The labels of images, in a file of their own.
+    pub labels: Option<String>,
     /// How cells are told apart (CSV).
     pub csv: CsvOptions,
     /// Whether feature numbers start at 0 (libsvm); `None` where nothing was said.
@@ -31,18 +35,73 @@ impl InputConfig {
     /// `usage.value`, `usage.conflict`.
     pub fn new(args: &InputArgs) -> Result<Self, Failure> {
         let format = args.format();
-        if format == Format::Csv && args.zero_based {
-            return Err(conflict("--zero-based", "--zero-based has no meaning for CSV"));
+        let meaningless = |flag: &str, name: &str| Err(conflict(flag, format!("{flag} has no meaning for {name}")));
+        let name = match format {
+            Format::Csv => "CSV",
+            Format::Libsvm => "libsvm",
+            Format::Idx => "IDX images",
+        };
+        if format != Format::Libsvm && args.zero_based {
+            return meaningless("--zero-based", name);
         }
-        if format == Format::Libsvm && args.delimiter != "," {
-            return Err(conflict("--delimiter", "--delimiter has no meaning for libsvm"));
+        if format != Format::Csv && args.delimiter != "," {
+            return meaningless("--delimiter", name);
         }
+        if format != Format::Idx && args.labels.is_some() {
+            return meaningless("--labels", name);
+        }
+        check_stdin(&[("--data", Some(&args.data)), ("--labels", args.labels.as_deref())])?;
         Ok(Self {
             data: args.data.clone(),
             format,
+            labels: args.labels.clone(),
             csv: csv_options(&args.delimiter)?,
             zero_based: args.zero_based.then_some(true),
         })
+    }
+}
+
+impl InputConfig {
+    /// The same, where labels are needed: those of images are in a file of their own.
+    ///
+    /// # Errors
+    /// `usage.missing`.
+    pub fn with_labels(self) -> Result<Self, Failure> {
+        if self.format == Format::Idx && self.labels.is_none() {
+            let missing = Failure::usage("--labels", "the labels of the images were not named");
+            return Err(Failure { code: "usage.missing", ..missing }
+                .expected("an IDX file with one byte for each image")
+                .help("add --labels FILE"));
+        }
+        Ok(self)
+    }
+
+    /// The records, with the labels of images where they were named.
+    ///
+    /// # Errors
+    /// `file.open`, `file.read`.
+    pub fn open(&self) -> Result<Input, Failure> {
+        self.and_labels(Input::open(&self.data).map_err(|error| Failure::from_data(&error))?)
+    }
+
+    /// Adds the labels of images to the records, where they were named.
+    ///
+    /// # Errors
+    /// `file.open`, `file.read`.
+    pub fn and_labels(&self, records: Input) -> Result<Input, Failure> {
+        match &self.labels {
+            None => Ok(records),
+            Some(labels) => {
+                let labels = Input::open(labels).map_err(|error| Failure::from_data(&error).at_flag("--labels"))?;
+                Ok(records.with_labels(labels))
+            }
+        }
+    }
+
+    /// Every file that is read, with its flag.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let labels = self.labels.as_deref().map(|labels| ("--labels", Path::new(labels)));
+        [("--data", Path::new(&self.data))].into_iter().chain(labels)
     }
 }
 
@@ -60,6 +119,26 @@ pub fn csv_options(delimiter: &str) -> Result<CsvOptions, Failure> {
         }
     };
     Ok(CsvOptions { delimiter: byte, ..CsvOptions::default() })
+}
+
+/// What `--classes` or `--label-range` say of a label, if they were given.
+///
+/// # Errors
+/// `usage.value`.
+pub fn label_hint(classes: &[String], range: &[f64]) -> Result<Option<LabelHint>, Failure> {
+    let hint = match (classes, range) {
+        ([], []) => return Ok(None),
+        ([], &[min, max]) => LabelHint::Number(LabelRange { min, max }),
+        (classes, _) => LabelHint::Classes(classes.to_vec()),
+    };
+    let (flag, expected) = match &hint {
+        LabelHint::Number(_) => ("--label-range", "two finite numbers, the first below the second"),
+        _ => ("--classes", "between 2 and 4096 classes, each once, divided by commas"),
+    };
+    let label =
+        Label { column: String::new(), kind: hint.clone().into(), missing_is_neutral: false, review: Review::Reviewed };
+    label.check().map_err(|error| Failure::usage(flag, error.public_message()).expected(expected))?;
+    Ok(Some(hint))
 }
 
 /// A flag that contradicts another one.

@@ -72,6 +72,7 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
         Command::Evaluate(args) => commands::evaluate::execute(args, &cli.global, console),
         Command::Predict(args) => commands::predict::execute(args, &cli.global, console),
         Command::Demo(args) => demo::execute(args, &cli.global, console),
+        Command::Reproduce(args) => commands::reproduce::execute(args, &cli.global, console),
         Command::Verify(args) => commands::verify::execute(args, console),
     }
     .map(|()| ExitStatus::Success)

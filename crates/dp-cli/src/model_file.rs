@@ -10,8 +10,8 @@
 use std::io::Read;
 
 use dp_accountant::certificate::{Assumption, Certificate};
-use dp_data::encode::{Encoder, InputFormat, LibsvmFormat};
-use dp_data::schema::{Label, Review};
+use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
+use dp_data::schema::{Label, LabelKind, LabelRange, Review};
 use dp_losses::LossKind;
 use dp_optim::Derivation;
 use serde::{Deserialize, Serialize};
@@ -29,40 +29,56 @@ pub const SCHEMA: &str = "dp.model/1";
 /// How the schema's part of the certificate names a width that was taken from libsvm data.
 pub const FEATURE_COUNT: &str = "number of features";
 
-/// A released linear classifier, with all that is needed to apply it to raw records.
+/// A released linear model, with all that is needed to apply it to raw records.
 ///
 /// # Formula
 /// ```text
-/// score(record) = Σ_j weights[j] · encode(record)[j],    class = positive if score > 0, else negative
+/// score_c(record) = Σ_j weights[c · d + j] · encode(record)[j],     d features
+/// linear-classifier   one score:   positive if it is greater than 0, else negative
+/// multi-class-linear  C scores:    the class of the largest, the first of them where they tie
+/// linear-regression   one score t: min + (clamp(t, -1, 1) + 1) (max - min) / 2
 /// ```
+// An unknown member is refused where the file is read, by comparison with what would be written: `flatten` rules out
+// `deny_unknown_fields`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Model {
     /// [`SCHEMA`].
     pub schema: String,
-    /// `linear-classifier`.
+    /// What kind of model it is, and what its predictions are called.
+    #[serde(flatten)]
     pub kind: ModelKind,
     /// The loss that it was trained with.
     pub loss: LossKind,
-    /// What predictions are called.
-    pub classes: Classes,
     /// From raw cells to features; public.
     pub encoder: Encoder,
-    /// Names of the features, one for each weight.
+    /// Names of the features, one for each weight of a class.
     pub features: Vec<String>,
-    /// The released weights.
+    /// The released weights, class after class.
     pub weights: Vec<f64>,
 }
 
-/// What kind of model it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// What kind of model it is, and what its predictions are called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ModelKind {
     /// A weighted sum of features, thresholded at 0.
-    LinearClassifier,
+    LinearClassifier {
+        /// The names of the two classes.
+        classes: Classes,
+    },
+    /// A weighted sum of features for each class; the largest wins.
+    MultiClassLinear {
+        /// The names of the classes.
+        classes: Vec<String>,
+    },
+    /// A weighted sum of features, moved to the range of the label.
+    LinearRegression {
+        /// The range of the label.
+        range: LabelRange,
+    },
 }
 
-/// What the two classes are called in predictions.
+/// What two classes are called in predictions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Classes {
@@ -72,26 +88,69 @@ pub struct Classes {
     pub negative: String,
 }
 
-impl Classes {
-    /// The first declared value of each class; `other` for the class that all other values fall in.
-    pub fn of(label: &Label) -> Self {
-        let first = |values: &[String]| values.first().cloned().unwrap_or_else(|| "other".to_owned());
-        Self { positive: first(&label.positive), negative: first(&label.negative) }
+impl ModelKind {
+    /// The kind that predicts such a label. Of two classes each is called by its first declared value, `other` the one
+    /// that all other values fall in.
+    ///
+    /// # Errors
+    /// A kind of label that is not known here.
+    pub fn of(label: &Label) -> Result<Self, Failure> {
+        match &label.kind {
+            LabelKind::TwoClasses { positive, negative, .. } => {
+                let first = |values: &[String]| values.first().cloned().unwrap_or_else(|| "other".to_owned());
+                Ok(Self::LinearClassifier { classes: Classes { positive: first(positive), negative: first(negative) } })
+            }
+            LabelKind::Classes { classes, .. } => Ok(Self::MultiClassLinear { classes: classes.clone() }),
+            LabelKind::Number(range) => Ok(Self::LinearRegression { range: *range }),
+            _ => Err(malformed("the label is of a kind that this version cannot predict")),
+        }
+    }
+
+    /// Whether a model of this kind can have been trained with such a loss.
+    fn fits(&self, loss: LossKind) -> bool {
+        match self {
+            Self::LinearClassifier { .. } => loss.outputs() == 1,
+            Self::MultiClassLinear { classes } => loss.classes().is_some_and(|known| known as usize == classes.len()),
+            Self::LinearRegression { .. } => loss.classes().is_none(),
+        }
+    }
+
+    /// How many scores a record gets.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::LinearClassifier { .. } | Self::LinearRegression { .. } => 1,
+            Self::MultiClassLinear { classes } => classes.len(),
+        }
     }
 }
 
 impl Model {
     /// A model from its released weights.
-    pub fn new(encoder: Encoder, loss: LossKind, weights: Vec<f64>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// A label of a kind that cannot be predicted.
+    pub fn new(encoder: Encoder, loss: LossKind, weights: Vec<f64>) -> Result<Self, Failure> {
+        Ok(Self {
             schema: SCHEMA.to_owned(),
-            kind: ModelKind::LinearClassifier,
+            kind: ModelKind::of(encoder.label())?,
             loss,
-            classes: Classes::of(encoder.label()),
             features: encoder.feature_names(),
             encoder,
             weights,
+        })
+    }
+
+    /// The scores of an encoded record, one for each of `scores`.
+    pub fn score(&self, row: &RowBuffer, scores: &mut [f64]) {
+        let dim = self.encoder.dim();
+        for (score, weights) in scores.iter_mut().zip(self.weights.chunks_exact(dim.max(1))) {
+            *score = row.dot(weights);
         }
+    }
+
+    /// Whether the softmax of the scores is what the loss takes for probabilities.
+    pub fn has_probabilities(&self) -> bool {
+        matches!(self.loss, LossKind::Softmax(_))
     }
 
     /// SHA-256 of the canonical form.
@@ -103,9 +162,16 @@ impl Model {
     }
 
     /// What of the schema the certificate has to name.
-    pub fn schema_assumption(&self) -> Assumption {
+    fn schema_assumption(&self) -> Assumption {
         let columns = assumed_public(&self.encoder);
         if columns.is_empty() { Assumption::PublicSchema } else { Assumption::AssumedPublic { columns } }
+    }
+
+    /// What the certificate has to name besides what the recipe rests on: what is assumed of the schema, and that a
+    /// projection is independent of the records.
+    pub fn assumptions(&self) -> Vec<Assumption> {
+        let projected = self.encoder.projection().map(|_| Assumption::PublicProjection);
+        [self.schema_assumption()].into_iter().chain(projected).collect()
     }
 
     /// Whether the parts fit each other.
@@ -113,11 +179,15 @@ impl Model {
         if self.schema != SCHEMA {
             return Err("the model is of another format");
         }
-        if self.weights.len() != self.encoder.dim() || self.features != self.encoder.feature_names() {
+        let weights = self.encoder.dim().checked_mul(self.kind.outputs());
+        if Some(self.weights.len()) != weights || self.features != self.encoder.feature_names() {
             return Err("weights, feature names and encoder do not fit each other");
         }
-        if self.classes != Classes::of(self.encoder.label()) {
-            return Err("the names of the classes are not those of the label");
+        if ModelKind::of(self.encoder.label()).ok().as_ref() != Some(&self.kind) {
+            return Err("what the model predicts is not what the label holds");
+        }
+        if !self.kind.fits(self.loss) {
+            return Err("the loss does not fit what the model predicts");
         }
         Ok(())
     }
@@ -179,21 +249,35 @@ impl ModelFile {
     /// # Errors
     /// `model.mismatch` where the model was trained on another form.
     pub fn encoder_for(&self, input: &InputConfig) -> Result<Encoder, Failure> {
-        let mismatch = |found: &str, expected: &str| {
-            Failure::new(ExitStatus::Input, "model.mismatch", format!("the model does not read {found}"))
-                .at_file(&input.data)
-                .expected(format!("{expected}, as in training"))
-                .help(format!("if it is {expected}, say so with --format"))
+        let encoder = &self.model.encoder;
+        let (trained_on, same) = match encoder.input() {
+            InputFormat::Table(_) => ("CSV", input.format == Format::Csv),
+            InputFormat::Libsvm(_) => ("libsvm", input.format == Format::Libsvm),
+            InputFormat::Images(_) => ("IDX images", input.format == Format::Idx),
+            _ => ("another form", false),
         };
-        match (self.model.encoder.input(), input.format) {
-            (InputFormat::Table(_), Format::Csv) => Ok(self.model.encoder.clone()),
-            (InputFormat::Libsvm(trained), Format::Libsvm) => {
-                let zero_based = input.zero_based.unwrap_or(trained.zero_based);
-                Encoder::libsvm(LibsvmFormat { zero_based, ..trained.clone() }, self.model.encoder.encoding())
-                    .map_err(|error| Failure::from_data(&error))
+        if !same {
+            let given = match input.format {
+                Format::Csv => "CSV",
+                Format::Libsvm => "libsvm",
+                Format::Idx => "IDX images",
+            };
+            return Err(Failure::new(ExitStatus::Input, "model.mismatch", format!("the model does not read {given}"))
+                .at_file(&input.data)
+                .expected(format!("{trained_on}, as in training"))
+                .help(format!("if it is {trained_on}, say so with --format")));
+        }
+        match (encoder.input(), input.zero_based) {
+            (InputFormat::Libsvm(trained), Some(zero_based)) if zero_based != trained.zero_based => {
+                let format = LibsvmFormat { zero_based, ..trained.clone() };
+                let counted = Encoder::libsvm(format, encoder.encoding());
+                let counted = counted.and_then(|counted| match encoder.projection() {
+                    Some(projection) => counted.projected(projection),
+                    None => Ok(counted),
+                });
+                counted.map_err(|error| Failure::from_data(&error))
             }
-            (InputFormat::Table(_), _) => Err(mismatch("libsvm", "CSV")),
-            _ => Err(mismatch("CSV", "libsvm")),
+            _ => Ok(encoder.clone()),
         }
     }
 

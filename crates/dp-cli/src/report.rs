@@ -8,7 +8,7 @@ use dp_accountant::certificate::{Assumption, NoiseMode};
 use serde_json::Value;
 
 use crate::failure::one_line;
-use crate::model_file::ModelFile;
+use crate::model_file::{ModelFile, ModelKind};
 use crate::wording;
 
 /// The report in Markdown. `name` is what the reader calls the model file.
@@ -20,6 +20,8 @@ pub fn markdown(file: &ModelFile, name: &str) -> String {
         text.push('\n');
     };
     line(&format!("# {}\n", title(file)));
+    line("## What it predicts\n");
+    line(&format!("{}\n", predicts(file)));
     line("## What is promised\n");
     for sentence in promise(file) {
         line(&format!("- {sentence}"));
@@ -42,6 +44,40 @@ pub fn markdown(file: &ModelFile, name: &str) -> String {
 
 fn title(file: &ModelFile) -> &'static str {
     if file.certificate.private { "A model with differential privacy" } else { "A model WITHOUT privacy" }
+}
+
+/// The most classes that are listed by name.
+const MOST_NAMED: usize = 20;
+
+/// What the model answers, in a sentence.
+fn predicts(file: &ModelFile) -> String {
+    let model = &file.model;
+    let column = escaped(&model.encoder.label().column);
+    let features = model.features.len();
+    match &model.kind {
+        ModelKind::LinearClassifier { classes } => format!(
+            "Whether {column} is {} or {}, from {features} features.",
+            escaped(&classes.positive),
+            escaped(&classes.negative)
+        ),
+        ModelKind::MultiClassLinear { classes } => {
+            let named: Vec<String> = classes.iter().take(MOST_NAMED).map(|class| escaped(class)).collect();
+            let more = match classes.len().saturating_sub(MOST_NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                "Which of {} classes {column} is of ({}{more}), from {features} features.",
+                classes.len(),
+                named.join(", ")
+            )
+        }
+        ModelKind::LinearRegression { range } => format!(
+            "The number {column}, between {} and {}, from {features} features.",
+            wording::plain(range.min),
+            wording::plain(range.max)
+        ),
+    }
 }
 
 fn promise(file: &ModelFile) -> Vec<String> {
@@ -135,6 +171,11 @@ pub fn in_words(assumption: &Assumption) -> String {
         ),
         Assumption::DeclaredOrder => {
             "The order of the rows does not depend on what they hold; the curator vouches for that.".to_owned()
+        }
+        Assumption::PublicProjection => {
+            "The features were projected at random, and rows bounded after that; the seed of the map is in the model and \
+             was chosen without looking at a record."
+                .to_owned()
         }
         Assumption::EarlierRunsNotAccounted => {
             "Other models or figures about the same people are not part of this statement.".to_owned()

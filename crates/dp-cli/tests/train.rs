@@ -3,7 +3,7 @@
 mod support;
 
 use serde_json::Value;
-use support::{Dice, Workplace, gzip, people, xz};
+use support::{Dice, Workplace, gzip, idx, people, xz};
 
 const FROM_DATA: [&str; 6] = ["--label", "earns", "--positive", "yes", "--schema-from-data", "--json"];
 
@@ -439,6 +439,9 @@ fn the_examples_of_the_help_run() {
         people(50, 29).replace(",earns", ",income").replace(",yes", ",>50K").replace(",no", ",<=50K"),
     );
     place.write("people.libsvm.gz", gzip(sparse(200, 30, 1).as_bytes()));
+    let pixels: Vec<u8> = (0..100 * 64_u32).map(|i| (i * i % 251) as u8).collect();
+    place.write("images.idx.gz", gzip(&idx(&[100, 8, 8], &pixels)));
+    place.write("labels.idx.gz", gzip(&idx(&[100], &(0..100).map(|i| i % 10).collect::<Vec<u8>>())));
     let mut ran = 0;
     for command in ["schema", "train", "evaluate", "predict", "verify", "explain", "completions", "man"] {
         let help = place.dp(&[command, "--help"]).ok();

@@ -136,10 +136,10 @@ fn standard_input_only_once() {
 #[test]
 fn what_has_no_proof_is_refused_for_privacy() {
     let place = Workplace::new();
-    // Without regularisation nothing is strongly convex; without a radius the squared loss has no Lipschitz constant.
+    // Without regularisation nothing is strongly convex; a step on a loss with a kink need not contract.
     train(&place, &["--epsilon", "1", "--algorithm", "bolt-on-strongly-convex", "--lambda", "0"])
         .fails(4, "privacy.refused");
-    train(&place, &["--epsilon", "1", "--loss", "squared"]).fails(4, "privacy.refused").says("radius");
+    train(&place, &["--epsilon", "1", "--loss", "hinge"]).fails(4, "privacy.refused").says("huber-svm");
     train(&place, &["--epsilon", "1", "--stop", "certified"]).fails(4, "privacy.refused").says("lambda");
     train(&place, &["--epsilon", "1", "--adjacency", "change-list-labels"])
         .fails(4, "privacy.adjacency")

@@ -1,6 +1,7 @@
 //! Flags that say which records to read, and in which form.
 
 use clap::{Args, ValueEnum};
+use dp_data::read::looks_like_idx;
 
 /// The form of a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -9,18 +10,23 @@ pub enum Format {
     Csv,
     /// Sparse text: `label index:value index:value …`.
     Libsvm,
+    /// Images as bytes (MNIST), their labels in a second file.
+    Idx,
 }
 
 /// Flags that say which records to read.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
-    /// The records: CSV with a header or libsvm, plain, .gz or .xz; `-` for standard input
+    /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub data: String,
-    /// The form of the records [default: by the file's name, else csv]
+    /// The form of the records [default: by the file's name or first bytes, else csv]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
+    /// The labels of the images (IDX)
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<String>,
     /// The character between cells (CSV); `tab` for a tabulator
     #[arg(long, value_name = "CHAR", default_value = ",")]
     pub delimiter: String,
@@ -30,14 +36,33 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
-    /// The form that was named, else the one of the file's name.
+    /// The form that was named, else the one of the file's name, else that of its first bytes.
     pub fn format(&self) -> Format {
-        self.format.unwrap_or_else(|| {
-            let name = self.data.to_ascii_lowercase();
-            let stem = [".gz", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-            let is = |ends: &[&str]| ends.iter().any(|end| stem.ends_with(end));
-            if is(&[".libsvm", ".svm", ".svmlight"]) { Format::Libsvm } else { Format::Csv }
+        self.format.or_else(|| by_name(&self.data)).unwrap_or_else(|| {
+            // The bytes of a stream are gone when they have been looked at.
+            let is_file = std::fs::metadata(&self.data).is_ok_and(|metadata| metadata.is_file());
+            if is_file && looks_like_idx(&self.data) { Format::Idx } else { Format::Csv }
         })
+    }
+}
+
+/// What the name of a file says of its form.
+fn by_name(data: &str) -> Option<Format> {
+    let name = data.to_ascii_lowercase();
+    let stem = [".gz", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let is = |ends: &[&str]| ends.iter().any(|end| stem.ends_with(end));
+    let numbered = |end: &str| {
+        let shorter = stem.strip_suffix("-ubyte").unwrap_or(stem).trim_end_matches(|c: char| c.is_ascii_digit());
+        shorter.ends_with(end)
+    };
+    if is(&[".libsvm", ".svm", ".svmlight"]) {
+        Some(Format::Libsvm)
+    } else if numbered(".idx") || numbered("-idx") {
+        Some(Format::Idx)
+    } else if is(&[".csv", ".tsv"]) {
+        Some(Format::Csv)
+    } else {
+        None
     }
 }
 
@@ -46,7 +71,8 @@ mod tests {
     use super::*;
 
     fn format(data: &str) -> Format {
-        InputArgs { data: data.to_owned(), format: None, delimiter: ",".to_owned(), zero_based: false }.format()
+        let (delimiter, data) = (",".to_owned(), data.to_owned());
+        InputArgs { data, format: None, labels: None, delimiter, zero_based: false }.format()
     }
 
     #[test]
@@ -55,5 +81,9 @@ mod tests {
         assert_eq!(format("A9A.SVM"), Format::Libsvm);
         assert_eq!(format("people.csv.xz"), Format::Csv);
         assert_eq!(format("-"), Format::Csv);
+        assert_eq!(format("train-images-idx3-ubyte.gz"), Format::Idx);
+        assert_eq!(format("t10k-images.idx3-ubyte"), Format::Idx);
+        assert_eq!(format("images.idx.xz"), Format::Idx);
+        assert_eq!(format("midx.csv"), Format::Csv);
     }
 }

@@ -4,6 +4,7 @@
 mod account;
 mod audit;
 mod input;
+mod reproduce;
 mod train;
 
 pub use account::{
@@ -16,8 +17,10 @@ pub use audit::{
     AuditRunArgs,
 };
 pub use input::{Format, InputArgs};
+pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use train::{
-    Adjacency, Algorithm, Averaging, Float, Loss, Noise, Order, RowNorm, Scale, Schedule, Stop, TrainArgs,
+    Adjacency, Algorithm, Averaging, BatchSampling, Float, Loss, Noise, Order, OutputNoise, Project, RowNorm, Scale,
+    Schedule, Stop, TrainArgs,
 };
 
 use std::path::PathBuf;
@@ -94,6 +97,8 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Run the whole path on a made-up table: data, private model, certificate, report
     Demo(DemoArgs),
+    /// Run the experiments of the literature again, from files that you provide
+    Reproduce(Box<ReproduceArgs>),
     /// Explain an error code, or list all codes
     Explain(ExplainArgs),
     /// Print a completion script for a shell
@@ -120,6 +125,26 @@ pub struct SchemaArgs {
     /// The value of the label that counts as negative
     #[arg(long, value_name = "VALUE", requires = "label", allow_hyphen_values = true)]
     pub negative: Option<String>,
+    /// The classes of a label of several classes, publicly known, divided by commas
+    #[arg(
+        long,
+        value_name = "VALUES",
+        value_delimiter = ',',
+        requires = "label",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["positive", "negative", "label_range"]
+    )]
+    pub classes: Vec<String>,
+    /// The range of a label that is a number, publicly known
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["MIN", "MAX"],
+        requires = "label",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["positive", "negative"]
+    )]
+    pub label_range: Vec<f64>,
     /// The character between cells
     #[arg(long, value_name = "CHAR", default_value = ",")]
     pub delimiter: String,

@@ -1,8 +1,10 @@
 //! Flags of `dp train`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use dp_data::encode::ProjectionKind;
 
 use super::InputArgs;
 
@@ -14,6 +16,24 @@ pub enum Algorithm {
     BoltOnConvex,
     /// The same for strongly convex objectives: L2 regularisation makes the sensitivity smaller (Algorithm 2).
     BoltOnStronglyConvex,
+    /// Noise in every step, in a ball, on random batches, with steps by the expected gradient (BST14: Bassily et al. 2014).
+    Bst14Convex,
+    /// The same for strongly convex objectives, with steps 1/(lambda step).
+    Bst14StronglyConvex,
+    /// DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a delta.
+    DpSgd,
+    /// One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et
+    /// al. 2020, Algorithm 2).
+    PhasedSgd,
+    /// The same phases, each a certified minimiser: also for losses with kinks (section 4.2).
+    PhasedErm,
+    /// Noise on every iterate, of which only the last is released: the noise of later steps hides earlier records (Feldman
+    /// et al. 2020, Algorithm 1).
+    Pnsgd,
+    /// The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems 3.5, 3.6).
+    SnowballSgd,
+    /// Noise in every update, so that every iterate might be published (SCS13).
+    Scs13,
     /// No privacy at all: for comparison, never for release.
     NonPrivate,
 }
@@ -21,13 +41,21 @@ pub enum Algorithm {
 /// A loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Loss {
-    /// Logistic regression.
+    /// Logistic regression, for two classes.
     #[default]
     Logistic,
-    /// Support vector machine with a smoothed hinge.
+    /// Support vector machine with a smoothed hinge, for two classes.
     HuberSvm,
-    /// Least squares on the classes -1 and +1; needs a radius.
+    /// Support vector machine, for two classes; not smooth, so not for every algorithm.
+    Hinge,
+    /// Logistic regression of several classes at once.
+    Softmax,
+    /// Least squares, for numbers and for the classes -1 and +1; its gradients are bounded by a radius only.
     Squared,
+    /// Least squares for small errors and absolute errors for large ones, for numbers.
+    HuberRegression,
+    /// Absolute errors, for numbers; not smooth, so not for every algorithm.
+    Absolute,
 }
 
 /// Which data sets count as neighbours.
@@ -54,6 +82,8 @@ pub enum Schedule {
     SquareRoot,
     /// min(1/smoothness, 1/(lambda step)), for strongly convex objectives.
     StronglyConvex,
+    /// Halved from phase to phase, each half as long as the one before; for `snowball-sgd`.
+    Halving,
 }
 
 /// Which of the iterates is released.
@@ -87,6 +117,28 @@ pub enum Stop {
     Certified,
 }
 
+/// How the records of a step are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BatchSampling {
+    /// Each record by itself, with the same probability.
+    Poisson,
+    /// A uniformly random batch of fixed size.
+    Fixed,
+    /// All records in a secret order, a batch at a time.
+    Passes,
+}
+
+/// The distribution of the noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputNoise {
+    /// Whichever of the two has the smaller expected norm.
+    Least,
+    /// The Laplace ball: pure epsilon.
+    LaplaceBall,
+    /// The Gaussian: needs a delta.
+    Gaussian,
+}
+
 /// How rows are scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Scale {
@@ -104,6 +156,31 @@ pub enum RowNorm {
     Clip,
     /// Every row is divided by its norm.
     Unit,
+}
+
+/// A random projection as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Project {
+    /// Which map.
+    pub kind: ProjectionKind,
+    /// The number of features after it, the intercept not counted.
+    pub features: u32,
+}
+
+impl FromStr for Project {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let kind = |name| match name {
+            "gaussian" => Some(ProjectionKind::Gaussian),
+            "coordinates" => Some(ProjectionKind::Coordinates),
+            _ => None,
+        };
+        text.split_once(':')
+            .and_then(|(name, number)| Some(Self { kind: kind(name)?, features: number.parse().ok()? }))
+            .filter(|project| project.features > 0)
+            .ok_or_else(|| "expected gaussian:NUMBER or coordinates:NUMBER, as gaussian:50".to_owned())
+    }
 }
 
 /// How noise is drawn.
@@ -132,7 +209,9 @@ pub enum Float {
 Examples:
   dp train --data people.csv --schema schema.toml --epsilon 1 --out model.json
   dp train --data people.csv --label income --schema-from-data --epsilon 1 --out model.json
-  dp train --data people.libsvm.gz --dim 123 --epsilon 0.5 --out sparse.json")]
+  dp train --data people.libsvm.gz --dim 123 --epsilon 0.5 --out sparse.json
+  dp train --data people.libsvm.gz --dim 123 --project gaussian:50 --epsilon 1 --out small.json
+  dp train --data images.idx.gz --labels labels.idx.gz --positive 0 --epsilon 1 --out zero.json")]
 pub struct TrainArgs {
     /// The records.
     #[command(flatten)]
@@ -146,6 +225,26 @@ pub struct TrainArgs {
     /// The value of the label that counts as negative [default: the schema's; -1 and 0 for libsvm]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Data")]
     pub negative: Option<String>,
+    /// The classes of a label of several classes, publicly known, divided by commas [default: the schema's]
+    #[arg(
+        long,
+        value_name = "VALUES",
+        value_delimiter = ',',
+        allow_hyphen_values = true,
+        conflicts_with_all = ["positive", "negative", "label_range"],
+        help_heading = "Data"
+    )]
+    pub classes: Vec<String>,
+    /// The range of a label that is a number, publicly known [default: the schema's]
+    #[arg(
+        long,
+        num_args = 2,
+        value_names = ["MIN", "MAX"],
+        allow_hyphen_values = true,
+        conflicts_with_all = ["positive", "negative"],
+        help_heading = "Data"
+    )]
+    pub label_range: Vec<f64>,
     /// The reviewed schema of the records (CSV)
     #[arg(long, value_name = "FILE", conflicts_with = "schema_from_data", help_heading = "Data")]
     pub schema: Option<String>,
@@ -164,6 +263,12 @@ pub struct TrainArgs {
     /// What makes rows short [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,
+    /// Project the features at random to fewer: gaussian:NUMBER or coordinates:NUMBER
+    #[arg(long, value_name = "HOW", help_heading = "Data")]
+    pub project: Option<Project>,
+    /// The public seed of the projection [default: drawn afresh]; never one that was chosen by looking at records
+    #[arg(long, value_name = "NUMBER", requires = "project", help_heading = "Data")]
+    pub project_seed: Option<u64>,
 
     /// Epsilon of the guarantee
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
@@ -171,7 +276,7 @@ pub struct TrainArgs {
     /// Delta of the guarantee; 0 is pure differential privacy
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 0.0, help_heading = "Privacy")]
     pub delta: f64,
-    /// Which data sets count as neighbours [default: replace-one, as in the algorithm's paper]
+    /// Which data sets count as neighbours [default: as in the algorithm's paper; replace-one for bolt-on]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
     pub adjacency: Option<Adjacency>,
     /// How noise is drawn [default: exact]
@@ -184,10 +289,10 @@ pub struct TrainArgs {
     /// The algorithm
     #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
     pub algorithm: Algorithm,
-    /// The loss
-    #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
-    pub loss: Loss,
-    /// Width of the smoothed part of the hinge [default: 0.1]
+    /// The loss [default: by the label: logistic for two classes, softmax for several, huber-regression for numbers]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
+    pub loss: Option<Loss>,
+    /// Half width of the smooth part of huber-svm [default: 0.1] and of huber-regression [default: 0.5]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,
     /// L2 regularisation [default: by n, d and the budget where strongly convex, 0.001 without privacy, else none]
@@ -196,10 +301,19 @@ pub struct TrainArgs {
     /// Passes over the records [default: 10, more on small tables where strongly convex or without privacy]
     #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
     pub passes: Option<u32>,
+    /// Steps, for algorithms that count steps and not passes
+    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
+    pub steps: Option<u64>,
     /// Records in a batch
     #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
     pub batch_size: Option<u64>,
-    /// The weights are kept within this distance of 0
+    /// How the records of a step are drawn
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
+    pub sampling: Option<BatchSampling>,
+    /// Each record's gradient is clipped to this norm
+    #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub clip: Option<f64>,
+    /// The weights are kept within this distance of 0 [default: 2 for bolt-on with the squared loss]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub radius: Option<f64>,
     /// First step size
@@ -217,6 +331,9 @@ pub struct TrainArgs {
     /// When training stops
     #[arg(long, value_enum, value_name = "WHEN", help_heading = "Algorithm")]
     pub stop: Option<Stop>,
+    /// The distribution of the noise: on the released model, or on each update
+    #[arg(long, value_enum, value_name = "LAW", help_heading = "Algorithm")]
+    pub output_noise: Option<OutputNoise>,
     /// The arithmetic of training
     #[arg(long, value_enum, value_name = "KIND", default_value_t, help_heading = "Algorithm")]
     pub float: Float,

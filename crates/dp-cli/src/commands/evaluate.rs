@@ -1,15 +1,15 @@
 //! `dp evaluate`: how well a model predicts records whose labels are known.
 
-use dp_data::read::{Input, RecordReader};
+use dp_data::read::RecordReader;
 use serde::Serialize;
 
 use super::verify;
-use crate::args::{EvaluateArgs, GlobalArgs};
+use crate::args::{EvaluateArgs, Format, GlobalArgs};
 use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::input::{InputConfig, check_stdin};
-use crate::metrics::ScoredLabels;
-use crate::model_file::ModelFile;
+use crate::metrics::{ClassFigures, Confusion, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels};
+use crate::model_file::{Model, ModelFile, ModelKind};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
@@ -33,16 +33,139 @@ pub struct Outcome {
     pub schema: &'static str,
     /// Records with a label.
     pub n: u64,
-    /// Share of records that are classified rightly.
-    pub accuracy: f64,
-    /// Area under the ROC curve; absent where all records are of one class.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub auc: Option<f64>,
-    /// Mean logistic loss, the score read as log-odds.
-    pub log_loss: f64,
+    /// The figures that fit what the model predicts.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// Whether these figures may be published: only where these records were declared public and the guarantee of the
     /// model holds, since figures of a model without one are answers about the records that it was trained on.
     pub publishable: bool,
+}
+
+/// The figures that fit what a model predicts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Figures {
+    /// Of two classes.
+    Two {
+        /// Share of records that are classified rightly.
+        accuracy: f64,
+        /// Area under the ROC curve; absent where all records are of one class.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        auc: Option<f64>,
+        /// Mean logistic loss, the score read as log-odds.
+        log_loss: f64,
+    },
+    /// Of several classes.
+    Several {
+        /// Share of records that are classified rightly.
+        accuracy: f64,
+        /// Mean of the classes' F1 scores.
+        macro_f1: f64,
+        /// Mean cross-entropy; absent where the scores are no logarithms of probabilities.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log_loss: Option<f64>,
+        /// Each class.
+        classes: Vec<ClassOutcome>,
+        /// Counts, rows being true classes and columns predicted ones; absent for more than 100 classes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        confusion: Option<Vec<Vec<u64>>>,
+    },
+    /// Of a number.
+    Number(NumberMetrics),
+}
+
+/// How well one class is told from the others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassOutcome {
+    /// Its name.
+    pub class: String,
+    /// Its figures.
+    #[serde(flatten)]
+    pub figures: ClassFigures,
+}
+
+/// The most classes whose confusion matrix is a part of the result, and that people are shown.
+const MOST_IN_MATRIX: usize = 100;
+const MOST_SHOWN: usize = 12;
+
+impl Figures {
+    /// Share of records that are classified rightly, where there are classes.
+    pub fn accuracy(&self) -> Option<f64> {
+        match self {
+            Self::Two { accuracy, .. } | Self::Several { accuracy, .. } => Some(*accuracy),
+            Self::Number(_) => None,
+        }
+    }
+
+    /// The figures for people, a line each.
+    fn text(&self) -> String {
+        match self {
+            Self::Two { accuracy, auc, log_loss } => {
+                let auc = auc.map_or("none (one class only)".to_owned(), |auc| format!("{auc:.4}"));
+                format!("accuracy  {accuracy:.4}\nauc       {auc}\nlog loss  {log_loss:.4}\n")
+            }
+            Self::Number(NumberMetrics { rmse, mae, r2 }) => {
+                let r2 = r2.map_or("none (all labels are the same)".to_owned(), |r2| format!("{r2:.4}"));
+                format!("rmse      {}\nmae       {}\nr2        {r2}\n", significant(*rmse), significant(*mae))
+            }
+            Self::Several { accuracy, macro_f1, log_loss, classes, confusion } => {
+                let mut text = format!("accuracy  {accuracy:.4}\nmacro f1  {macro_f1:.4}\n");
+                if let Some(log_loss) = log_loss {
+                    text.push_str(&format!("log loss  {log_loss:.4}\n"));
+                }
+                text.push_str(&class_table(classes, confusion.as_deref().filter(|_| classes.len() <= MOST_SHOWN)));
+                text
+            }
+        }
+    }
+}
+
+/// A number in four significant digits or more.
+fn significant(value: f64) -> String {
+    if (0.1..1e6).contains(&value) { format!("{value:.4}") } else { format!("{value:.4e}") }
+}
+
+/// A table of the classes, with their rows of the confusion matrix where there is one.
+fn class_table(classes: &[ClassOutcome], confusion: Option<&[Vec<u64>]>) -> String {
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.4}"));
+    let mut rows = vec![["class", "records", "recall", "precision", "f1"].map(str::to_owned).to_vec()];
+    for class in classes {
+        let figures = &class.figures;
+        rows.push(vec![
+            one_line(&class.class),
+            figures.records.to_string(),
+            share(figures.recall),
+            share(figures.precision),
+            share(figures.f1),
+        ]);
+    }
+    let mut text = table(&rows);
+    if let Some(confusion) = confusion {
+        let names = classes.iter().map(|class| one_line(&class.class));
+        let mut rows = vec![std::iter::once("true \\ predicted".to_owned()).chain(names.clone()).collect::<Vec<_>>()];
+        for (name, counts) in names.zip(confusion) {
+            rows.push(std::iter::once(name).chain(counts.iter().map(u64::to_string)).collect());
+        }
+        text.push_str(&table(&rows));
+    }
+    text
+}
+
+/// Cells in columns: the first to the left, the others to the right.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::from("\n");
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
+            0 => format!("{cell:<width$}"),
+            _ => format!("  {cell:>width$}"),
+        });
+        text.push_str(cells.collect::<String>().trim_end());
+        text.push('\n');
+    }
+    text
 }
 
 impl EvaluateConfig {
@@ -51,10 +174,14 @@ impl EvaluateConfig {
     /// # Errors
     /// `usage.*`.
     pub fn new(args: &EvaluateArgs, global: &GlobalArgs) -> Result<Self, Failure> {
-        check_stdin(&[("--model", Some(&args.model)), ("--data", Some(&args.input.data))])?;
+        check_stdin(&[
+            ("--model", Some(&args.model)),
+            ("--data", Some(&args.input.data)),
+            ("--labels", args.input.labels.as_deref()),
+        ])?;
         Ok(Self {
             model: args.model.clone(),
-            input: InputConfig::new(&args.input)?,
+            input: InputConfig::new(&args.input)?.with_labels()?,
             public_data: args.public_data,
             progress: global.progress,
         })
@@ -67,11 +194,9 @@ impl EvaluateConfig {
 /// What is wrong with the model or the records.
 pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     let outcome = run(&EvaluateConfig::new(args, global)?, console)?;
-    let auc = outcome.auc.map_or("none (one class only)".to_owned(), |auc| format!("{auc:.4}"));
     let text = format!(
-        "accuracy  {:.4}\nauc       {auc}\nlog loss  {:.4}\nrecords   {}\n{}",
-        outcome.accuracy,
-        outcome.log_loss,
+        "{}records   {}\n{}",
+        outcome.figures.text(),
         outcome.n,
         match (outcome.publishable, args.public_data) {
             (true, _) => "publishable: you declared these records public, and the model's guarantee holds",
@@ -100,18 +225,24 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
         );
     }
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = Input::open(&config.input.data).map_err(from_data)?;
+    let input = config.input.open()?;
     let name = input.name().to_owned();
     let mut reader = RecordReader::new(input, &encoder, &config.input.csv, true).map_err(from_data)?;
     let mut progress = Progress::start(config.progress, console, "evaluate", Counted::Rows, None);
-    let mut labels = ScoredLabels::default();
-    let mut null = 0_u64;
+    let mut measure = Measure::new(&file.model);
+    let (mut null, mut clamped) = (0_u64, 0_u64);
     let mut rows = 0;
+    let mut scores = vec![0.0; file.model.kind.outputs()];
     while let Some(record) = reader.next_record().map_err(from_data)? {
-        match record.row().target() {
-            Some(target) => labels.push(record.row().dot(&file.model.weights), target > 0.0),
+        let row = record.row();
+        match row.target() {
+            Some(target) => {
+                file.model.score(row, &mut scores);
+                measure.push(&scores, target);
+            }
             None => null += 1,
         }
+        clamped = row.label_tally().clamped;
         rows += 1;
         if rows % 4096 == 0 {
             progress.update(rows, None);
@@ -121,16 +252,69 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     if null > 0 {
         console.warn_curator(&format!("{null} records without usable cells or label were left out"));
     }
-    let metrics = labels.metrics().ok_or_else(|| {
-        let code = if encoder.schema().is_some() { "csv.no_rows" } else { "libsvm.empty" };
+    if clamped > 0 {
+        console.warn_curator(&format!("{clamped} labels lie outside the public range and count as its nearer end"));
+    }
+    let (n, figures) = measure.finish(&file.model).ok_or_else(|| {
+        let code = match config.input.format {
+            Format::Csv => "csv.no_rows",
+            Format::Libsvm => "libsvm.empty",
+            Format::Idx => "idx.empty",
+        };
         Failure::new(ExitStatus::Input, code, "there is no record with a label to measure on").at_file(name)
     })?;
-    Ok(Outcome {
-        schema: "dp.evaluate/1",
-        n: metrics.n,
-        accuracy: metrics.accuracy,
-        auc: metrics.auc,
-        log_loss: metrics.log_loss,
-        publishable: config.public_data && guarantee_holds,
-    })
+    Ok(Outcome { schema: "dp.evaluate/1", n, figures, publishable: config.public_data && guarantee_holds })
+}
+
+/// What is gathered record by record.
+enum Measure {
+    Two(ScoredLabels),
+    Several(Confusion),
+    Number(PredictedNumbers),
+}
+
+impl Measure {
+    fn new(model: &Model) -> Self {
+        match &model.kind {
+            ModelKind::LinearClassifier { .. } => Self::Two(ScoredLabels::default()),
+            ModelKind::MultiClassLinear { classes } => Self::Several(Confusion::new(classes.len())),
+            ModelKind::LinearRegression { range } => Self::Number(PredictedNumbers::new(*range)),
+        }
+    }
+
+    fn push(&mut self, scores: &[f64], target: f64) {
+        let score = scores.first().copied().unwrap_or_default();
+        match self {
+            Self::Two(labels) => labels.push(score, target > 0.0),
+            // Targets are positions in the list of classes.
+            Self::Several(confusion) => confusion.push(scores, target as usize),
+            Self::Number(predicted) => predicted.push(score, target),
+        }
+    }
+
+    /// The number of records and the figures; `None` where there is no record.
+    fn finish(self, model: &Model) -> Option<(u64, Figures)> {
+        match self {
+            Self::Two(mut labels) => labels.metrics().map(|metrics| {
+                let Metrics { n, accuracy, auc, log_loss } = metrics;
+                (n, Figures::Two { accuracy, auc, log_loss })
+            }),
+            Self::Several(confusion) => confusion.metrics().map(|metrics| {
+                let names: &[String] = match &model.kind {
+                    ModelKind::MultiClassLinear { classes } => classes,
+                    _ => &[],
+                };
+                let classes = names.iter().zip(&metrics.classes);
+                let figures = Figures::Several {
+                    accuracy: metrics.accuracy,
+                    macro_f1: metrics.macro_f1,
+                    log_loss: model.has_probabilities().then_some(metrics.log_loss),
+                    classes: classes.map(|(class, &figures)| ClassOutcome { class: class.clone(), figures }).collect(),
+                    confusion: (names.len() <= MOST_IN_MATRIX).then(|| confusion.matrix()),
+                };
+                (confusion.len(), figures)
+            }),
+            Self::Number(predicted) => predicted.metrics().map(|metrics| (predicted.len(), Figures::Number(metrics))),
+        }
+    }
 }

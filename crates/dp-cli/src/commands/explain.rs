@@ -104,6 +104,22 @@ const OWN: &[Page] = &[
                size larger than the loss allows, or squared loss without a radius. The message names the parameter.",
     },
     Page {
+        code: "reproduce.data",
+        text: "A data set of the experiments cannot be read: a file is not in the folder that --data names, or holds \
+               something else than its name says. The message names every missing file with its size and origin; \
+               `dp reproduce list --data DIR` shows which are there. Any gzip of the same content will do.",
+    },
+    Page {
+        code: "reproduce.failed",
+        text: "An experiment could not be run or its picture not be drawn, though its parameters come with the program: \
+               please report the message. Runs that had finished are kept, and the same command goes on after them.",
+    },
+    Page {
+        code: "reproduce.record",
+        text: "The file runs.csv in the output folder is no record of finished runs, or one with other columns, and is \
+               left as it is. Name another folder with --out, or move the file away.",
+    },
+    Page {
         code: "run.interrupted",
         text: "A signal (Ctrl-C, or a request to end) stopped the command. Temporary files were removed and no output \
                got its name; a model that was being trained was seen by nobody. Run the command again.",

@@ -1,9 +1,10 @@
-//! `dp predict`: a score and a class for each record, in the order of the records.
+//! `dp predict`: a class with its score, the probabilities of all classes, or a number for each record, in their order.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dp_data::read::{Input, RecordReader};
+use dp_data::read::RecordReader;
+use dp_data::schema::LabelRange;
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
@@ -11,7 +12,8 @@ use crate::args::{GlobalArgs, PredictArgs};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
-use crate::model_file::ModelFile;
+use crate::metrics::{softmax, winner};
+use crate::model_file::{Model, ModelFile, ModelKind};
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 use crate::progress::{Counted, Progress, ProgressMode};
 
@@ -48,22 +50,22 @@ impl PredictConfig {
     /// # Errors
     /// `usage.*`.
     pub fn new(args: &PredictArgs, global: &GlobalArgs) -> Result<Self, Failure> {
-        check_stdin(&[("--model", Some(&args.model)), ("--data", Some(&args.input.data))])?;
+        check_stdin(&[
+            ("--model", Some(&args.model)),
+            ("--data", Some(&args.input.data)),
+            ("--labels", args.input.labels.as_deref()),
+        ])?;
+        let input = InputConfig::new(&args.input)?;
         let out = args.out.clone().filter(|out| out.as_os_str() != "-");
-        let mut named = vec![("--model", Path::new(&args.model)), ("--data", Path::new(&args.input.data))];
+        let mut named = vec![("--model", Path::new(&args.model))];
+        named.extend(input.named());
         named.extend(out.as_deref().map(|out| ("--out", out)));
         check_distinct(&named)?;
         if global.json && out.is_none() {
             return Err(conflict("--json", "the scores are CSV and would mix with JSON on standard output")
                 .help("add --out FILE, or leave --json away"));
         }
-        Ok(Self {
-            model: args.model.clone(),
-            input: InputConfig::new(&args.input)?,
-            out,
-            force: args.force,
-            progress: global.progress,
-        })
+        Ok(Self { model: args.model.clone(), input, out, force: args.force, progress: global.progress })
     }
 }
 
@@ -91,7 +93,7 @@ pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
     let file = ModelFile::open(&config.model)?;
     let encoder = file.encoder_for(&config.input)?;
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = Input::open(&config.input.data).map_err(from_data)?;
+    let input = config.input.open()?;
     RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
     let writes: Vec<&Path> = config.out.as_deref().into_iter().collect();
     Foreseen::new("dp.predict/1", &[&config.model, &config.input.data], &writes, config.force)
@@ -122,24 +124,23 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
     let file = ModelFile::open(&config.model)?;
     let encoder = file.encoder_for(&config.input)?;
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = Input::open(&config.input.data).map_err(from_data)?;
+    let input = config.input.open()?;
     let mut reader = RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
     let mut progress = Progress::start(config.progress, console, "predict", Counted::Rows, None);
-    let classes = &file.model.classes;
-    let (positive, negative) = (csv_cell(&classes.positive), csv_cell(&classes.negative));
+    let layout = Layout::of(&file.model);
     let written = |error: std::io::Error| write_failure(&error, target);
-    out.write_all(b"score,class\n").map_err(written)?;
+    writeln!(out, "{}", layout.header).map_err(written)?;
     let (mut n, mut unknown) = (0_u64, 0_u64);
+    let mut scores = vec![0.0; file.model.kind.outputs()];
     while let Some(record) = reader.next_record().map_err(from_data)? {
         let row = record.row();
         if row.is_null() {
             // Nothing is known of it: no score is an answer, 0 would be a wrong one.
             unknown += 1;
-            out.write_all(b",\n").map_err(written)?;
+            writeln!(out, "{}", layout.blank).map_err(written)?;
         } else {
-            let score = row.dot(&file.model.weights);
-            let class = if score > 0.0 { &positive } else { &negative };
-            writeln!(out, "{score:?},{class}").map_err(written)?;
+            file.model.score(row, &mut scores);
+            layout.write(&mut scores, &mut out).map_err(written)?;
         }
         n += 1;
         if n % 4096 == 0 {
@@ -152,6 +153,78 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
         console.warn_curator(&format!("{unknown} records have missing or undeclared cells and got no score"));
     }
     Ok(n)
+}
+
+/// What is written for each record.
+struct Layout {
+    header: String,
+    /// The line of a record of which nothing is known.
+    blank: String,
+    answer: Answer,
+}
+
+enum Answer {
+    /// Score and class.
+    Two { positive: String, negative: String },
+    /// Class, then a number for each class: its probability or its score.
+    Several { classes: Vec<String>, probabilities: bool },
+    /// The number, in the label's unit.
+    Number(LabelRange),
+}
+
+impl Layout {
+    fn of(model: &Model) -> Self {
+        match &model.kind {
+            ModelKind::LinearClassifier { classes } => Self {
+                header: "score,class".to_owned(),
+                blank: ",".to_owned(),
+                answer: Answer::Two { positive: csv_cell(&classes.positive), negative: csv_cell(&classes.negative) },
+            },
+            ModelKind::MultiClassLinear { classes } => {
+                let probabilities = model.has_probabilities();
+                let what = if probabilities { "probability" } else { "score" };
+                let columns: String =
+                    classes.iter().map(|class| format!(",{}", csv_cell(&format!("{what}:{class}")))).collect();
+                Self {
+                    header: format!("class{columns}"),
+                    blank: ",".repeat(classes.len()),
+                    answer: Answer::Several {
+                        classes: classes.iter().map(|class| csv_cell(class)).collect(),
+                        probabilities,
+                    },
+                }
+            }
+            ModelKind::LinearRegression { range } => Self {
+                header: "prediction".to_owned(),
+                // A blank line would be no record at all, so the empty cell is quoted.
+                blank: "\"\"".to_owned(),
+                answer: Answer::Number(*range),
+            },
+        }
+    }
+
+    fn write(&self, scores: &mut [f64], out: &mut impl Write) -> std::io::Result<()> {
+        match &self.answer {
+            Answer::Two { positive, negative } => {
+                let score = scores.first().copied().unwrap_or_default();
+                writeln!(out, "{score:?},{}", if score > 0.0 { positive } else { negative })
+            }
+            Answer::Several { classes, probabilities } => {
+                let class = winner(scores);
+                out.write_all(classes.get(class).map_or(&b""[..], String::as_bytes))?;
+                if *probabilities {
+                    softmax(scores);
+                }
+                for score in scores {
+                    write!(out, ",{score:?}")?;
+                }
+                out.write_all(b"\n")
+            }
+            Answer::Number(range) => {
+                writeln!(out, "{:?}", range.value(scores.first().copied().unwrap_or_default()))
+            }
+        }
+    }
 }
 
 /// A cell as RFC 4180 writes it.

@@ -10,7 +10,7 @@ use super::dry_run::Foreseen;
 use crate::args::SchemaArgs;
 use crate::atomic;
 use crate::failure::Failure;
-use crate::input::{check_distinct, conflict, csv_options};
+use crate::input::{check_distinct, conflict, csv_options, label_hint};
 use crate::output::Console;
 use crate::wording;
 
@@ -21,7 +21,7 @@ pub struct SchemaConfig {
     pub data: String,
     /// How cells are told apart.
     pub csv: CsvOptions,
-    /// Label and positive value.
+    /// The label and what is known of it.
     pub options: DraftOptions,
     /// Where to write; `None` for standard output.
     pub out: Option<PathBuf>,
@@ -53,6 +53,7 @@ impl SchemaConfig {
         options.label = args.label.clone();
         options.positive = args.positive.clone();
         options.negative = args.negative.clone();
+        options.hint = label_hint(&args.classes, &args.label_range)?;
         if options.positive.is_some() && options.positive == options.negative {
             return Err(conflict("--negative", "--positive and --negative are the same value"));
         }

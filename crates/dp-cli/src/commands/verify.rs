@@ -17,7 +17,6 @@
 
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode, VerifyError};
 use dp_accountant::guarantee::Unit;
-use dp_optim::Derivation;
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
@@ -110,34 +109,26 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
     let mismatch = |message: &str, field: &str| {
         Err(Failure::new(ExitStatus::Verification, "verify.guarantee", message).at_field(field))
     };
-    match &certificate.derivation {
-        Derivation::BoltOn(derivation) => {
-            if certificate.unit != Unit::Record {
-                return mismatch(
-                    "the recipe protects one record, the certificate states another unit",
-                    "certificate.unit",
-                );
-            }
-            if derivation.dim != model.weights.len() as u64 {
-                return mismatch("the certificate is for another number of weights", "certificate.derivation.dim");
-            }
-            if derivation.recipe.loss != model.loss {
-                return mismatch("the certificate is for another loss", "certificate.derivation.recipe.loss");
-            }
-            if !(model.encoder.row_bound() <= derivation.recipe.row_norm) {
-                return mismatch("the encoder's rows are longer than the recipe allows", "certificate.derivation");
-            }
-            if !(model.encoder.target_bound() <= derivation.recipe.target_bound) {
-                return mismatch("the encoder's targets are larger than the recipe allows", "certificate.derivation");
-            }
-            if certificate.noise != derivation.recipe.noise_mode {
-                return mismatch(
-                    "the recipe draws its noise in another way than the certificate says",
-                    "certificate.noise",
-                );
-            }
-        }
-        _ => return mismatch("the recipe gives no guarantee", "certificate.derivation"),
+    let Some(terms) = certificate.derivation.model_terms() else {
+        return mismatch("the recipe gives no guarantee", "certificate.derivation");
+    };
+    if certificate.unit != Unit::Record {
+        return mismatch("the recipe protects one record, the certificate states another unit", "certificate.unit");
+    }
+    if terms.weights != model.weights.len() as u64 {
+        return mismatch("the certificate is for another number of weights", "certificate.derivation");
+    }
+    if terms.loss != model.loss {
+        return mismatch("the certificate is for another loss", "certificate.derivation.recipe.loss");
+    }
+    if !(model.encoder.row_bound() <= terms.row_norm) {
+        return mismatch("the encoder's rows are longer than the recipe allows", "certificate.derivation");
+    }
+    if !(model.encoder.target_bound() <= terms.target_bound) {
+        return mismatch("the encoder's targets are larger than the recipe allows", "certificate.derivation");
+    }
+    if certificate.noise != terms.noise_mode {
+        return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
     }
     check_assumptions(file)
 }
@@ -149,13 +140,14 @@ fn check_assumptions(file: &ModelFile) -> Result<(), Failure> {
     let unfit = |message: &str| {
         Failure::new(ExitStatus::Verification, "verify.assumption", message).at_field("certificate.assumptions")
     };
-    let of_schema = model.schema_assumption();
-    if !certificate.assumptions.contains(&of_schema) {
+    let of_model = model.assumptions();
+    if let Some(missing) = of_model.iter().find(|needed| !certificate.assumptions.contains(needed)) {
         return Err(unfit("the certificate does not say of the schema what the model's encoder says of itself")
-            .expected(report::in_words(&of_schema)));
+            .expected(report::in_words(missing)));
     }
     let mut needed = certificate.derivation.assumptions();
-    needed.extend([Assumption::EarlierRunsNotAccounted, of_schema]);
+    needed.push(Assumption::EarlierRunsNotAccounted);
+    needed.extend(of_model);
     for (i, assumption) in certificate.assumptions.iter().enumerate() {
         if !needed.contains(assumption) || certificate.assumptions[..i].contains(assumption) {
             return Err(unfit("the certificate lists an assumption that its guarantee does not rest on")

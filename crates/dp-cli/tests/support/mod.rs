@@ -196,3 +196,11 @@ pub fn has(program: &str) -> bool {
 fn is_file(path: &Path) -> bool {
     path.is_file()
 }
+
+/// An IDX file of bytes: its dimensions, then its content.
+pub fn idx(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
+    let mut file = vec![0, 0, 8, lengths.len() as u8];
+    lengths.iter().for_each(|length| file.extend(length.to_be_bytes()));
+    file.extend(bytes);
+    file
+}

@@ -11,7 +11,7 @@ use rand::Rng;
 
 use super::{catalogue, parameters};
 use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs};
-use crate::commands::train;
+use crate::commands::train::{self, AskedLoss};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::conflict;
@@ -202,7 +202,7 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
             args::Adjacency::ReplaceOne => AdjacencyKind::ReplaceOne,
             args::Adjacency::ChangeListLabels => AdjacencyKind::ChangeListLabels,
         },
-        loss: train::loss(args.loss, args.huber_width)?,
+        loss: AskedLoss::new(Some(args.loss), args.huber_width)?.for_audit()?,
         lambda: number("--lambda", args.lambda, |lambda| lambda >= 0.0, "a finite number of at least 0")?,
         passes: at_least_one("--passes", u64::from(args.passes))?,
         batch_size: at_least_one("--batch-size", args.batch_size)?,

@@ -4,15 +4,19 @@ use std::path::{Path, PathBuf};
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon};
-use dp_data::encode::{Encoding, MAX_FEATURES, RowNorm};
-use dp_losses::{HuberSvm, LossKind};
+use dp_data::draft::LabelHint;
+use dp_data::encode::{Encoding, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
+use dp_data::schema::Label;
+use dp_losses::LossKind;
 use dp_optim::FloatKind;
-use dp_optim::growth::OrderPolicy;
-use dp_optim::recipes::{Budget, Stopping};
+use dp_optim::recipes::Budget;
 
-use crate::args::{self, Algorithm, Format, GlobalArgs, TrainArgs};
+use super::loss::AskedLoss;
+use super::recipes::{self, PrivateAlgorithm};
+use super::settings::Settings;
+use crate::args::{self, Format, GlobalArgs, TrainArgs};
 use crate::failure::Failure;
-use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
+use crate::input::{InputConfig, check_distinct, check_stdin, conflict, label_hint};
 use crate::progress::ProgressMode;
 
 /// What to train, on what, and where to write it.
@@ -24,7 +28,13 @@ pub struct TrainConfig {
     pub knowledge: Knowledge,
     /// How rows are scaled.
     pub encoding: Encoding,
-    /// The loss.
+    /// To what features are projected.
+    pub projection: Option<args::Project>,
+    /// The seed of the projection; `None` draws one.
+    pub projection_seed: Option<u64>,
+    /// The loss that was asked for.
+    pub asked: AskedLoss,
+    /// The loss: until the label is known, one that may fit it (see [`for_label`](Self::for_label)).
     pub loss: LossKind,
     /// The algorithm and, where it is private, its budget.
     pub method: Method,
@@ -49,7 +59,7 @@ pub struct TrainConfig {
 }
 
 /// What is known of the records before they are read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Knowledge {
     /// A schema file, and the columns of it that are declared public.
     Schema {
@@ -57,8 +67,8 @@ pub enum Knowledge {
         file: String,
         /// The label that was named, which must be the schema's.
         label: Option<String>,
-        /// The classes that were named, which must be the schema's.
-        classes: NamedClasses,
+        /// What the label was said to hold, which must be what the schema says.
+        named: NamedLabel,
         /// Columns that are declared public though nobody reviewed them.
         assume_public: Vec<String>,
     },
@@ -66,64 +76,50 @@ pub enum Knowledge {
     FromData {
         /// The label.
         label: String,
-        /// The classes that were named.
-        classes: NamedClasses,
+        /// What the label was said to hold.
+        named: NamedLabel,
     },
     /// A libsvm file.
     Libsvm {
         /// Number of features; `None`: the largest index, assumed public.
         features: Option<u32>,
-        /// The classes: where one is named all other values are of the other, where none is +1 against -1 and 0.
-        classes: NamedClasses,
+        /// What the label holds: where one of two classes is named all other values are of the other, where nothing is
+        /// said it is +1 against -1 and 0.
+        named: NamedLabel,
+    },
+    /// Images and labels in two IDX files, whose headers say how large the images are.
+    Images {
+        /// What the label holds: where one of two classes is named all other values are of the other, where nothing is
+        /// said it is the ten digits.
+        named: NamedLabel,
     },
 }
 
-/// The classes that were named on the command line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NamedClasses {
+/// What the label was said to hold on the command line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NamedLabel {
     /// The value that counts as positive.
     pub positive: Option<String>,
     /// The value that counts as negative.
     pub negative: Option<String>,
+    /// Several classes, or a number in a range.
+    pub hint: Option<LabelHint>,
 }
 
 /// The algorithm.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub enum Method {
-    /// Output perturbation.
-    BoltOn {
-        /// Algorithm 1 or 2 of Wu et al. (2017).
-        algorithm: dp_optim::recipes::Algorithm,
+    /// A private one.
+    Private {
+        /// Which.
+        algorithm: &'static PrivateAlgorithm,
         /// What may be spent.
         budget: Budget,
         /// Under which relation.
         adjacency: args::Adjacency,
     },
-    /// None.
+    /// The baseline.
     NonPrivate,
-}
-
-/// Settings that were given.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings {
-    /// L2 regularisation.
-    pub lambda: Option<f64>,
-    /// Passes over the records.
-    pub passes: Option<u64>,
-    /// Records in a batch.
-    pub batch_size: Option<u64>,
-    /// Radius of the ball that weights stay in.
-    pub radius: Option<f64>,
-    /// First step size.
-    pub step_size: Option<f64>,
-    /// How the step size changes.
-    pub schedule: Option<args::Schedule>,
-    /// Which iterates are released.
-    pub averaging: Option<args::Averaging>,
-    /// Order of the records.
-    pub order: Option<OrderPolicy>,
-    /// When training stops.
-    pub stopping: Option<Stopping>,
 }
 
 /// Where model and certificate go.
@@ -148,10 +144,17 @@ impl TrainConfig {
     /// # Errors
     /// `usage.*`.
     pub fn new(args: &TrainArgs, global: &GlobalArgs) -> Result<Self, Failure> {
-        check_stdin(&[("--data", Some(&args.input.data)), ("--schema", args.schema.as_deref())])?;
-        let input = InputConfig::new(&args.input)?;
+        check_stdin(&[
+            ("--data", Some(&args.input.data)),
+            ("--labels", args.input.labels.as_deref()),
+            ("--schema", args.schema.as_deref()),
+        ])?;
+        let input = InputConfig::new(&args.input)?.with_labels()?;
         let knowledge = knowledge(args, input.format)?;
         let method = method(args)?;
+        let settings = Settings::new(args)?;
+        let asked = AskedLoss::new(args.loss, args.huber_width)?;
+        recipes::check_flags(args.algorithm, &settings)?;
         let out = if args.out.as_os_str() == "-" { Target::Stdout } else { Target::File(args.out.clone()) };
         if out == Target::Stdout && global.json {
             return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
@@ -160,11 +163,9 @@ impl TrainConfig {
         if args.report.as_deref().is_some_and(|report| report.as_os_str() == "-") {
             return Err(Failure::usage("--report", "standard output is taken by the result").help("name a file"));
         }
-        let data = [("--data", Path::new(&args.input.data))];
         let schema = args.schema.as_deref().map(|schema| ("--schema", Path::new(schema)));
         let report = args.report.as_deref().map(|report| ("--report", report));
-        let named: Vec<_> =
-            data.into_iter().chain(schema).chain([("--out", args.out.as_path())]).chain(report).collect();
+        let named: Vec<_> = input.named().chain(schema).chain([("--out", args.out.as_path())]).chain(report).collect();
         check_distinct(&named)?;
         let dry_run = args.dry_run.then_some(DryRun { n: args.n });
         let needs_rows = matches!(knowledge, Knowledge::FromData { .. } | Knowledge::Libsvm { features: None, .. });
@@ -173,17 +174,20 @@ impl TrainConfig {
                 "--dry-run",
                 "--dry-run reads no record, so it cannot take a schema or a width from them",
             )
-            .help(match input.format {
-                Format::Csv => "add --schema",
-                Format::Libsvm => "add --dim",
-            }));
+            .help(if input.format == Format::Libsvm { "add --dim" } else { "add --schema" }));
+        }
+        if args.project.is_some() && matches!(knowledge, Knowledge::Libsvm { features: None, .. }) {
+            return Err(conflict("--project", "a projection has to know how many features there are").help("add --dim"));
         }
         Ok(Self {
             knowledge,
             encoding: encoding(args, input.format)?,
-            loss: loss(args.loss, args.huber_width)?,
+            projection: args.project,
+            projection_seed: projection_seed(args.project_seed)?,
+            loss: asked.provisional(),
+            asked,
             method,
-            settings: settings(args)?,
+            settings,
             noise: match args.noise.unwrap_or_default() {
                 args::Noise::Exact => NoiseMode::Exact,
                 args::Noise::Rounded => NoiseMode::Rounded,
@@ -202,6 +206,14 @@ impl TrainConfig {
         })
     }
 
+    /// The same with the loss for this label.
+    ///
+    /// # Errors
+    /// `usage.value` for a loss that does not fit the label.
+    pub fn for_label(&self, label: &Label) -> Result<Self, Failure> {
+        Ok(Self { loss: self.asked.for_label(label)?, ..self.clone() })
+    }
+
     /// The files to be written.
     pub fn outputs(&self) -> impl Iterator<Item = &Path> {
         let model = match &self.out {
@@ -217,22 +229,33 @@ fn missing(flag: &str, message: &str) -> Failure {
 }
 
 fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
-    let classes = NamedClasses { positive: args.positive.clone(), negative: args.negative.clone() };
-    if classes.positive.is_some() && classes.positive == classes.negative {
+    let named = NamedLabel {
+        positive: args.positive.clone(),
+        negative: args.negative.clone(),
+        hint: label_hint(&args.classes, &args.label_range)?,
+    };
+    if named.positive.is_some() && named.positive == named.negative {
         return Err(conflict("--negative", "--positive and --negative are the same value"));
     }
-    match format {
-        Format::Libsvm => {
-            for (given, flag) in [
-                (args.schema.is_some(), "--schema"),
-                (args.schema_from_data, "--schema-from-data"),
-                (args.label.is_some(), "--label"),
-                (!args.assume_public.is_empty(), "--assume-public"),
-            ] {
-                if given {
-                    return Err(conflict(flag, format!("{flag} has no meaning for libsvm, which names no columns")));
-                }
+    if format != Format::Csv {
+        let name = if format == Format::Libsvm { "libsvm" } else { "IDX images" };
+        for (given, flag) in [
+            (args.schema.is_some(), "--schema"),
+            (args.schema_from_data, "--schema-from-data"),
+            (args.label.is_some(), "--label"),
+            (!args.assume_public.is_empty(), "--assume-public"),
+        ] {
+            if given {
+                return Err(conflict(flag, format!("{flag} has no meaning for {name}, which name no columns")));
             }
+        }
+    }
+    match format {
+        Format::Idx if args.dim.is_some() => {
+            Err(conflict("--dim", "--dim has no meaning for images: their file says how large they are"))
+        }
+        Format::Idx => Ok(Knowledge::Images { named }),
+        Format::Libsvm => {
             let features = match args.dim {
                 None => None,
                 Some(dim) => {
@@ -242,7 +265,7 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
                     })?)
                 }
             };
-            Ok(Knowledge::Libsvm { features, classes })
+            Ok(Knowledge::Libsvm { features, named })
         }
         Format::Csv => {
             if args.dim.is_some() {
@@ -252,14 +275,14 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
                 (Some(file), _) => Ok(Knowledge::Schema {
                     file: file.clone(),
                     label: args.label.clone(),
-                    classes,
+                    named,
                     assume_public: args.assume_public.clone(),
                 }),
                 (None, true) if !args.assume_public.is_empty() => {
                     Err(conflict("--assume-public", "--schema-from-data assumes all columns to be public already"))
                 }
                 (None, true) => match &args.label {
-                    Some(label) => Ok(Knowledge::FromData { label: label.clone(), classes }),
+                    Some(label) => Ok(Knowledge::FromData { label: label.clone(), named }),
                     None => Err(missing("--label", "which column is to be predicted was not said")
                         .help("add --label COLUMN, and --positive VALUE")),
                 },
@@ -275,23 +298,19 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
 }
 
 fn method(args: &TrainArgs) -> Result<Method, Failure> {
-    let algorithm = match args.algorithm {
-        Algorithm::BoltOnConvex => dp_optim::recipes::Algorithm::Convex,
-        Algorithm::BoltOnStronglyConvex => dp_optim::recipes::Algorithm::StronglyConvex,
-        Algorithm::NonPrivate => {
-            for (given, flag) in [
-                (args.epsilon.is_some(), "--epsilon"),
-                (args.delta != 0.0, "--delta"),
-                (args.adjacency.is_some(), "--adjacency"),
-                (args.noise.is_some(), "--noise"),
-            ] {
-                if given {
-                    return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-                        .help("leave it away, or choose a private --algorithm"));
-                }
+    let Some(algorithm) = recipes::private(args.algorithm) else {
+        for (given, flag) in [
+            (args.epsilon.is_some(), "--epsilon"),
+            (args.delta != 0.0, "--delta"),
+            (args.adjacency.is_some(), "--adjacency"),
+            (args.noise.is_some(), "--noise"),
+        ] {
+            if given {
+                return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
+                    .help("leave it away, or choose a private --algorithm"));
             }
-            return Ok(Method::NonPrivate);
         }
+        return Ok(Method::NonPrivate);
     };
     let Some(epsilon) = args.epsilon else {
         return Err(missing("--epsilon", "how much privacy to spend was not said")
@@ -308,25 +327,17 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
             .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
             .help("use --delta 1e-8, say, or leave it away")
     })?;
-    let adjacency = args.adjacency.unwrap_or(args::Adjacency::ReplaceOne);
-    Ok(Method::BoltOn { algorithm, budget: Budget { epsilon, delta }, adjacency })
+    let adjacency = args.adjacency.unwrap_or_else(|| algorithm.usual_relation());
+    Ok(Method::Private { algorithm, budget: Budget { epsilon, delta }, adjacency })
 }
 
-/// The loss with its parameter.
-pub(crate) fn loss(loss: args::Loss, huber_width: Option<f64>) -> Result<LossKind, Failure> {
-    if huber_width.is_some() && loss != args::Loss::HuberSvm {
-        return Err(conflict("--huber-width", "--huber-width belongs to --loss huber-svm"));
-    }
-    Ok(match loss {
-        args::Loss::Logistic => LossKind::Logistic,
-        args::Loss::Squared => LossKind::Squared,
-        args::Loss::HuberSvm => {
-            let width = huber_width.unwrap_or(0.1);
-            LossKind::HuberSvm(HuberSvm::new(width).map_err(|error| {
-                Failure::usage("--huber-width", error.to_string()).expected("a positive number, such as 0.1")
-            })?)
+fn projection_seed(seed: Option<u64>) -> Result<Option<u64>, Failure> {
+    match seed {
+        Some(seed) if seed >= PROJECTION_SEEDS => {
+            Err(Failure::usage("--project-seed", format!("--project-seed is {seed}")).expected("a number below 2^53"))
         }
-    })
+        _ => Ok(seed),
+    }
 }
 
 fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
@@ -342,35 +353,4 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
         }
         (_, _, row_norm) => Ok(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip))),
     }
-}
-
-fn settings(args: &TrainArgs) -> Result<Settings, Failure> {
-    let number = |flag: &str, value: Option<f64>, zero: bool| match value {
-        Some(x) if !(x.is_finite() && (x > 0.0 || (zero && x == 0.0))) => {
-            let range = if zero { "a finite number, 0 or above" } else { "a finite number greater than 0" };
-            Err(Failure::usage(flag, format!("{flag} is {x}")).expected(range))
-        }
-        _ => Ok(value),
-    };
-    let count = |flag: &str, value: Option<u64>| match value {
-        Some(0) => Err(Failure::usage(flag, format!("{flag} is 0")).expected("1 or more")),
-        _ => Ok(value),
-    };
-    Ok(Settings {
-        lambda: number("--lambda", args.lambda, true)?,
-        passes: count("--passes", args.passes.map(u64::from))?,
-        batch_size: count("--batch-size", args.batch_size)?,
-        radius: number("--radius", args.radius, false)?,
-        step_size: number("--step-size", args.step_size, false)?,
-        schedule: args.schedule,
-        averaging: args.averaging,
-        order: args.order.map(|order| match order {
-            args::Order::Fixed => OrderPolicy::Fixed,
-            args::Order::Fresh => OrderPolicy::Fresh,
-        }),
-        stopping: args.stop.map(|stop| match stop {
-            args::Stop::Passes => Stopping::Passes,
-            args::Stop::Certified => Stopping::CertifiedMinimiser { tolerance: None },
-        }),
-    })
 }

@@ -1,30 +1,33 @@
 //! `dp train`: from a file of records to a released model with its certificate.
 
 mod config;
+mod loss;
 mod outcome;
-mod recipe;
+mod recipes;
+mod settings;
 mod source;
 mod training;
 
 use std::time::Instant;
 
-use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_data::schema::Label;
 use dp_optim::FloatKind;
 use dp_optim::recipes::Budget;
 
-pub use config::{DryRun, Knowledge, Method, NamedClasses, Settings, Target, TrainConfig};
+pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
+pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
+pub use recipes::PrivateAlgorithm;
+pub use settings::Settings;
 
-pub(super) use config::loss;
-pub(super) use recipe::refusal;
+pub(super) use recipes::refusal;
 
-use recipe::Shape;
+use recipes::Shape;
 use source::Known;
 use training::load_and_train;
 
-use crate::args::{self, GlobalArgs, TrainArgs};
+use crate::args::{GlobalArgs, TrainArgs};
 use crate::atomic;
-use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::model_file::ModelFile;
 use crate::output::{Console, write_stdout};
@@ -61,6 +64,7 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
     config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
     check_recipe(config)?;
     let known = Known::new(config, console)?;
+    let config = &fitted(config, known.label())?;
     let trained = match config.float {
         FloatKind::F64 => load_and_train::<f64>(config, known, console)?,
         FloatKind::F32 => load_and_train::<f32>(config, known, console)?,
@@ -94,71 +98,44 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     warn_before(config, console);
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
     check_recipe(config)?;
-    let encoder = Known::new(config, console)?.check_header(config)?;
+    let known = Known::new(config, console)?;
+    let config = &fitted(config, known.label())?;
+    let encoder = known.check_header(config)?;
     let Some(encoder) = encoder else {
         return Err(crate::input::conflict("--dry-run", "the number of features is not known").help("add --dim"));
     };
     let n = config.dry_run.and_then(|dry| dry.n);
     let shape = n.map(|n| Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() });
     let planned = match (config.method, shape) {
-        (Method::BoltOn { algorithm, budget, adjacency }, Some(shape)) => {
+        (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {
             warn_delta(budget, shape.n, console);
-            let recipe = recipe::bolt_on(config, algorithm, budget, relation(adjacency)?, shape)?;
-            let refused = |error: dp_optim::Error| refusal(&error);
-            Some(match adjacency {
-                args::Adjacency::AddRemove => {
-                    let plan = recipe.plan::<ZeroOut>(shape.n, shape.dim, budget).map_err(refused)?;
-                    (plan.event(), plan.sensitivity(), plan.reached())
-                }
-                args::Adjacency::ReplaceOne => {
-                    let plan = recipe.plan::<ReplaceOne>(shape.n, shape.dim, budget).map_err(refused)?;
-                    (plan.event(), plan.sensitivity(), plan.reached())
-                }
-                args::Adjacency::ChangeListLabels => return Err(no_proof()),
-            })
+            Some(algorithm.foresee(config, budget, adjacency, shape)?)
         }
         _ => None,
     };
     Ok(DryOutcome::new(config, &encoder, n, planned))
 }
 
+/// The configuration for this label, its recipe checked again where the label chose another loss.
+fn fitted(config: &TrainConfig, label: &Label) -> Result<TrainConfig, Failure> {
+    let fitted = config.for_label(label)?;
+    if fitted.loss != config.loss {
+        check_recipe(&fitted)?;
+    }
+    Ok(fitted)
+}
+
 /// Refuses, before any record is read, what no number of records would make right.
 fn check_recipe(config: &TrainConfig) -> Result<(), Failure> {
-    let Method::BoltOn { algorithm, budget, adjacency } = config.method else {
-        let shape = Shape { n: 1, dim: 1, sparse: false };
-        return recipe::non_private(config, shape).map(drop);
-    };
-    // One batch: quick, and all checks of the parameters are made.
-    let batch = config.settings.batch_size.unwrap_or(1);
-    let shape = Shape { n: batch, dim: 1, sparse: false };
-    let recipe = recipe::bolt_on(config, algorithm, budget, relation(adjacency)?, shape)?;
-    let planned = match adjacency {
-        args::Adjacency::AddRemove => recipe.plan::<ZeroOut>(shape.n, shape.dim, budget).map(drop),
-        args::Adjacency::ReplaceOne => recipe.plan::<ReplaceOne>(shape.n, shape.dim, budget).map(drop),
-        args::Adjacency::ChangeListLabels => return Err(no_proof()),
-    };
-    planned.map_err(|error| refusal(&error))
-}
-
-/// The relation that was asked for, if the recipe has a proof under it.
-fn relation(adjacency: args::Adjacency) -> Result<AdjacencyKind, Failure> {
-    match adjacency {
-        args::Adjacency::AddRemove => Ok(AdjacencyKind::ZeroOut),
-        args::Adjacency::ReplaceOne => Ok(AdjacencyKind::ReplaceOne),
-        args::Adjacency::ChangeListLabels => Err(no_proof()),
+    match config.method {
+        Method::Private { algorithm, budget, adjacency } => algorithm.check(config, budget, adjacency),
+        Method::NonPrivate => recipes::non_private(config, Shape { n: 1, dim: 1, sparse: false }).map(drop),
     }
-}
-
-fn no_proof() -> Failure {
-    Failure::new(ExitStatus::Privacy, "privacy.adjacency", "bolt-on has no proof under this neighbouring relation")
-        .at_flag("--adjacency")
-        .expected("replace-one (the default, as in its paper) or add-remove")
-        .help("choose one of these; nothing was read or released")
 }
 
 /// What makes a run worthless as a private one is said before anything else.
 fn warn_before(config: &TrainConfig, console: &Console) {
-    if config.method == Method::NonPrivate {
+    if matches!(config.method, Method::NonPrivate) {
         console.warn(
             "NOT PRIVATE: --algorithm non-private adds no noise; the model may reveal the records that it was trained on\n\
              use it for comparison, and do not publish it",

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use dp_accountant::DpEvent;
-use dp_accountant::certificate::EpsilonDelta;
 use dp_data::Encoder;
-use dp_optim::recipes::Algorithm;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::config::{Method, Target, TrainConfig};
-use crate::args;
+use super::recipes::{self, Foreseen};
+use crate::args::{self, Algorithm};
 use crate::atomic::shown;
 use crate::model_file::{ModelFile, assumed_public};
 use crate::wording;
@@ -21,7 +20,7 @@ pub struct Outcome {
     /// `dp.train/1`.
     pub schema: &'static str,
     /// The algorithm.
-    pub algorithm: &'static str,
+    pub algorithm: String,
     /// The loss.
     pub loss: String,
     /// Epsilon that was reached; the string `inf` where there is no guarantee.
@@ -69,7 +68,7 @@ impl Outcome {
             n_public: certificate.adjacency.n_public(),
             unit: certificate.unit.to_string(),
             n,
-            dim: file.model.weights.len() as u64,
+            dim: file.model.features.len() as u64,
             seconds: elapsed.as_secs_f64(),
             training_seconds: training.as_secs_f64(),
             private: certificate.private,
@@ -119,7 +118,7 @@ pub struct DryOutcome {
     /// Always true.
     pub dry_run: bool,
     /// The algorithm.
-    pub algorithm: &'static str,
+    pub algorithm: String,
     /// Epsilon that would be reached, where n is known; `inf` without privacy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon: Option<Value>,
@@ -129,9 +128,12 @@ pub struct DryOutcome {
     /// What would be released, where n is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<DpEvent>,
-    /// The sensitivity of the model before noise, where n is known.
+    /// The sensitivity of what noise would be added to, where n is known and it is the same throughout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<f64>,
+    /// Noise and settings in words, where n is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
     /// The neighbouring relation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjacency: Option<&'static str>,
@@ -152,17 +154,12 @@ pub struct DryOutcome {
 }
 
 impl DryOutcome {
-    pub(super) fn new(
-        config: &TrainConfig,
-        encoder: &Encoder,
-        n: Option<u64>,
-        planned: Option<(DpEvent, f64, EpsilonDelta)>,
-    ) -> Self {
-        let (event, sensitivity, reached) = match planned {
-            Some((event, sensitivity, reached)) => (Some(event), Some(sensitivity), Some(reached)),
+    pub(super) fn new(config: &TrainConfig, encoder: &Encoder, n: Option<u64>, planned: Option<Foreseen>) -> Self {
+        let (event, reached, summary) = match planned {
+            Some(Foreseen { event, reached, summary }) => (Some(event), Some(reached), Some(summary)),
             None => (None, None, None),
         };
-        let private = config.method != Method::NonPrivate && config.seed.is_none();
+        let private = matches!(config.method, Method::Private { .. }) && config.seed.is_none();
         Self {
             schema: "dp.train/1",
             dry_run: true,
@@ -170,10 +167,11 @@ impl DryOutcome {
             epsilon: if private { reached.map(|reached| reached.epsilon.into()) } else { Some("inf".into()) },
             delta: reached.map(|reached| reached.delta),
             event,
-            sensitivity,
+            sensitivity: summary.as_ref().and_then(|summary| summary.sensitivity),
+            plan: summary.map(|summary| summary.text),
             adjacency: match config.method {
-                Method::BoltOn { adjacency: args::Adjacency::AddRemove, .. } => Some("add-remove"),
-                Method::BoltOn { adjacency: args::Adjacency::ReplaceOne, .. } => Some("replace-one"),
+                Method::Private { adjacency: args::Adjacency::AddRemove, .. } => Some("add-remove"),
+                Method::Private { adjacency: args::Adjacency::ReplaceOne, .. } => Some("replace-one"),
                 _ => None,
             },
             n,
@@ -204,8 +202,9 @@ impl DryOutcome {
             }
             (_, false) => lines.push("cost       no guarantee at all".to_owned()),
         }
-        if let (Some(sensitivity), Some(n)) = (self.sensitivity, self.n) {
-            lines.push(format!("noise      for sensitivity {sensitivity:.6e} with {n} records"));
+        if let (Some(plan), Some(n)) = (&self.plan, self.n) {
+            lines.push(format!("noise      {plan}"));
+            lines.push(format!("           with {n} records"));
         }
         if !self.assumed_public.is_empty() {
             lines.push(format!("on trust   {}", wording::names(&self.assumed_public)));
@@ -218,11 +217,10 @@ impl DryOutcome {
     }
 }
 
-fn algorithm(method: Method) -> &'static str {
+fn algorithm(method: Method) -> String {
     match method {
-        Method::BoltOn { algorithm: Algorithm::Convex, .. } => "bolt-on-convex",
-        Method::BoltOn { algorithm: Algorithm::StronglyConvex, .. } => "bolt-on-strongly-convex",
-        Method::NonPrivate => "non-private",
+        Method::Private { algorithm, .. } => algorithm.name(),
+        Method::NonPrivate => recipes::name(Algorithm::NonPrivate),
     }
 }
 

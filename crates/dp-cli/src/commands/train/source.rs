@@ -1,12 +1,15 @@
 //! What is known of the records, and reading them.
 
-use dp_data::draft::{DraftOptions, draft};
-use dp_data::encode::{Encoder, LibsvmFormat, Stored};
-use dp_data::read::{self, CsvReader, Loaded};
-use dp_data::schema::{Label, Others, Schema};
+use dp_data::draft::{DraftOptions, LabelHint, draft};
+use dp_data::encode::{Encoder, ImageFormat, InputFormat, LibsvmFormat, PROJECTION_SEEDS, Projection, Stored};
+use dp_data::read::{self, CsvReader, IdxHeader, Loaded, RecordReader};
+use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::{DataError, Encoding};
+use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
-use super::config::{Knowledge, NamedClasses, TrainConfig};
+use super::config::{Knowledge, NamedLabel, TrainConfig};
+use super::recipes::refusal;
+use crate::args;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::{Repeatable, conflict};
@@ -16,7 +19,7 @@ use crate::progress::{Counted, Progress};
 /// What is known before the records are read.
 pub(super) enum Known {
     /// Everything.
-    Encoder(Encoder, Repeatable),
+    Encoder(Box<Encoder>, Repeatable),
     /// All but the number of features of a libsvm file.
     Libsvm(LibsvmFormat, Encoding, Repeatable),
 }
@@ -25,18 +28,19 @@ impl Known {
     /// Resolves the schema. Reads no record unless the schema is to come from the data.
     pub(super) fn new(config: &TrainConfig, console: &Console) -> Result<Self, Failure> {
         match &config.knowledge {
-            Knowledge::Schema { file, label, classes, assume_public } => {
+            Knowledge::Schema { file, label, named, assume_public } => {
                 let mut schema = read_schema(file)?;
-                agrees(&schema, label.as_deref(), classes)?;
+                agrees(&schema, label.as_deref(), named)?;
                 schema.assume_public(assume_public).map_err(|error| from_data(&error).at_file(file))?;
                 schema.check_reviewed().map_err(|error| from_data(&error).at_file(file))?;
-                Ok(Self::Encoder(encoder(&schema, config)?, Repeatable::once(&config.input.data)))
+                Ok(Self::Encoder(Box::new(encoder(&schema, config)?), Repeatable::once(&config.input.data)))
             }
-            Knowledge::FromData { label, classes } => {
+            Knowledge::FromData { label, named } => {
                 let data = Repeatable::new(&config.input.data)?;
                 let mut options = DraftOptions::new(label);
-                options.positive = classes.positive.clone();
-                options.negative = classes.negative.clone();
+                options.positive = named.positive.clone();
+                options.negative = named.negative.clone();
+                options.hint = named.hint.clone();
                 let drafted = draft(data.open()?, &options, &config.input.csv).map_err(|error| from_data(&error))?;
                 for note in &drafted.notes {
                     console.detail(&format!(
@@ -47,19 +51,34 @@ impl Known {
                 }
                 let mut schema = drafted.schema;
                 schema.assume_all_public();
-                Ok(Self::Encoder(encoder(&schema, config)?, data))
+                Ok(Self::Encoder(Box::new(encoder(&schema, config)?), data))
             }
-            Knowledge::Libsvm { features, classes } => {
-                let format = libsvm_format(*features, classes, config.input.zero_based.unwrap_or(false));
+            Knowledge::Libsvm { features, named } => {
+                let format = libsvm_format(*features, named, config.input.zero_based.unwrap_or(false));
                 let data = Repeatable::once(&config.input.data);
                 match features {
                     Some(_) => {
-                        let encoder = Encoder::libsvm(format, config.encoding).map_err(|error| from_data(&error))?;
-                        Ok(Self::Encoder(encoder, data))
+                        let encoder = projected(Encoder::libsvm(format, config.encoding), config)?;
+                        Ok(Self::Encoder(Box::new(encoder), data))
                     }
                     None => Ok(Self::Libsvm(format, config.encoding, data)),
                 }
             }
+            Knowledge::Images { named } => {
+                // The header is read before the images.
+                let data = Repeatable::new(&config.input.data)?;
+                let shape = IdxHeader::read(data.open()?).map_err(|error| from_data(&error))?.shape;
+                let format = ImageFormat { shape, label: image_label(named) };
+                Ok(Self::Encoder(Box::new(projected(Encoder::images(format, config.encoding), config)?), data))
+            }
+        }
+    }
+
+    /// The label.
+    pub(super) fn label(&self) -> &Label {
+        match self {
+            Self::Encoder(encoder, _) => encoder.label(),
+            Self::Libsvm(format, ..) => &format.label,
         }
     }
 
@@ -72,9 +91,9 @@ impl Known {
         let start = |total| Progress::start(config.progress, console, "read", Counted::Bytes, total);
         match self {
             Self::Encoder(encoder, data) => {
-                let loaded = read::load(data.open_metered(start)?, &encoder, &config.input.csv)
-                    .map_err(|error| from_data(&error))?;
-                Ok((encoder, loaded))
+                let input = config.input.and_labels(data.open_metered(start)?)?;
+                let loaded = read::load(input, &encoder, &config.input.csv).map_err(|error| from_data(&error))?;
+                Ok((*encoder, loaded))
             }
             Self::Libsvm(format, encoding, data) => {
                 read::load_libsvm(data.open_metered(start)?, &format, encoding).map_err(|error| from_data(&error))
@@ -92,7 +111,11 @@ impl Known {
                 reader.position(name).map_err(|error| from_data(&error))?;
             }
         }
-        Ok(Some(encoder))
+        if let InputFormat::Images(_) = encoder.input() {
+            let input = config.input.and_labels(data.open()?)?;
+            RecordReader::new(input, &encoder, &config.input.csv, true).map_err(|error| from_data(&error))?;
+        }
+        Ok(Some(*encoder))
     }
 }
 
@@ -101,7 +124,28 @@ fn from_data(error: &DataError) -> Failure {
 }
 
 fn encoder(schema: &Schema, config: &TrainConfig) -> Result<Encoder, Failure> {
-    Encoder::new(schema, config.encoding).map_err(|error| from_data(&error))
+    projected(Encoder::new(schema, config.encoding), config)
+}
+
+/// The encoder with the projection that was asked for.
+fn projected(encoder: Result<Encoder, DataError>, config: &TrainConfig) -> Result<Encoder, Failure> {
+    let encoder = encoder.map_err(|error| from_data(&error))?;
+    let Some(args::Project { kind, features }) = config.projection else { return Ok(encoder) };
+    let seed = match (config.projection_seed, config.seed) {
+        (Some(seed), _) => seed,
+        (None, Some(seed)) => below_limit(SeededRng::new(seed).derive_key(PROJECTION)),
+        // From a generator of its own, so that what is published of it says nothing about the noise.
+        (None, None) => below_limit(OsSeeded::new().map_err(|error| refusal(&error.into()))?.derive_key(PROJECTION)),
+    };
+    let projection = Projection { kind, ..Projection::gaussian(features, seed) };
+    encoder.projected(projection).map_err(|error| from_data(&error).at_flag("--project"))
+}
+
+/// What the seed of a projection is drawn for.
+const PROJECTION: Purpose = Purpose::Custom(u32::from_be_bytes(*b"proj"));
+
+fn below_limit([a, b, c, d, e, f, g, h, ..]: [u8; 32]) -> u64 {
+    u64::from_le_bytes([a, b, c, d, e, f, g, h]) % PROJECTION_SEEDS
 }
 
 fn read_schema(file: &str) -> Result<Schema, Failure> {
@@ -124,8 +168,13 @@ fn read_schema(file: &str) -> Result<Schema, Failure> {
     Schema::parse(shown, &text).map_err(|error| from_data(&error))
 }
 
+/// Whether the classes of the label are those that were listed, whatever it says of others.
+fn same_classes(hint: &LabelHint, kind: &LabelKind) -> bool {
+    matches!((hint, kind), (LabelHint::Classes(listed), LabelKind::Classes { classes, .. }) if listed == classes)
+}
+
 /// A label or class that is named besides the schema must be the schema's.
-fn agrees(schema: &Schema, label: Option<&str>, classes: &NamedClasses) -> Result<(), Failure> {
+fn agrees(schema: &Schema, label: Option<&str>, named: &NamedLabel) -> Result<(), Failure> {
     let declared = schema.label();
     if let Some(label) = label
         && label != declared.column
@@ -133,13 +182,29 @@ fn agrees(schema: &Schema, label: Option<&str>, classes: &NamedClasses) -> Resul
         return Err(conflict("--label", format!("--label is `{label}`, the schema's label is `{}`", declared.column))
             .help("leave --label away, or change [label] in the schema"));
     }
+    if let Some(hint) = &named.hint
+        && LabelKind::from(hint.clone()) != declared.kind
+        && !same_classes(hint, &declared.kind)
+    {
+        let flag = if matches!(hint, LabelHint::Number(_)) { "--label-range" } else { "--classes" };
+        return Err(conflict(flag, format!("{flag} is not what the schema says of its label"))
+            .help(format!("leave {flag} away, or change [label] in the schema")));
+    }
+    let LabelKind::TwoClasses { positive, negative, others } = &declared.kind else {
+        let given = [("--positive", &named.positive), ("--negative", &named.negative)];
+        return match given.iter().find(|(_, value)| value.is_some()) {
+            None => Ok(()),
+            Some((flag, _)) => Err(conflict(flag, "the label of the schema is not one of two classes")
+                .help(format!("leave {flag} away, or change [label] in the schema"))),
+        };
+    };
     let sides = [
-        ("--positive", "positive", &classes.positive, &declared.positive, &declared.negative, Others::Positive),
-        ("--negative", "negative", &classes.negative, &declared.negative, &declared.positive, Others::Negative),
+        ("--positive", "positive", &named.positive, positive, negative, Others::Positive),
+        ("--negative", "negative", &named.negative, negative, positive, Others::Negative),
     ];
-    for (flag, class, named, values, opposite, others) in sides {
-        if let Some(value) = named
-            && !(values.contains(value) || (declared.others == others && !opposite.contains(value)))
+    for (flag, class, side, values, opposite, of_others) in sides {
+        if let Some(value) = side
+            && !(values.contains(value) || (*others == of_others && !opposite.contains(value)))
         {
             return Err(conflict(flag, format!("`{value}` is not {class} in the schema"))
                 .help(format!("leave {flag} away, or change [label] in the schema")));
@@ -148,15 +213,30 @@ fn agrees(schema: &Schema, label: Option<&str>, classes: &NamedClasses) -> Resul
     Ok(())
 }
 
-fn libsvm_format(features: Option<u32>, classes: &NamedClasses, zero_based: bool) -> LibsvmFormat {
+/// The label of images: the ten digits, or those that were named.
+fn image_label(named: &NamedLabel) -> Label {
+    let LibsvmFormat { label, .. } = libsvm_format(None, named, false);
+    if *named == NamedLabel::default() {
+        Label::classes(&label.column, (0..10).map(|digit| digit.to_string()).collect())
+    } else {
+        label
+    }
+}
+
+fn libsvm_format(features: Option<u32>, named: &NamedLabel, zero_based: bool) -> LibsvmFormat {
     let usual = LibsvmFormat::default();
-    let values = |named: &Option<String>| named.iter().cloned().collect::<Vec<_>>();
-    let (positive, negative) = (values(&classes.positive), values(&classes.negative));
-    let label = match (&classes.positive, &classes.negative) {
-        (None, None) => Label { positive: vec!["+1".into()], negative: vec!["-1".into(), "0".into()], ..usual.label },
-        (Some(_), None) => Label { positive, negative, others: Others::Negative, ..usual.label },
-        (None, Some(_)) => Label { positive, negative, others: Others::Positive, ..usual.label },
-        (Some(_), Some(_)) => Label { positive, negative, others: Others::Error, ..usual.label },
+    if let Some(hint) = &named.hint {
+        let label = Label { kind: hint.clone().into(), ..usual.label };
+        return LibsvmFormat { features, zero_based, label, ..usual };
+    }
+    let values = |side: &Option<String>| side.iter().cloned().collect::<Vec<_>>();
+    let (positive, negative) = (values(&named.positive), values(&named.negative));
+    let (positive, negative, others) = match (&named.positive, &named.negative) {
+        (None, None) => (vec!["+1".into()], vec!["-1".into(), "0".into()], Others::Error),
+        (Some(_), None) => (positive, negative, Others::Negative),
+        (None, Some(_)) => (positive, negative, Others::Positive),
+        (Some(_), Some(_)) => (positive, negative, Others::Error),
     };
+    let label = Label::two_classes(&usual.label.column, positive, negative, others);
     LibsvmFormat { features, zero_based, label, ..usual }
 }

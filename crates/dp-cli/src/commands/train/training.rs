@@ -12,15 +12,13 @@ use dp_data::{Encoder, Examples};
 use dp_losses::Real;
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::engine::Control;
-use dp_optim::recipes::bolt_on::RecordAdjacency;
-use dp_optim::recipes::{BoltOn, Budget, train_without_privacy};
+use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, train_without_privacy};
 use dp_optim::{Derivation, MemorySource};
 
 use super::config::{Method, TrainConfig};
-use super::recipe::{self, Shape, refusal};
+use super::recipes::{self, Shape, refusal};
 use super::source::Known;
-use super::{no_proof, relation, warn_delta};
-use crate::args;
+use super::warn_delta;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::model_file::{Model, assumed_public};
@@ -62,7 +60,7 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
             wording::names(&from_data)
         ));
     }
-    check_memory(encoder.dim())?;
+    check_memory(encoder.dim(), config.loss.outputs())?;
     let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
     let records = Records { encoder, examples: loaded.examples, shape };
     match (config.method, config.seed) {
@@ -73,18 +71,21 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
             };
             train_baseline(config, records, key, console)
         }
-        (Method::BoltOn { .. }, Some(seed)) => choose_relation(config, records, &mut SeededRng::new(seed), console),
-        (Method::BoltOn { .. }, None) => choose_relation(config, records, &mut secret()?, console),
+        (Method::Private { .. }, Some(seed)) => choose_relation(config, records, &mut SeededRng::new(seed), console),
+        (Method::Private { .. }, None) => choose_relation(config, records, &mut secret()?, console),
     }
 }
 
 /// Bytes that planning, training and writing take for each feature: weights, names, their JSON. Measured.
 const BYTES_PER_FEATURE: usize = 256;
+/// The same for each further weight of a feature, where there are several classes.
+const BYTES_PER_WEIGHT: usize = 128;
 
 /// Finds out before training whether there is room for a model of this width, so that a stray index in a libsvm file
 /// ends in a message and not in an abort.
-fn check_memory(dim: usize) -> Result<(), Failure> {
-    Vec::<u8>::new().try_reserve_exact(dim.saturating_mul(BYTES_PER_FEATURE)).map_err(|_| {
+fn check_memory(dim: usize, outputs: u32) -> Result<(), Failure> {
+    let of_feature = BYTES_PER_FEATURE.saturating_add(BYTES_PER_WEIGHT.saturating_mul(outputs as usize - 1));
+    Vec::<u8>::new().try_reserve_exact(dim.saturating_mul(of_feature)).map_err(|_| {
         Failure::new(ExitStatus::Failed, "train.failed", format!("there is no memory for a model of {dim} features"))
             .help("name the number of features with --dim, or train where there is more memory; nothing was released")
     })
@@ -100,23 +101,21 @@ fn choose_relation<F: Real + Stored + Feature, R: ReleaseRng>(
     rng: &mut R,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
-    let Method::BoltOn { algorithm, budget, adjacency } = config.method else {
+    let Method::Private { algorithm, budget, adjacency } = config.method else {
         return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
     };
     warn_delta(budget, records.shape.n, console);
-    let recipe = recipe::bolt_on(config, algorithm, budget, relation(adjacency)?, records.shape)?;
-    match adjacency {
-        args::Adjacency::AddRemove => train_private::<ZeroOut, F, R>(config, &recipe, budget, records, rng, console),
-        args::Adjacency::ReplaceOne => {
-            train_private::<ReplaceOne, F, R>(config, &recipe, budget, records, rng, console)
-        }
-        args::Adjacency::ChangeListLabels => Err(no_proof()),
+    let (recipe, relation) = algorithm.recipe(config, budget, adjacency, records.shape)?;
+    match relation {
+        AdjacencyKind::ZeroOut => train_private::<ZeroOut, F, R>(config, &recipe, budget, records, rng, console),
+        AdjacencyKind::ReplaceOne => train_private::<ReplaceOne, F, R>(config, &recipe, budget, records, rng, console),
+        _ => Err(algorithm.no_proof()),
     }
 }
 
 fn train_private<A: RecordAdjacency, F: Real + Stored + Feature, R: ReleaseRng>(
     config: &TrainConfig,
-    recipe: &BoltOn,
+    recipe: &AnyRecipe,
     budget: Budget,
     records: Records<F>,
     rng: &mut R,
@@ -125,23 +124,17 @@ fn train_private<A: RecordAdjacency, F: Real + Stored + Feature, R: ReleaseRng>(
     let refused = |error: dp_optim::Error| refusal(&error);
     let Records { encoder, examples, shape } = records;
     let started = Instant::now();
-    let plan = recipe.plan::<A>(shape.n, shape.dim, budget).map_err(refused)?;
-    console.detail(&format!(
-        "sensitivity {:.4e}, noise of norm {:.4e}, {} passes, batches of {}, lambda {:e}",
-        plan.sensitivity(),
-        plan.noise_norm(),
-        recipe.passes,
-        recipe.batch_size,
-        recipe.lambda
-    ));
-    let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-    let trained = with_progress(config, console, shape.n, recipe.passes, |control| {
+    let plan = recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(refused)?;
+    let summary = plan.summary();
+    console.detail(&summary.text);
+    let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
+    let trained = with_progress(config, console, shape.n, summary.rows, |control| {
         plan.train(&mut source, rng, control).map_err(refused)
     })?;
     let training = started.elapsed();
     let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
-    let model = Model::new(encoder, config.loss, weights);
-    let certificate = trained.certificate(Unit::Record, vec![model.schema_assumption()], model.sha256()?, versions());
+    let model = Model::new(encoder, config.loss, weights)?;
+    let certificate = trained.certificate(Unit::Record, model.assumptions(), model.sha256()?, versions());
     Ok(TrainedModel { model, certificate, n: shape.n, training })
 }
 
@@ -153,14 +146,14 @@ fn train_baseline<F: Real + Stored + Feature>(
 ) -> Result<TrainedModel, Failure> {
     let Records { encoder, examples, shape } = records;
     let started = Instant::now();
-    let recipe = recipe::non_private(config, shape)?;
+    let recipe = recipes::non_private(config, shape)?;
     let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
-    let weights = with_progress(config, console, shape.n, recipe.passes, |control| {
+    let weights = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
         train_without_privacy(&recipe, &mut source, key, control).map_err(|error| refusal(&error))
     })?;
     let training = started.elapsed();
     let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
-    let model = Model::new(encoder, config.loss, weights);
+    let model = Model::new(encoder, config.loss, weights)?;
     let certificate = Certificate {
         schema: SCHEMA.to_owned(),
         adjacency: AdjacencyKind::ReplaceOne,
@@ -171,22 +164,21 @@ fn train_baseline<F: Real + Stored + Feature>(
         event: DpEvent::NonPrivate,
         noise: NoiseMode::None,
         derivation: Derivation::NonPrivate(recipe),
-        assumptions: vec![Assumption::EarlierRunsNotAccounted, model.schema_assumption()],
+        assumptions: [Assumption::EarlierRunsNotAccounted].into_iter().chain(model.assumptions()).collect(),
         model_sha256: model.sha256()?,
         versions: versions(),
     };
     Ok(TrainedModel { model, certificate, n: shape.n, training })
 }
 
-/// Trains under a progress bar.
+/// Trains under a progress bar: passes over `n` rows, `total` rows in all.
 fn with_progress<T>(
     config: &TrainConfig,
     console: &Console,
     n: u64,
-    passes: u64,
+    total: u64,
     train: impl FnOnce(&mut Control<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let total = n.saturating_mul(passes);
     let mut progress = Progress::start(config.progress, console, "train", Counted::Rows, Some(total));
     let mut show = |at: dp_optim::engine::Progress| {
         progress.update(at.pass.saturating_mul(n).saturating_add(at.rows), Some(at.pass + 1));

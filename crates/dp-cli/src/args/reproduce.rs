@@ -1,0 +1,104 @@
+//! Flags of `dp reproduce`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::account::count;
+
+/// Arguments of `dp reproduce`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "\
+Examples:
+  dp reproduce list
+  dp reproduce bolt-on-3 thesis-4 --data data --out reproduction --quick
+  dp reproduce all --data data --out reproduction
+  dp reproduce table --data data --out reproduction
+  dp reproduce export --data data --out folds
+
+The files of the data sets are yours to provide: `dp reproduce list` names them. Every finished run is kept in runs.csv
+in the output folder, so that a call that was interrupted goes on where it stopped; pictures and tables are drawn anew
+from it. Runs are seeded by their names: they can be repeated by anyone, and are no private releases."
+)]
+pub struct ReproduceArgs {
+    /// List figures and tables, or export the prepared rows.
+    #[command(subcommand)]
+    pub job: Option<ReproduceJob>,
+    /// The figures, or `all`
+    #[arg(value_name = "FIGURE", required = true)]
+    pub figures: Vec<String>,
+    /// Data, effort and output.
+    #[command(flatten)]
+    pub run: ReproduceRunArgs,
+}
+
+/// What else `dp reproduce` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ReproduceJob {
+    /// List the figures, how many runs they need, and the files of their data sets
+    List(ReproduceListArgs),
+    /// Compare all algorithms on all data sets: accuracy, objective, time
+    Table(ReproduceRunArgs),
+    /// Write the prepared rows of the data sets as CSV, for other programs
+    Export(ReproduceExportArgs),
+}
+
+/// Arguments of `dp reproduce list`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "Example:\n  dp reproduce list --data data")]
+pub struct ReproduceListArgs {
+    /// The folder with the data sets' files; says which are missing
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Few repetitions and coarser grids
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// Where data come from, how much is run, where results go.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "Example:\n  dp reproduce table --data data --out reproduction --quick")]
+pub struct ReproduceRunArgs {
+    /// The folder with the data sets' files
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Data")]
+    pub data: PathBuf,
+    /// The folder for results, made if it is not there; finished runs in it are not done again
+    #[arg(long, value_name = "DIR", default_value = "reproduction", help_heading = "Output")]
+    pub out: PathBuf,
+    /// Few repetitions and coarser grids: minutes in place of hours
+    #[arg(long, help_heading = "Effort")]
+    pub quick: bool,
+    /// Repetitions of every point [default: as the papers, 3 with --quick]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Effort")]
+    pub repetitions: Option<u32>,
+    /// Threads [default: one for each core]; what is measured does not depend on it, and times are taken one by one
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
+    pub threads: Option<u64>,
+    /// Say what would be run, read and written; run nothing
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
+}
+
+/// Arguments of `dp reproduce export`.
+#[derive(Debug, Clone, Default, Args)]
+#[command(after_help = "Example:\n  dp reproduce export --data data --out folds")]
+pub struct ReproduceExportArgs {
+    /// The folder with the data sets' files
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub data: PathBuf,
+    /// The folder for the CSV files, made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Only these data sets [default: all whose files are there]
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub set: Vec<String>,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    /// Say what would be read and written; read no record
+    #[arg(long)]
+    pub dry_run: bool,
+}

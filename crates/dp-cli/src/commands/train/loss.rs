@@ -1,0 +1,172 @@
+//! Which loss fits which label.
+
+use clap::ValueEnum;
+use dp_data::schema::{Label, LabelKind};
+use dp_losses::{HuberRegression, HuberSvm, LossKind, Softmax};
+
+use crate::args::Loss;
+use crate::failure::Failure;
+use crate::input::conflict;
+
+/// Losses for labels of two classes, the default first.
+const FOR_TWO: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge, Loss::Squared];
+/// Losses for labels of several classes.
+const FOR_SEVERAL: &[Loss] = &[Loss::Softmax];
+/// Losses for labels that are numbers. Huber's comes first: its gradients are bounded, so it needs no radius, and its
+/// sensitivity does not grow with one.
+const FOR_NUMBERS: &[Loss] = &[Loss::HuberRegression, Loss::Squared, Loss::Absolute];
+
+/// The half width of Huber's regression loss: a quarter of the range of targets.
+const REGRESSION_WIDTH: f64 = 0.5;
+
+/// The loss that was asked for. Which one it is, and with how many classes, depends on the label.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AskedLoss {
+    name: Option<Loss>,
+    huber_width: Option<f64>,
+}
+
+impl AskedLoss {
+    /// Checks the flags.
+    ///
+    /// # Errors
+    /// `usage.value`, `usage.conflict`.
+    pub fn new(name: Option<Loss>, huber_width: Option<f64>) -> Result<Self, Failure> {
+        let takes_width = matches!(name, None | Some(Loss::HuberSvm | Loss::HuberRegression));
+        if huber_width.is_some() && !takes_width {
+            return Err(conflict("--huber-width", "--huber-width belongs to --loss huber-svm and huber-regression"));
+        }
+        let asked = Self { name, huber_width };
+        // The width, which no label changes.
+        asked.of(name.unwrap_or(Loss::HuberRegression), 2).map(|_| asked)
+    }
+
+    /// A loss to check other settings with, before the label is known.
+    pub fn provisional(self) -> LossKind {
+        self.of(self.name.unwrap_or_default(), 2).unwrap_or(LossKind::Logistic)
+    }
+
+    /// The loss for this label.
+    ///
+    /// # Errors
+    /// `usage.value` for a loss that does not fit the label, `usage.conflict` for a width that the loss does not have.
+    pub fn for_label(self, label: &Label) -> Result<LossKind, Failure> {
+        let (fitting, what, classes) = match &label.kind {
+            LabelKind::TwoClasses { .. } => (FOR_TWO, "a label of two classes".to_owned(), 2),
+            LabelKind::Classes { classes, .. } => {
+                (FOR_SEVERAL, format!("a label of {} listed classes", classes.len()), classes.len() as u32)
+            }
+            _ => (FOR_NUMBERS, "a label that is a number".to_owned(), 2),
+        };
+        let name = match self.name {
+            None => fitting[0],
+            Some(name) if fitting.contains(&name) => name,
+            Some(name) => {
+                let names: Vec<String> = fitting.iter().map(|&loss| typed(loss)).collect();
+                return Err(Failure::usage("--loss", format!("--loss {} does not fit {what}", typed(name)))
+                    .at_column(&label.column)
+                    .expected(names.join(", "))
+                    .help("leave --loss away, or say in [label] of the schema what the label holds"));
+            }
+        };
+        if self.huber_width.is_some() && !matches!(name, Loss::HuberSvm | Loss::HuberRegression) {
+            return Err(conflict("--huber-width", format!("--huber-width does not belong to {}", typed(name)))
+                .help("add --loss huber-svm or huber-regression, or leave --huber-width away"));
+        }
+        self.of(name, classes)
+    }
+
+    /// The loss for an audit, whose canaries are records of two classes or of numbers.
+    ///
+    /// # Errors
+    /// `usage.value` for a loss of several classes.
+    pub fn for_audit(self) -> Result<LossKind, Failure> {
+        match self.name.unwrap_or_default() {
+            Loss::Softmax => Err(Failure::usage("--loss", "there are no canaries of several classes")
+                .expected("a loss of two classes or of numbers")),
+            name => self.of(name, 2),
+        }
+    }
+
+    /// The loss of this name.
+    fn of(self, name: Loss, classes: u32) -> Result<LossKind, Failure> {
+        let refused = |flag: &str, error: dp_losses::Error| Failure::usage(flag, error.to_string());
+        let width = |usual: f64| self.huber_width.unwrap_or(usual);
+        let width_refused = |error| refused("--huber-width", error).expected("a positive number, such as 0.1");
+        Ok(match name {
+            Loss::Logistic => LossKind::Logistic,
+            Loss::HuberSvm => LossKind::HuberSvm(HuberSvm::new(width(HuberSvm::USUAL.h())).map_err(width_refused)?),
+            Loss::Hinge => LossKind::Hinge,
+            Loss::Squared => LossKind::Squared,
+            Loss::HuberRegression => {
+                LossKind::HuberRegression(HuberRegression::new(width(REGRESSION_WIDTH)).map_err(width_refused)?)
+            }
+            Loss::Absolute => LossKind::Absolute,
+            Loss::Softmax => LossKind::Softmax(Softmax::new(classes).map_err(|error| refused("--loss", error))?),
+        })
+    }
+}
+
+fn typed(loss: Loss) -> String {
+    loss.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_data::schema::{LabelRange, Others};
+
+    use super::*;
+
+    fn labels() -> [Label; 3] {
+        [
+            Label::two_classes("y", vec!["1".into()], vec!["0".into()], Others::Error),
+            Label::classes("y", ["a", "b", "c"].map(String::from).to_vec()),
+            Label::number("y", LabelRange { min: 0.0, max: 1.0 }),
+        ]
+    }
+
+    #[test]
+    fn every_loss_fits_some_label_and_says_which_targets_it_takes() {
+        for &loss in Loss::value_variants() {
+            let asked = AskedLoss::new(Some(loss), None).unwrap();
+            let fits: Vec<LossKind> = labels().iter().filter_map(|label| asked.for_label(label).ok()).collect();
+            assert!(!fits.is_empty(), "{loss:?}");
+            assert!(fits.iter().all(|fit| fit.name() == typed(loss)));
+        }
+        for label in labels() {
+            let chosen = AskedLoss::new(None, None).unwrap().for_label(&label).unwrap();
+            let expected = match &label.kind {
+                LabelKind::TwoClasses { .. } => Some(2),
+                LabelKind::Classes { classes, .. } => Some(classes.len() as u32),
+                _ => None,
+            };
+            assert_eq!(chosen.classes(), expected);
+            assert!(label.target_bound() <= chosen.usual_target_bound());
+        }
+    }
+
+    #[test]
+    fn a_loss_that_does_not_fit_is_named_with_those_that_do() {
+        for (label, loss, expected) in [
+            (0, Loss::Softmax, "logistic, huber-svm, hinge, squared"),
+            (1, Loss::Logistic, "softmax"),
+            (2, Loss::Softmax, "huber-regression, squared, absolute"),
+        ] {
+            let failure = AskedLoss::new(Some(loss), None).unwrap().for_label(&labels()[label]).unwrap_err();
+            assert_eq!((failure.code, failure.details.expected.as_deref()), ("usage.value", Some(expected)));
+            assert_eq!(failure.details.location.flag.as_deref(), Some("--loss"));
+        }
+    }
+
+    #[test]
+    fn widths_belong_to_the_huber_losses() {
+        assert_eq!(AskedLoss::new(Some(Loss::Squared), Some(0.5)).unwrap_err().code, "usage.conflict");
+        for width in [0.0, -1.0, f64::NAN] {
+            assert_eq!(AskedLoss::new(None, Some(width)).unwrap_err().code, "usage.value");
+        }
+        let any = AskedLoss::new(None, Some(0.25)).unwrap();
+        let [two, several, number] = labels().map(|label| any.for_label(&label).map_err(|failure| failure.code));
+        assert_eq!((two, several), (Err("usage.conflict"), Err("usage.conflict")));
+        assert_eq!(number.unwrap().to_string(), "huber-regression:0.25");
+    }
+}

@@ -1,0 +1,73 @@
+//! `bolt-on-convex` and `bolt-on-strongly-convex`.
+
+use dp_optim::defaults::{Defaults, passes_to_converge};
+use dp_optim::recipes::{Algorithm, AnyRecipe, OutputNoise};
+
+use super::{PrivateAlgorithm, Request, arithmetic, refusal, steps};
+use crate::args::{self, Adjacency};
+use crate::failure::Failure;
+
+const FLAGS: &[&str] = &[
+    "--lambda",
+    "--passes",
+    "--batch-size",
+    "--radius",
+    "--step-size",
+    "--schedule",
+    "--averaging",
+    "--order",
+    "--stop",
+    "--output-noise",
+];
+
+pub(super) const CONVEX: PrivateAlgorithm = PrivateAlgorithm {
+    name: args::Algorithm::BoltOnConvex,
+    relations: &[Adjacency::ReplaceOne, Adjacency::AddRemove],
+    flags: FLAGS,
+    records_to_check: |settings| settings.batch_size.unwrap_or(1),
+    build: |request| build(request, Algorithm::Convex),
+};
+
+pub(super) const STRONGLY_CONVEX: PrivateAlgorithm = PrivateAlgorithm {
+    name: args::Algorithm::BoltOnStronglyConvex,
+    build: |request| build(request, Algorithm::StronglyConvex),
+    ..CONVEX
+};
+
+fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<AnyRecipe, Failure> {
+    let &Request { config, budget, relation, shape } = request;
+    let settings = &config.settings;
+    let refused = |error: dp_optim::Error| refusal(&error);
+    let defaults = Defaults::new(config.loss, shape.n, shape.dim, budget, relation).map_err(refused)?;
+    let mut recipe = defaults.recipe(algorithm).map_err(refused)?;
+    recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
+    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.passes = match (settings.passes, algorithm) {
+        (Some(passes), _) => passes,
+        (None, Algorithm::Convex) => recipe.passes,
+        (None, Algorithm::StronglyConvex) => {
+            passes_to_converge(config.loss, recipe.lambda, shape.n, recipe.batch_size).map_err(refused)?
+        }
+    };
+    recipe.radius = settings.radius.or(recipe.radius);
+    recipe.order = settings.order.unwrap_or(recipe.order);
+    recipe.stopping = settings.stopping.unwrap_or(recipe.stopping);
+    recipe.output_noise = match settings.output_noise {
+        None => recipe.output_noise,
+        Some(args::OutputNoise::Least) => OutputNoise::Least,
+        Some(args::OutputNoise::LaplaceBall) => OutputNoise::LaplaceBall,
+        Some(args::OutputNoise::Gaussian) => OutputNoise::Gaussian,
+    };
+    recipe.noise_mode = config.noise;
+    recipe.float = config.float;
+    recipe.arithmetic = arithmetic(shape);
+    recipe.averaging = steps::averaging(settings, shape.n, recipe.batch_size, recipe.passes);
+    recipe.schedule = match (steps::schedule(config, recipe.lambda, shape.n)?, algorithm) {
+        (Some(schedule), _) => Some(schedule),
+        (None, Algorithm::Convex) => {
+            Some(defaults.schedule(recipe.passes, recipe.batch_size, recipe.lambda).map_err(refused)?)
+        }
+        (None, Algorithm::StronglyConvex) => None,
+    };
+    Ok(recipe.into())
+}

@@ -1,0 +1,67 @@
+//! `dp-sgd`.
+
+use dp_mechanisms::clip::ClippingNorm;
+use dp_optim::Averaging;
+use dp_optim::recipes::{AnyRecipe, DpSgd, Sampling};
+
+use super::{PrivateAlgorithm, Request, refusal, steps};
+use crate::args::{self, Adjacency};
+use crate::failure::Failure;
+
+pub(super) const DP_SGD: PrivateAlgorithm = PrivateAlgorithm {
+    name: args::Algorithm::DpSgd,
+    relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
+    flags: &[
+        "--lambda",
+        "--passes",
+        "--steps",
+        "--batch-size",
+        "--sampling",
+        "--clip",
+        "--radius",
+        "--step-size",
+        "--schedule",
+        "--averaging",
+    ],
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build,
+};
+
+fn build(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+    let &Request { config, budget, relation, shape } = request;
+    let settings = &config.settings;
+    let refused = |error: dp_optim::Error| refusal(&error);
+    let mut recipe = DpSgd::recommended(config.loss, shape.n, shape.dim, budget, relation).map_err(refused)?;
+    recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
+    recipe.passes = settings.passes.unwrap_or(recipe.passes);
+    recipe.steps = settings.steps;
+    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.sampling = match settings.sampling {
+        None => recipe.sampling,
+        Some(args::BatchSampling::Poisson) => Sampling::Poisson,
+        Some(args::BatchSampling::Fixed) => Sampling::FixedSize,
+        Some(args::BatchSampling::Passes) => Sampling::Passes,
+    };
+    recipe.clipping = match settings.clip {
+        None => recipe.clipping,
+        Some(norm) => Some(ClippingNorm::new(norm).map_err(|error| refused(error.into()))?),
+    };
+    recipe.radius = settings.radius;
+    recipe.noise_mode = config.noise;
+    recipe.float = config.float;
+    // For the number of steps that was asked for.
+    recipe = recipe.with_suited_steps(shape.n, shape.dim, budget, relation).map_err(refused)?;
+    if let Some(schedule) = steps::schedule(config, recipe.lambda, shape.n)? {
+        recipe.schedule = Some(schedule);
+    }
+    if let Some(averaging) = settings.averaging {
+        recipe.averaging = match averaging {
+            args::Averaging::Last => Averaging::Last,
+            args::Averaging::Uniform => Averaging::Uniform,
+            // The half that is recommended.
+            args::Averaging::Suffix => recipe.averaging,
+            args::Averaging::Polynomial => Averaging::Polynomial,
+        };
+    }
+    Ok(recipe.into())
+}

@@ -1,0 +1,239 @@
+//! From settings and public numbers to a recipe.
+//!
+//! Each private algorithm is one [`PrivateAlgorithm`] in a file of its own: which flags it takes, under which
+//! neighbouring relations it is proved, and how settings become its recipe. [`private`] names them all; everything else
+//! (planning, training, certificates, dry runs) goes through [`AnyRecipe`].
+
+mod bolt_on;
+mod bst14;
+mod dp_sgd;
+mod last_iterate;
+mod non_private;
+mod phased;
+mod refusal;
+mod scs13;
+mod steps;
+
+use clap::ValueEnum;
+use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_optim::growth::Arithmetic;
+use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
+
+pub(super) use non_private::non_private;
+pub(in crate::commands) use refusal::refusal;
+
+use super::config::TrainConfig;
+use super::settings::Settings;
+use crate::args::{Adjacency, Algorithm};
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::input::conflict;
+
+/// The public shape of the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) n: u64,
+    pub(super) dim: u64,
+    /// Whether rows are stored sparse, which follows from the schema.
+    pub(super) sparse: bool,
+}
+
+/// What a recipe is made from: what was asked for, and public numbers.
+#[derive(Clone, Copy)]
+struct Request<'c> {
+    config: &'c TrainConfig,
+    budget: Budget,
+    relation: AdjacencyKind,
+    shape: Shape,
+}
+
+/// What the command line has to know of a private algorithm.
+#[derive(Debug)]
+pub struct PrivateAlgorithm {
+    /// Its value of `--algorithm`.
+    name: Algorithm,
+    /// The relations that it has a proof under; the first is the default.
+    relations: &'static [Adjacency],
+    /// Flags that it takes, of those that not every algorithm takes (see [`Settings::given`]).
+    flags: &'static [&'static str],
+    /// A number of records with which its parameters can be checked before the records are read: no check may fail
+    /// because they are too few, and planning has to be quick.
+    records_to_check: fn(&Settings) -> u64,
+    /// The recipe: what was asked for, and for the rest what is recommended for these public numbers.
+    build: fn(&Request<'_>) -> Result<AnyRecipe, Failure>,
+}
+
+/// The private algorithm of a name; `None` for the baseline.
+pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm> {
+    match algorithm {
+        Algorithm::BoltOnConvex => Some(&bolt_on::CONVEX),
+        Algorithm::BoltOnStronglyConvex => Some(&bolt_on::STRONGLY_CONVEX),
+        Algorithm::Bst14Convex => Some(&bst14::CONVEX),
+        Algorithm::Bst14StronglyConvex => Some(&bst14::STRONGLY_CONVEX),
+        Algorithm::DpSgd => Some(&dp_sgd::DP_SGD),
+        Algorithm::PhasedSgd => Some(&phased::SGD),
+        Algorithm::PhasedErm => Some(&phased::ERM),
+        Algorithm::Pnsgd => Some(&last_iterate::PNSGD),
+        Algorithm::SnowballSgd => Some(&last_iterate::SNOWBALL_SGD),
+        Algorithm::Scs13 => Some(&scs13::SCS13),
+        Algorithm::NonPrivate => None,
+    }
+}
+
+/// Refuses a flag that the algorithm does not take.
+pub(super) fn check_flags(algorithm: Algorithm, settings: &Settings) -> Result<(), Failure> {
+    let taken = private(algorithm).map_or(non_private::FLAGS, |private| private.flags);
+    match settings.given().find(|flag| !taken.contains(flag)) {
+        None => Ok(()),
+        Some(flag) => {
+            let name = name(algorithm);
+            Err(conflict(flag, format!("{flag} is no setting of {name}"))
+                .expected(format!("of the flags that depend on the algorithm: {}", taken.join(", ")))
+                .help(format!("leave {flag} away, or choose another --algorithm")))
+        }
+    }
+}
+
+/// The name of an algorithm as typed.
+pub(super) fn name(algorithm: Algorithm) -> String {
+    algorithm.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// What is known of a release before data is read.
+pub(super) struct Foreseen {
+    pub(super) event: DpEvent,
+    pub(super) reached: EpsilonDelta,
+    pub(super) summary: Summary,
+}
+
+impl PrivateAlgorithm {
+    /// Its name as typed.
+    pub(super) fn name(&self) -> String {
+        name(self.name)
+    }
+
+    /// The relation unless another is asked for.
+    pub(super) fn usual_relation(&self) -> Adjacency {
+        self.relations.first().copied().unwrap_or(Adjacency::ReplaceOne)
+    }
+
+    /// The recipe for records of this shape, and the relation that it is proved under.
+    pub(super) fn recipe(
+        &self,
+        config: &TrainConfig,
+        budget: Budget,
+        adjacency: Adjacency,
+        shape: Shape,
+    ) -> Result<(AnyRecipe, AdjacencyKind), Failure> {
+        let relation = self.relation(adjacency)?;
+        Ok(((self.build)(&Request { config, budget, relation, shape })?, relation))
+    }
+
+    /// Plans for records of this shape.
+    pub(super) fn foresee(
+        &self,
+        config: &TrainConfig,
+        budget: Budget,
+        adjacency: Adjacency,
+        shape: Shape,
+    ) -> Result<Foreseen, Failure> {
+        let (recipe, relation) = self.recipe(config, budget, adjacency, shape)?;
+        match relation {
+            AdjacencyKind::ZeroOut => foresee::<ZeroOut>(&recipe, budget, shape),
+            AdjacencyKind::ReplaceOne => foresee::<ReplaceOne>(&recipe, budget, shape),
+            _ => Err(self.no_proof()),
+        }
+    }
+
+    /// Refuses, before any record is read, what no number of records would make right.
+    pub(super) fn check(&self, config: &TrainConfig, budget: Budget, adjacency: Adjacency) -> Result<(), Failure> {
+        let shape = Shape { n: (self.records_to_check)(&config.settings), dim: 1, sparse: false };
+        self.foresee(config, budget, adjacency, shape).map(drop)
+    }
+
+    /// The relation that was asked for, if there is a proof under it. `dp train` publishes the number of records.
+    fn relation(&self, adjacency: Adjacency) -> Result<AdjacencyKind, Failure> {
+        match adjacency {
+            Adjacency::AddRemove if self.relations.contains(&adjacency) => Ok(AdjacencyKind::ZeroOut),
+            Adjacency::ReplaceOne if self.relations.contains(&adjacency) => Ok(AdjacencyKind::ReplaceOne),
+            _ => Err(self.no_proof()),
+        }
+    }
+
+    pub(super) fn no_proof(&self) -> Failure {
+        let name = self.name();
+        let mut proved: Vec<String> = self
+            .relations
+            .iter()
+            .filter_map(|relation| relation.to_possible_value())
+            .map(|value| value.get_name().to_owned())
+            .collect();
+        if let Some(usual) = proved.first_mut() {
+            usual.push_str(" (the default)");
+        }
+        Failure::new(
+            ExitStatus::Privacy,
+            "privacy.adjacency",
+            format!("{name} has no proof under this neighbouring relation"),
+        )
+        .at_flag("--adjacency")
+        .expected(proved.join(" or "))
+        .help("choose what is proved, or another --algorithm; nothing was read or released")
+    }
+}
+
+fn foresee<A: RecordAdjacency>(recipe: &AnyRecipe, budget: Budget, shape: Shape) -> Result<Foreseen, Failure> {
+    let plan = recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
+    Ok(Foreseen { event: plan.event(), reached: plan.reached(), summary: plan.summary() })
+}
+
+/// How the iterate is carried: added to in place where rows are sparse.
+fn arithmetic(shape: Shape) -> Arithmetic {
+    if shape.sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Cli;
+
+    /// Flags of algorithms that all of them take, or whose own check says what they belong to.
+    const OF_ALL: [&str; 4] = ["--algorithm", "--loss", "--huber-width", "--float"];
+
+    #[test]
+    fn every_flag_of_algorithms_is_taken_by_one_that_says_so() {
+        let cli = Cli::command();
+        let train = cli.find_subcommand("train").unwrap();
+        let of_algorithms: Vec<String> = train
+            .get_arguments()
+            .filter(|argument| argument.get_help_heading() == Some("Algorithm"))
+            .map(|argument| format!("--{}", argument.get_long().unwrap()))
+            .filter(|flag| !OF_ALL.contains(&flag.as_str()))
+            .collect();
+        assert!(of_algorithms.len() > 8);
+        let known: Vec<&str> = Settings::default().flags().map(|(flag, _)| flag).collect();
+        for flag in &of_algorithms {
+            assert!(known.contains(&flag.as_str()), "{flag} is not among the settings");
+        }
+        assert_eq!(known.len(), of_algorithms.len(), "{known:?} against {of_algorithms:?}");
+        for algorithm in Algorithm::value_variants() {
+            let taken = private(*algorithm).map_or(non_private::FLAGS, |private| private.flags);
+            for flag in taken {
+                assert!(known.contains(flag), "{flag} of {}", name(*algorithm));
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_stands_for_its_algorithm() {
+        for algorithm in Algorithm::value_variants() {
+            if let Some(private) = private(*algorithm) {
+                assert_eq!(private.name, *algorithm);
+                assert!(!private.relations.is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The library's refusals in the words of the command line.
+
+use dp_optim::Error;
+
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+
+/// A refusal of the recipe in the words of the command line.
+pub(in crate::commands) fn refusal(error: &Error) -> Failure {
+    let message = error.to_string();
+    let privacy = |message: String| Failure::new(ExitStatus::Privacy, "privacy.refused", message);
+    match error {
+        Error::OutOfRange { name, range, .. } => {
+            at_flag_of(name, privacy(message).expected(format!("{name} in {range}")))
+        }
+        Error::Count { name, range, .. } => at_flag_of(name, privacy(message).expected(format!("{name} {range}"))),
+        Error::Adjacency { .. } => Failure::new(ExitStatus::Privacy, "privacy.adjacency", message),
+        Error::Interrupted | Error::Source(_) | Error::Shape { .. } | Error::FloatKind { .. } => {
+            Failure::new(ExitStatus::Failed, "train.failed", message).help("nothing was released; try again")
+        }
+        Error::Mechanism(dp_mechanisms::Error::RandomSource(_)) => {
+            Failure::new(ExitStatus::Failed, "train.failed", message)
+                .help("the system gives no random numbers, so there can be no noise; nothing was released")
+        }
+        _ => privacy(message).help("the message names what has to change; nothing was released"),
+    }
+}
+
+/// Names the flag that sets the parameter, where one does.
+pub(super) fn at_flag_of(name: &str, failure: Failure) -> Failure {
+    match flag_of(name) {
+        Some(flag) => failure.at_flag(flag).help(format!("change {flag}; nothing was released")),
+        None => failure,
+    }
+}
+
+/// The flag that sets a parameter of the recipe.
+fn flag_of(name: &str) -> Option<&'static str> {
+    match name {
+        "lambda" => Some("--lambda"),
+        "passes" => Some("--passes"),
+        "steps" => Some("--steps"),
+        "batch size" => Some("--batch-size"),
+        "clipping norm" => Some("--clip"),
+        "radius" => Some("--radius"),
+        "step size" => Some("--step-size"),
+        "epsilon" => Some("--epsilon"),
+        "delta" => Some("--delta"),
+        _ => None,
+    }
+}

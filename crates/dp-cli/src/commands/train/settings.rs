@@ -1,0 +1,104 @@
+//! Settings of algorithms, as given: each algorithm takes some of them.
+
+use dp_optim::growth::OrderPolicy;
+use dp_optim::recipes::Stopping;
+
+use crate::args::{self, TrainArgs};
+use crate::failure::Failure;
+
+/// Settings that were given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// L2 regularisation.
+    pub lambda: Option<f64>,
+    /// Passes over the records.
+    pub passes: Option<u64>,
+    /// Records in a batch.
+    pub batch_size: Option<u64>,
+    /// Radius of the ball that weights stay in.
+    pub radius: Option<f64>,
+    /// First step size.
+    pub step_size: Option<f64>,
+    /// How the step size changes.
+    pub schedule: Option<args::Schedule>,
+    /// Which iterates are released.
+    pub averaging: Option<args::Averaging>,
+    /// Order of the records.
+    pub order: Option<OrderPolicy>,
+    /// When training stops.
+    pub stopping: Option<Stopping>,
+    /// Steps of stochastic gradient descent, for algorithms that count steps and not passes.
+    pub steps: Option<u64>,
+    /// How the records of a step are drawn.
+    pub sampling: Option<args::BatchSampling>,
+    /// The norm that each record's gradient is clipped to.
+    pub clip: Option<f64>,
+    /// The distribution of the noise on the released model.
+    pub output_noise: Option<args::OutputNoise>,
+}
+
+impl Settings {
+    /// Checks the flags, each by itself.
+    ///
+    /// # Errors
+    /// `usage.value`.
+    pub fn new(args: &TrainArgs) -> Result<Self, Failure> {
+        let number = |flag: &str, value: Option<f64>, zero: bool| match value {
+            Some(x) if !(x.is_finite() && (x > 0.0 || (zero && x == 0.0))) => {
+                let range = if zero { "a finite number, 0 or above" } else { "a finite number greater than 0" };
+                Err(Failure::usage(flag, format!("{flag} is {x}")).expected(range))
+            }
+            _ => Ok(value),
+        };
+        let count = |flag: &str, value: Option<u64>| match value {
+            Some(0) => Err(Failure::usage(flag, format!("{flag} is 0")).expected("1 or more")),
+            _ => Ok(value),
+        };
+        Ok(Self {
+            lambda: number("--lambda", args.lambda, true)?,
+            passes: count("--passes", args.passes.map(u64::from))?,
+            batch_size: count("--batch-size", args.batch_size)?,
+            radius: number("--radius", args.radius, false)?,
+            step_size: number("--step-size", args.step_size, false)?,
+            schedule: args.schedule,
+            averaging: args.averaging,
+            order: args.order.map(|order| match order {
+                args::Order::Fixed => OrderPolicy::Fixed,
+                args::Order::Fresh => OrderPolicy::Fresh,
+            }),
+            steps: count("--steps", args.steps)?,
+            sampling: args.sampling,
+            clip: number("--clip", args.clip, false)?,
+            output_noise: args.output_noise,
+            stopping: args.stop.map(|stop| match stop {
+                args::Stop::Passes => Stopping::Passes,
+                args::Stop::Certified => Stopping::CertifiedMinimiser { tolerance: None },
+            }),
+        })
+    }
+
+    /// Each flag, and whether it was given.
+    pub(super) fn flags(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        [
+            ("--lambda", self.lambda.is_some()),
+            ("--passes", self.passes.is_some()),
+            ("--steps", self.steps.is_some()),
+            ("--batch-size", self.batch_size.is_some()),
+            ("--sampling", self.sampling.is_some()),
+            ("--clip", self.clip.is_some()),
+            ("--radius", self.radius.is_some()),
+            ("--step-size", self.step_size.is_some()),
+            ("--schedule", self.schedule.is_some()),
+            ("--averaging", self.averaging.is_some()),
+            ("--order", self.order.is_some()),
+            ("--stop", self.stopping.is_some()),
+            ("--output-noise", self.output_noise.is_some()),
+        ]
+        .into_iter()
+    }
+
+    /// The flags that were given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        self.flags().filter(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+}

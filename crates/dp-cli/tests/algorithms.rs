@@ -1,0 +1,381 @@
+//! One table of all private algorithms, and what every one of them has to pass: it trains under each relation that it
+//! is proved under, verifies, foresees its cost, repeats itself under a seed, and its certificate cannot be edited to
+//! promise more.
+
+mod support;
+
+use clap::ValueEnum;
+use dp_cli::args::Algorithm;
+use dp_cli::canonical;
+use serde_json::Value;
+use support::{Workplace, people};
+
+/// A private algorithm on a small table.
+struct Row {
+    /// Its value of `--algorithm`.
+    name: &'static str,
+    /// Relations that it is proved under, its default first.
+    relations: &'static [&'static str],
+    /// Flags of each way of running it that is worth a test; they hold `--epsilon`.
+    runs: &'static [&'static [&'static str]],
+    /// A flag with a value that it does not take.
+    untaken: [&'static str; 2],
+    /// Numbers of the certificate's `derivation` on which noise or sensitivity depends in the first run: each is
+    /// changed by a tenth or by one, and the seals repaired.
+    decisive: &'static [&'static str],
+    /// Combinations that are refused: flags, exit code, error code, a word of the message.
+    refused: &'static [(&'static [&'static str], i32, &'static str, &'static str)],
+}
+
+const RECORDS: usize = 400;
+
+const ALGORITHMS: &[Row] = &[
+    Row {
+        name: "bolt-on-convex",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--passes", "3"],
+            &["--epsilon", "1", "--delta", "1e-6", "--output-noise", "gaussian"],
+            &["--epsilon", "2", "--noise", "rounded", "--float", "f32"],
+        ],
+        untaken: ["--clip", "1"],
+        decisive: &["/noise/scale", "/recipe/passes", "/recipe/schedule/step", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1", "--output-noise", "gaussian"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--loss", "squared", "--radius", "1e200"], 4, "privacy.refused", "radius"),
+        ],
+    },
+    Row {
+        name: "bolt-on-strongly-convex",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--lambda", "0.05"],
+            &["--epsilon", "1", "--delta", "1e-6", "--output-noise", "gaussian", "--averaging", "uniform"],
+            &["--epsilon", "1", "--loss", "huber-svm", "--stop", "certified"],
+        ],
+        untaken: ["--steps", "5"],
+        decisive: &["/noise/scale", "/recipe/lambda", "/recipe/row_norm", "/dim"],
+        refused: &[(&["--epsilon", "1", "--lambda", "0"], 4, "privacy.refused", "--lambda")],
+    },
+    Row {
+        name: "bst14-convex",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--passes", "3", "--radius", "5"],
+            &["--epsilon", "1", "--delta", "1e-6", "--batch-size", "20", "--averaging", "suffix"],
+        ],
+        untaken: ["--clip", "1"],
+        decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/radius"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--sampling", "passes"], 4, "privacy.refused", "drawn"),
+        ],
+    },
+    Row {
+        name: "bst14-strongly-convex",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.05"],
+            &["--epsilon", "1", "--delta", "1e-6", "--noise", "rounded"],
+        ],
+        untaken: ["--step-size", "0.5"],
+        decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/radius"],
+        refused: &[(&["--epsilon", "1", "--delta", "1e-6", "--lambda", "0"], 4, "privacy.refused", "lambda")],
+    },
+    Row {
+        name: "dp-sgd",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--batch-size", "20", "--clip", "0.5", "--step-size", "0.5"],
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "30", "--noise", "rounded"],
+            &["--epsilon", "1", "--delta", "1e-6", "--sampling", "passes", "--batch-size", "100", "--passes", "3"],
+        ],
+        untaken: ["--stop", "certified"],
+        decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--sampling", "fixed"], 4, "privacy.refused", "replace-one"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "radius"),
+        ],
+    },
+    Row {
+        name: "phased-sgd",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--step-size", "0.5"],
+            &["--epsilon", "2", "--delta", "1e-6", "--lambda", "0.05", "--schedule", "strongly-convex"],
+            &["--epsilon", "1", "--delta", "1e-6", "--loss", "squared", "--radius", "2", "--noise", "rounded"],
+        ],
+        untaken: ["--averaging", "uniform"],
+        decisive: &["/noise_multiplier", "/recipe/step", "/recipe/row_norm", "/recipe/radius", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--step-size", "100"], 4, "privacy.refused", "smoothness"),
+        ],
+    },
+    Row {
+        name: "phased-erm",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--step-size", "0.5"],
+            &["--epsilon", "2", "--delta", "1e-6", "--lambda", "0.05", "--schedule", "strongly-convex"],
+            &["--epsilon", "1", "--delta", "1e-6", "--loss", "huber-svm", "--radius", "2", "--noise", "rounded"],
+        ],
+        untaken: ["--passes", "2"],
+        decisive: &["/noise_multiplier", "/recipe/step", "/recipe/slack", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "slopes"),
+        ],
+    },
+    Row {
+        name: "pnsgd",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--passes", "3", "--step-size", "0.5"],
+            &["--epsilon", "2", "--delta", "1e-6", "--lambda", "0.05", "--schedule", "strongly-convex"],
+            &["--epsilon", "1", "--delta", "1e-6", "--radius", "2", "--noise", "rounded"],
+        ],
+        untaken: ["--averaging", "uniform"],
+        decisive: &[
+            "/std_dev",
+            "/recipe/passes",
+            "/recipe/batching/size",
+            "/recipe/schedule/step",
+            "/recipe/row_norm",
+            "/dim",
+        ],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--step-size", "100"], 4, "privacy.refused", "8.0"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "radius"),
+        ],
+    },
+    Row {
+        name: "snowball-sgd",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "2", "--delta", "1e-6", "--radius", "3", "--schedule", "halving"],
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.05", "--noise", "rounded"],
+        ],
+        untaken: ["--batch-size", "5"],
+        decisive: &["/std_dev", "/rho", "/updates", "/recipe/distance", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1e-9", "--delta", "1e-6"], 4, "privacy.refused", "records"),
+        ],
+    },
+    Row {
+        name: "scs13",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--passes", "2"],
+            &[
+                "--epsilon",
+                "1",
+                "--delta",
+                "1e-6",
+                "--output-noise",
+                "gaussian",
+                "--averaging",
+                "uniform",
+                "--clip",
+                "0.5",
+            ],
+            &["--epsilon", "2", "--noise", "rounded", "--float", "f32", "--batch-size", "1", "--radius", "2"],
+        ],
+        untaken: ["--stop", "certified"],
+        decisive: &["/noise/scale", "/recipe/passes", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1", "--output-noise", "gaussian"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--loss", "squared"], 4, "privacy.refused", "radius"),
+        ],
+    },
+];
+
+/// A place with a table, and the flags that train on it.
+fn place() -> (Workplace, Vec<&'static str>) {
+    let place = Workplace::new();
+    place.write("people.csv", people(RECORDS, 31));
+    let arguments =
+        vec!["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
+    (place, arguments)
+}
+
+/// Trains to `m.json` and returns the result.
+fn train(place: &Workplace, arguments: &[&str], more: &[&str]) -> Value {
+    place.dp(&[arguments, more, &["--out", "m.json", "--force", "--json"]].concat()).json()
+}
+
+/// Writes both hashes again, as someone would who wants an edit to go unnoticed.
+fn reseal(file: &mut Value) {
+    file["certificate"]["model_sha256"] = canonical::sha256(&file["model"]).into();
+    file["certificate_sha256"] = canonical::sha256(&file["certificate"]).into();
+}
+
+#[test]
+fn every_algorithm_has_its_row() {
+    for algorithm in Algorithm::value_variants() {
+        let value = algorithm.to_possible_value().unwrap();
+        let rows = ALGORITHMS.iter().filter(|row| row.name == value.get_name()).count();
+        assert_eq!(rows, usize::from(value.get_name() != "non-private"), "{}", value.get_name());
+    }
+}
+
+#[test]
+fn all_train_and_verify_under_each_relation() {
+    let (place, table) = place();
+    for row in ALGORITHMS {
+        let arguments = [&table[..], &["--algorithm", row.name]].concat();
+        for &run in row.runs {
+            let epsilon: f64 = run[1].parse().unwrap();
+            for &relation in row.relations {
+                let result = train(&place, &arguments, &[run, &["--adjacency", relation]].concat());
+                let said = format!("{} {run:?} {relation}", row.name);
+                assert_eq!(
+                    (&result["algorithm"], &result["adjacency"]),
+                    (&row.name.into(), &relation.into()),
+                    "{said}"
+                );
+                let reached = result["epsilon"].as_f64().unwrap();
+                assert!(reached > 0.9 * epsilon && reached <= epsilon, "{said}: {reached}");
+                let verified = place.dp(&["verify", "m.json", "--json"]).json();
+                assert_eq!((&verified["holds"], &verified["adjacency"]), (&true.into(), &relation.into()), "{said}");
+                assert!(verified["epsilon"].as_f64().unwrap() <= epsilon, "{said}: {verified}");
+                let weights = place.json("m.json")["model"]["weights"].clone();
+                assert!(weights.as_array().unwrap().iter().all(|weight| weight.is_number()), "{said}");
+            }
+        }
+        let usual = train(&place, &arguments, row.runs[0]);
+        assert_eq!(usual["adjacency"], row.relations[0], "{}", row.name);
+    }
+}
+
+#[test]
+fn all_foresee_what_a_run_costs() {
+    let (place, table) = place();
+    place.dp(&["schema", "people.csv", "--label", "earns", "--positive", "yes", "--out", "schema.toml"]).ok();
+    place.write("schema.toml", place.read("schema.toml").replace("reviewed = false", "reviewed = true"));
+    let records = RECORDS.to_string();
+    for row in ALGORITHMS {
+        for &run in row.runs {
+            let algorithm = ["--algorithm", row.name];
+            let trained = train(&place, &table, &[&algorithm[..], run].concat());
+            let file = place.json("m.json");
+            let dry = ["train", "--data", "people.csv", "--schema", "schema.toml", "--out", "n.json", "--dry-run"];
+            let dry = [&dry[..], &["--n", &records], &algorithm, run].concat();
+            let foreseen = place.dp(&[&dry[..], &["--json"]].concat()).json();
+            for member in ["algorithm", "epsilon", "delta", "adjacency", "dim", "n"] {
+                assert_eq!(foreseen[member], trained[member], "{} {run:?}: {member}", row.name);
+            }
+            assert_eq!(foreseen["event"], file["certificate"]["event"], "{} {run:?}", row.name);
+            assert!(place.dp(&dry).ok().contains("noise "), "{} says what noise there would be", row.name);
+        }
+    }
+    assert!(!place.path("n.json").exists());
+}
+
+#[test]
+fn all_repeat_themselves_under_a_seed_and_only_then() {
+    let (place, table) = place();
+    for row in ALGORITHMS {
+        let arguments = [&table[..], &["--algorithm", row.name], row.runs[0]].concat();
+        let weights = |more: &[&str]| {
+            train(&place, &arguments, more);
+            place.json("m.json")["model"]["weights"].clone()
+        };
+        assert_eq!(weights(&["--seed", "7"]), weights(&["--seed", "7"]), "{}", row.name);
+        assert_ne!(weights(&["--seed", "7"]), weights(&["--seed", "8"]), "{}", row.name);
+        assert_ne!(weights(&[]), weights(&[]), "{}", row.name);
+        train(&place, &arguments, &["--seed", "7"]);
+        place.dp(&["verify", "m.json"]).fails(5, "verify.not_private");
+    }
+}
+
+#[test]
+fn no_edit_makes_a_certificate_promise_more() {
+    let (place, table) = place();
+    for row in ALGORITHMS {
+        train(&place, &table, &[&["--algorithm", row.name], row.runs[0]].concat());
+        let file = place.json("m.json");
+        let mut unnoticed = Vec::new();
+        let mut edit = |path: &str, to: Value, repair: bool| {
+            let mut edited = file.clone();
+            *edited.pointer_mut(path).unwrap_or_else(|| panic!("{}: {path}", row.name)) = to.clone();
+            if repair {
+                reseal(&mut edited);
+            }
+            place.write("edited.json", edited.to_string());
+            let run = place.dp(&["verify", "edited.json"]);
+            if run.code != 5 && run.code != 3 {
+                unnoticed.push(format!("{path} = {to}"));
+            }
+        };
+        let less = |value: &Value| Value::from(0.9 * value.as_f64().unwrap());
+        let reached = &file["certificate"]["reached"];
+        edit("/certificate/reached/epsilon", less(&reached["epsilon"]), false);
+        edit("/certificate/reached/epsilon", less(&reached["epsilon"]), true);
+        for path in row.decisive {
+            let path = format!("/certificate/derivation{path}");
+            let value = file.pointer(&path).unwrap_or_else(|| panic!("{}: {path} in {file}", row.name));
+            let edits = match value.as_u64() {
+                Some(count) => vec![Value::from(count + 1)],
+                None => vec![less(value), Value::from(1.1 * value.as_f64().unwrap())],
+            };
+            for to in edits {
+                edit(&path, to, true);
+            }
+        }
+        // Whatever the event's numbers are called, the derivation does not give them when they are changed.
+        for path in numbers(&file["certificate"]["event"], "/certificate/event") {
+            let value = file.pointer(&path).unwrap();
+            let to = value.as_u64().map_or_else(|| less(value), |count| Value::from(count + 1));
+            edit(&path, to, true);
+        }
+        assert!(unnoticed.is_empty(), "{}: {unnoticed:#?}", row.name);
+        place.dp(&["verify", "m.json"]).ok();
+    }
+}
+
+/// Pointers to all numbers of a value.
+fn numbers(value: &Value, path: &str) -> Vec<String> {
+    match value {
+        Value::Number(_) => vec![path.to_owned()],
+        Value::Array(items) => {
+            items.iter().enumerate().flat_map(|(i, item)| numbers(item, &format!("{path}/{i}"))).collect()
+        }
+        Value::Object(members) => {
+            members.iter().flat_map(|(name, member)| numbers(member, &format!("{path}/{name}"))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn bad_combinations_are_refused_before_anything_is_written() {
+    let (place, table) = place();
+    let out = ["--out", "m.json"];
+    for row in ALGORITHMS {
+        let arguments = [&table[..], &["--algorithm", row.name], &out].concat();
+        let run = place.dp(&[&arguments[..], row.runs[0], &row.untaken].concat());
+        run.fails(2, "usage.conflict").says(row.untaken[0]).says(row.name);
+        let taken = run.stderr.lines().find(|line| line.contains("expected:")).unwrap_or_default();
+        assert!(taken.contains("--") && !taken.contains(row.untaken[0]), "the flags that it takes: {run:#?}");
+        let run = place.dp(&[&arguments[..], row.runs[0], &["--adjacency", "change-list-labels"]].concat());
+        run.fails(4, "privacy.adjacency").says("--adjacency").says(row.relations[0]);
+        place.dp(&arguments).fails(2, "usage.missing").says("--epsilon");
+        for (flags, exit, code, word) in row.refused {
+            place.dp(&[&arguments[..], flags].concat()).fails(*exit, code).says(word);
+        }
+    }
+    for flag in [["--order", "fresh"], ["--clip", "1"], ["--steps", "3"], ["--output-noise", "gaussian"]] {
+        let run = place.dp(&[&table[..], &["--algorithm", "non-private"], &flag, &out].concat());
+        run.fails(2, "usage.conflict").says(flag[0]).says("non-private");
+    }
+    for flag in [["--clip", "0"], ["--clip", "NaN"], ["--clip", "-1"], ["--steps", "0"]] {
+        let run = place.dp(&[&table[..], &["--epsilon", "1"], &flag, &out].concat());
+        run.fails(2, "usage.value").says(flag[0]);
+    }
+    assert_eq!(place.files(), ["people.csv"]);
+}

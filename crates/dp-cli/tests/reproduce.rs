@@ -1,0 +1,85 @@
+//! `dp reproduce` on generated data: what is listed, run, kept, drawn and refused.
+
+mod support;
+
+use support::Workplace;
+
+/// The one figure that needs no files.
+const SPHERE: [&str; 6] = ["reproduce", "thesis-6", "--quick", "--out", "out", "--json"];
+
+#[test]
+fn figures_and_files_are_listed() {
+    let place = Workplace::new();
+    let list = place.dp(&["reproduce", "list", "--data", ".", "--json"]).json();
+    assert_eq!(list["schema"], "dp.reproduce-list/1");
+    let figures = list["figures"].as_array().unwrap();
+    assert!(figures.iter().all(|figure| figure["runs"].as_u64().unwrap() > 0));
+    assert!(figures.iter().any(|figure| figure["name"] == "bolt-on-3"));
+    let files = list["files"].as_array().unwrap();
+    assert!(files.len() > 8 && files.iter().all(|file| file["missing"] == true));
+    let text = place.dp(&["reproduce", "list", "--data", "."]).ok();
+    assert!(text.contains("thesis-6") && text.contains("covertype_93k.csv.gz") && text.contains("MISSING"));
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn a_figure_is_run_kept_and_drawn_and_not_run_again() {
+    let place = Workplace::new();
+    let first = place.dp(&SPHERE).json();
+    assert_eq!((&first["schema"], &first["private_release"]), (&"dp.reproduce/1".into(), &false.into()));
+    let claims = first["figures"][0]["claims"].as_array().unwrap();
+    assert!(claims.iter().all(|claim| claim["verdict"] != "not measured" && claim["compared"].as_u64().unwrap() > 0));
+    for end in ["-runs.csv", "-summary.csv", ".md", ".svg"] {
+        assert!(place.read(&format!("out/thesis-6{end}")).len() > 100, "{end}");
+    }
+    let png = std::fs::read(place.path("out/thesis-6.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG"));
+    let (runs, picture) = (place.read("out/runs.csv"), place.read("out/thesis-6.svg"));
+    // The same runs from scratch on another number of threads, but for the time.
+    let elsewhere = ["reproduce", "thesis-6", "--quick", "--out", "elsewhere", "--threads", "3", "--json"];
+    assert_eq!(place.dp(&elsewhere).json()["figures"][0]["claims"], first["figures"][0]["claims"]);
+    // A torn last line is done again, the rest is not.
+    std::fs::write(place.path("out/runs.csv"), &runs[..runs.len() - 3]).unwrap();
+    place.dp(&SPHERE).json();
+    let again = place.read("out/runs.csv");
+    let kept = runs.len() - runs.lines().last().unwrap().len() - 1;
+    assert_eq!((&again[..kept], again.lines().count()), (&runs[..kept], runs.lines().count()));
+    assert_eq!(place.read("out/thesis-6.svg"), picture);
+}
+
+#[test]
+fn a_dry_run_reads_and_writes_nothing() {
+    let place = Workplace::new();
+    let value = place.dp(&["reproduce", "bolt-on-8", "--data", "d", "--out", "o", "--dry-run", "--json"]).json();
+    assert_eq!(value["dry_run"], true);
+    assert!(value["reads"].as_array().unwrap().iter().any(|file| file.as_str().unwrap().contains("kddcup99")));
+    assert!(value["writes"].as_array().unwrap().iter().any(|file| file.as_str().unwrap().ends_with("bolt-on-8.png")));
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn refusals_say_what_is_missing() {
+    let place = Workplace::new();
+    place.dp(&["reproduce", "bolt-on-99"]).fails(2, "usage.value").says("dp reproduce list");
+    let missing = place.dp(&["reproduce", "all", "--out", "out"]);
+    missing.fails(3, "reproduce.data").says("mnist-train-images-idx3-ubyte.gz").says("1913291 bytes");
+    assert!(place.files().is_empty());
+    std::fs::create_dir(place.path("out")).unwrap();
+    place.write("out/runs.csv", "my notes\n");
+    place.dp(&SPHERE[..5]).fails(3, "reproduce.record");
+    assert_eq!(place.read("out/runs.csv"), "my notes\n");
+    place.dp(&["reproduce", "export", "--out", "x", "--set", "nothing"]).fails(2, "usage.value");
+}
+
+#[test]
+fn prepared_rows_are_exported() {
+    let place = Workplace::new();
+    let value = place.dp(&["reproduce", "export", "--out", "folds", "--set", "sphere", "--json"]).json();
+    assert_eq!(value["files"].as_array().unwrap().len(), 2);
+    let text = place.read("folds/sphere-train.csv");
+    let mut lines = text.lines();
+    assert_eq!((lines.next(), text.lines().count()), (Some("target,x0,x1,x2,x3,x4"), 10_001));
+    let cells: Vec<f64> = lines.next().unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
+    let norm: f64 = cells[1..].iter().map(|x| x * x).sum();
+    assert!(cells[0].abs() == 1.0 && (norm - 1.0).abs() < 1e-12);
+}
