@@ -18,7 +18,9 @@ use dp_data::examples::Feature;
 use dp_data::{Examples, Order, Rows};
 use dp_losses::{LinearModel, Logistic, Model, Real, ScaledSteps};
 use dp_optim::averaging::Averaging;
-use dp_optim::engine::{Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled};
+use dp_optim::engine::{
+    BatchSizes, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled,
+};
 use dp_optim::growth::{Arithmetic, Divisor};
 use dp_optim::schedule::Schedule;
 use dp_optim::{Error, MemorySource};
@@ -56,7 +58,7 @@ fn engine_pass<F: Real + Feature>(source: &mut MemorySource<F>, batch: usize) ->
     let updates = n.div_ceil(batch as u64);
     let run = Run {
         n,
-        batch_size: batch,
+        batches: BatchSizes::Equal(batch),
         divisor: Divisor::Nominal,
         steps: Schedule::InverseSqrt { step: 1.0 }.prepare(updates)?,
         weights: Averaging::Last.prepare(updates)?,
