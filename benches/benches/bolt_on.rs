@@ -84,7 +84,7 @@ fn private(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
     let arithmetic = Arithmetic::suited_to(case.sparse, case.batch_size);
     let recipe = BoltOn { passes: PASSES, batch_size: case.batch_size, arithmetic, ..recipe };
     let plan = recipe.plan::<ReplaceOne>(N as u64, source.examples().dim() as u64, budget)?;
-    let trained = plan.train::<f64, _, _>(source, &mut OsSeeded::new()?, &mut Control::default())?;
+    let trained = plan.train::<f64>(source, &mut OsSeeded::new()?, &mut Control::default())?;
     Ok(trained.weights.get()[0])
 }
 
@@ -102,7 +102,7 @@ fn baseline(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
     // A fresh order, as the private run draws one.
     let mut key = [0; 32];
     OsSeeded::new()?.fill_bytes(&mut key);
-    let trained = train_without_privacy::<f64, _>(&recipe, source, key, &mut Control::default())?;
+    let trained = train_without_privacy::<f64>(&recipe, source, key, &mut Control::default())?;
     Ok(trained.expose_without_any_guarantee()[0])
 }
 

@@ -57,7 +57,7 @@ fn without_privacy<S: PassSource<f64>>(batch_size: u64, source: &mut S) -> Resul
         arithmetic: Arithmetic::suited_to(false, batch_size),
         ..NonPrivateDerivation::new(LossKind::Logistic, 0.0)
     };
-    let trained = train_without_privacy::<f64, _>(&recipe, source, [7; 32], &mut Control::default())?;
+    let trained = train_without_privacy::<f64>(&recipe, source, [7; 32], &mut Control::default())?;
     Ok(trained.expose_without_any_guarantee()[0])
 }
 
@@ -134,7 +134,7 @@ fn from_memory(criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Erro
             let plan = scs13_plan(n, batch_size, law, mode)?;
             let mut rng = OsSeeded::new()?;
             group.bench_function(BenchmarkId::new(name, batch_size), |b| {
-                b.iter(|| plan.train::<f64, _, _>(&mut source, &mut rng, &mut Control::default()).is_ok());
+                b.iter(|| plan.train::<f64>(&mut source, &mut rng, &mut Control::default()).is_ok());
             });
         }
     }
@@ -151,7 +151,7 @@ fn from_memory(criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Erro
         let plan = bolt_on_plan(n, batch_size)?;
         let mut rng = OsSeeded::new()?;
         let bolt_on = || {
-            black_box(plan.train::<f64, _, _>(&mut *source.borrow_mut(), &mut rng, &mut Control::default()).is_ok());
+            black_box(plan.train::<f64>(&mut *source.borrow_mut(), &mut rng, &mut Control::default()).is_ok());
         };
         let (ours, theirs) = best_of(TURNS, bolt_on, base);
         let (ours, theirs) = (ours * 1e9 / steps, theirs * 1e9 / steps);
@@ -160,9 +160,7 @@ fn from_memory(criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Erro
             let plan = scs13_plan(n, batch_size, law, mode)?;
             let mut rng = OsSeeded::new()?;
             let train = || {
-                black_box(
-                    plan.train::<f64, _, _>(&mut *source.borrow_mut(), &mut rng, &mut Control::default()).is_ok(),
-                );
+                black_box(plan.train::<f64>(&mut *source.borrow_mut(), &mut rng, &mut Control::default()).is_ok());
             };
             let (ours, theirs) = best_of(TURNS, train, base);
             let (ours, theirs) = (ours * 1e9 / steps, theirs * 1e9 / steps);
@@ -221,7 +219,7 @@ fn from_a_file(path: &str) -> Result<(), Box<dyn std::error::Error>> {
             let mut rng = OsSeeded::new()?;
             let mut fine = true;
             let train = || {
-                fine &= plan.train::<f64, _, _>(&mut *source.borrow_mut(), &mut rng, &mut Control::default()).is_ok();
+                fine &= plan.train::<f64>(&mut *source.borrow_mut(), &mut rng, &mut Control::default()).is_ok();
             };
             let (ours, theirs) = best_of(5, train, base);
             let (ours, theirs) = (ours * 1e9 / steps, theirs * 1e9 / steps);

@@ -182,7 +182,7 @@ fn table(task: Task, records: &[usize], seeds: u64, budget: Budget, rho: f64) ->
                 let begun = Instant::now();
                 // Too few records for the method's smallest batches: no row.
                 let Ok(plan) = recipe.plan_copies::<ReplaceOne>(n as u64, dim as u64, budget, 1) else { break };
-                let trained = plan.train::<f64, _, _>(&mut source, &mut rng, &mut Control::default())?;
+                let trained = plan.train::<f64>(&mut source, &mut rng, &mut Control::default())?;
                 seconds += begun.elapsed().as_secs_f64() / seeds as f64;
                 excesses.push(task.excess(trained.weights.get()));
             }

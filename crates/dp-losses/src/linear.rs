@@ -2,10 +2,10 @@
 
 use core::marker::PhantomData;
 
-use dp_data::Block;
+use dp_data::{Block, Rows};
 
 use crate::kernels::{Kernels, Scratch, Step};
-use crate::loss::Loss;
+use crate::loss::{Loss, LossVisitor};
 use crate::model::{Model, ParameterBlock};
 use crate::real::Real;
 use crate::scaled_steps::ScaledSteps;
@@ -94,8 +94,39 @@ impl<F: Real, L: Loss<F>> LinearModel<F, L> {
         self.check(&batch, direction);
         let Block { rows, targets, valid } = batch;
         let scratch = &mut pass.scratch;
-        let step = Step { loss: self.loss, scale, coefficient, targets, valid, scratch, v: direction, squared_norm };
-        self.kernels.step(rows, step);
+        let step = Step { scale, coefficient, targets, valid, scratch, v: direction, squared_norm };
+        self.loss.resolve(WholeStep { kernels: self.kernels, rows, step });
+    }
+}
+
+/// A step of a batch, under a loss that is yet to be told.
+struct WholeStep<'a, F> {
+    kernels: Kernels,
+    rows: Rows<'a, F>,
+    step: Step<'a, F>,
+}
+
+impl<F: Real> LossVisitor<F> for WholeStep<'_, F> {
+    type Output = ();
+    #[inline(always)]
+    fn visit<L: Loss<F>>(self, loss: L) {
+        self.kernels.step(loss, self.rows, self.step);
+    }
+}
+
+/// Derivatives of a batch, under a loss that is yet to be told.
+struct Backward<'a, F> {
+    kernels: Kernels,
+    targets: &'a [F],
+    valid: Option<&'a [bool]>,
+    scratch: &'a mut Scratch<F>,
+}
+
+impl<F: Real> LossVisitor<F> for Backward<'_, F> {
+    type Output = ();
+    #[inline(always)]
+    fn visit<L: Loss<F>>(self, loss: L) {
+        self.kernels.derivatives(loss, self.targets, self.valid, self.scratch);
     }
 }
 
@@ -141,7 +172,8 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
     }
 
     fn backward(&self, _parameters: &[F], batch: Block<'_, F>, pass: &mut LinearPass<F>) {
-        self.kernels.derivatives(self.loss, batch.targets, batch.valid, &mut pass.scratch);
+        let Block { targets, valid, .. } = batch;
+        self.loss.resolve(Backward { kernels: self.kernels, targets, valid, scratch: &mut pass.scratch });
     }
 
     fn squared_norms(&self, batch: Block<'_, F>, pass: &mut LinearPass<F>, out: &mut [F]) {

@@ -14,7 +14,7 @@
 /// assert_eq!(loss.derivative(0.0_f64, 1.0), -0.5);
 /// assert_eq!(loss.value(-1e308_f64, 1.0), 1e308);
 /// ```
-pub trait Loss<F>: Copy + Send + Sync {
+pub trait Loss<F>: Copy + Send + Sync + 'static {
     /// `ℓ(p, y)`. Finite for every finite prediction where the loss itself is; never NaN for numbers.
     fn value(&self, prediction: F, target: F) -> F;
 
@@ -23,4 +23,36 @@ pub trait Loss<F>: Copy + Send + Sync {
 
     /// An upper bound of `∂²ℓ/∂p²` over all predictions and targets.
     fn curvature_bound(&self) -> F;
+
+    /// Calls the visitor with the loss as its own type. What asks for this once per batch runs as fast for a
+    /// [`ScalarLoss`](crate::ScalarLoss), which is chosen when the program runs, as for the loss itself.
+    #[inline(always)]
+    fn resolve<V: LossVisitor<F>>(self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
+/// What is to be done with a loss of one prediction once its type is known: the `match` on the name happens here, outside
+/// every loop.
+///
+/// # Examples
+/// ```
+/// use dp_losses::{Loss, LossKind, LossVisitor};
+///
+/// struct DerivativeAtZero;
+/// impl LossVisitor<f64> for DerivativeAtZero {
+///     type Output = f64;
+///     fn visit<L: Loss<f64>>(self, loss: L) -> f64 {
+///         loss.derivative(0.0, 1.0)
+///     }
+/// }
+/// assert_eq!(LossKind::Logistic.visit(DerivativeAtZero), Some(-0.5));
+/// assert_eq!("softmax:3".parse::<LossKind>()?.visit(DerivativeAtZero), None); // it has three predictions
+/// # Ok::<(), dp_losses::Error>(())
+/// ```
+pub trait LossVisitor<F> {
+    /// What comes back.
+    type Output;
+    /// Called once with the loss.
+    fn visit<L: Loss<F>>(self, loss: L) -> Self::Output;
 }

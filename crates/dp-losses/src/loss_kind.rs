@@ -13,10 +13,11 @@ use crate::huber_regression::HuberRegression;
 use crate::huber_svm::HuberSvm;
 use crate::linear::LinearModel;
 use crate::logistic::Logistic;
-use crate::loss::Loss;
+use crate::loss::{Loss, LossVisitor};
 use crate::model::Model;
 use crate::real::Real;
 use crate::regulariser::L2;
+use crate::scalar_loss::ScalarLoss;
 use crate::scaled_steps::ScaledSteps;
 use crate::softmax::{Softmax, SoftmaxModel};
 use crate::squared::Squared;
@@ -61,31 +62,6 @@ pub enum LossKind {
     Absolute,
     /// [`Softmax`].
     Softmax(Softmax),
-}
-
-/// What is to be done with a loss of one prediction once its type is known: the `match` on the name happens here, outside
-/// every loop.
-///
-/// # Examples
-/// ```
-/// use dp_losses::{Loss, LossKind, LossVisitor};
-///
-/// struct DerivativeAtZero;
-/// impl LossVisitor<f64> for DerivativeAtZero {
-///     type Output = f64;
-///     fn visit<L: Loss<f64> + 'static>(self, loss: L) -> f64 {
-///         loss.derivative(0.0, 1.0)
-///     }
-/// }
-/// assert_eq!(LossKind::Logistic.visit(DerivativeAtZero), Some(-0.5));
-/// assert_eq!("softmax:3".parse::<LossKind>()?.visit(DerivativeAtZero), None); // it has three predictions
-/// # Ok::<(), dp_losses::Error>(())
-/// ```
-pub trait LossVisitor<F> {
-    /// What comes back.
-    type Output;
-    /// Called once with the loss.
-    fn visit<L: Loss<F> + 'static>(self, loss: L) -> Self::Output;
 }
 
 /// What is to be done with a model of rows once its type is known: a linear model under a loss of one prediction, or
@@ -186,29 +162,37 @@ impl LossKind {
         }
     }
 
-    /// Calls the visitor with the loss as its own type, if it is a loss of one prediction; `None` for softmax.
-    pub fn visit<F: Real, V: LossVisitor<F>>(self, visitor: V) -> Option<V::Output> {
-        Some(match self {
-            Self::Logistic => visitor.visit(Logistic),
-            Self::HuberSvm(loss) => visitor.visit(loss),
-            Self::Hinge => visitor.visit(Hinge),
-            Self::Squared => visitor.visit(Squared),
-            Self::HuberRegression(loss) => visitor.visit(loss),
-            Self::Absolute => visitor.visit(Absolute),
-            Self::Softmax(_) => return None,
+    /// The loss as one type of loss of a prediction; `None` for softmax, which has several predictions.
+    pub const fn scalar(&self) -> Option<ScalarLoss> {
+        match self.one_or_several() {
+            Ok(loss) => Some(loss),
+            Err(_) => None,
+        }
+    }
+
+    const fn one_or_several(&self) -> Result<ScalarLoss, Softmax> {
+        Ok(match *self {
+            Self::Logistic => ScalarLoss::Logistic,
+            Self::HuberSvm(loss) => ScalarLoss::HuberSvm(loss),
+            Self::Hinge => ScalarLoss::Hinge,
+            Self::Squared => ScalarLoss::Squared,
+            Self::HuberRegression(loss) => ScalarLoss::HuberRegression(loss),
+            Self::Absolute => ScalarLoss::Absolute,
+            Self::Softmax(loss) => return Err(loss),
         })
     }
 
-    /// Calls the visitor with the model of rows with `dim` features under this loss.
+    /// Calls the visitor with the loss as its own type, if it is a loss of one prediction; `None` for softmax.
+    pub fn visit<F: Real, V: LossVisitor<F>>(self, visitor: V) -> Option<V::Output> {
+        Some(self.scalar()?.resolve(visitor))
+    }
+
+    /// Calls the visitor with the model of rows with `dim` features under this loss: one type for all losses of one
+    /// prediction, so that what is written for any model is compiled for two.
     pub fn visit_model<F: Real, V: ModelVisitor<F>>(self, dim: usize, visitor: V) -> V::Output {
-        match self {
-            Self::Logistic => visitor.visit(LinearModel::new(dim, Logistic)),
-            Self::HuberSvm(loss) => visitor.visit(LinearModel::new(dim, loss)),
-            Self::Hinge => visitor.visit(LinearModel::new(dim, Hinge)),
-            Self::Squared => visitor.visit(LinearModel::new(dim, Squared)),
-            Self::HuberRegression(loss) => visitor.visit(LinearModel::new(dim, loss)),
-            Self::Absolute => visitor.visit(LinearModel::new(dim, Absolute)),
-            Self::Softmax(loss) => visitor.visit(SoftmaxModel::new(dim, loss)),
+        match self.one_or_several() {
+            Ok(loss) => visitor.visit(LinearModel::new(dim, loss)),
+            Err(loss) => visitor.visit(SoftmaxModel::new(dim, loss)),
         }
     }
 

@@ -65,7 +65,7 @@ pub trait ProximalVisitor<F> {
     /// What comes back.
     type Output;
     /// Called once with the loss.
-    fn visit<L: ProximalLoss<F> + 'static>(self, loss: L) -> Self::Output;
+    fn visit<L: ProximalLoss<F>>(self, loss: L) -> Self::Output;
 }
 
 impl LossKind {

@@ -210,7 +210,7 @@ impl<A: Adjacency> LastIterate<A> {
     ) -> Result<LastIterateSession<'_, A>, Error> {
         refuse_stuck(rng)?;
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
-        release::record::<A, R>(cost, log);
+        release::record(cost, log, rng);
         Ok(LastIterateSession {
             mechanism: self,
             paid_in: log.id(),
@@ -301,7 +301,7 @@ impl<A: Adjacency> LastIterateSession<'_, A> {
                 self.assumptions.push(assumption);
             }
         }
-        self.secret &= R::SECRET;
+        self.secret &= rng.is_secret();
         self.mechanism.sampler.add_gaussian(value, self.stage.iterates.std_dev, self.stage.grid, rng)?;
         self.advance();
         Ok(())

@@ -117,7 +117,7 @@ pub use noisy_max::NoisyMax;
 pub use permute_and_flip::PermuteAndFlip;
 pub use randomized_response::RandomizedResponse;
 pub use released::Released;
-pub use rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
+pub use rng::{DerivedRng, LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 pub use sensitivity::{L1, L1Sensitivity, L2, L2Sensitivity, LInf, LInfSensitivity, Norm, Sensitivity};
 pub use sparse_vector::{AboveThreshold, GaussianAboveThreshold};
 pub use staircase::Staircase;

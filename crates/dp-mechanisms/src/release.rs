@@ -100,7 +100,7 @@ fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
 ) -> Result<Released<O>, Error> {
     refuse_stuck(rng)?;
     let output = draw(value, rng)?;
-    record::<A, R>(cost, log);
+    record(cost, log, rng);
     Ok(Released::new(output))
 }
 
@@ -128,14 +128,14 @@ pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     for assumption in assumptions {
         log.assume(assumption);
     }
-    if !R::SECRET {
+    if !rng.is_secret() {
         log.mark_not_private();
     }
     Ok(Released::new(output))
 }
 
 /// Writes a cost to the log. A mechanism that answers more than once for one price calls it when it starts.
-pub(crate) fn record<A: Adjacency, R: ReleaseRng + ?Sized>(cost: Cost, log: &mut EventLog<A>) {
+pub(crate) fn record<A: Adjacency, R: ReleaseRng + ?Sized>(cost: Cost, log: &mut EventLog<A>, rng: &R) {
     log.record(cost.event, 1);
     if cost.noise == NoiseMode::Rounded {
         log.assume(Assumption::IdealisedFloat);
@@ -143,7 +143,7 @@ pub(crate) fn record<A: Adjacency, R: ReleaseRng + ?Sized>(cost: Cost, log: &mut
     for assumption in cost.assumptions {
         log.assume(assumption);
     }
-    if !R::SECRET {
+    if !rng.is_secret() {
         log.mark_not_private();
     }
 }

@@ -1,7 +1,8 @@
-//! Where randomness comes from: a sealed trait with two generators, one secret, one reproducible.
+//! Where randomness comes from: a sealed trait with one secret generator and one that repeats itself.
 //!
 //! [`OsSeeded`] is keyed by the operating system; what it draws may be published. [`SeededRng`] is keyed by a number
-//! and exists for tests and reproductions; what it draws marks the log as not private. There is no third: a generator
+//! and exists for tests and reproductions; what it draws marks the log as not private. All others ([`DerivedRng`],
+//! [`LentRng`]) come from these two, and are as secret as where they come from. There is no third source: a generator
 //! of the caller's own is no [`ReleaseRng`], so a forgotten `seed_from_u64` cannot end in a guarantee.
 //!
 //! # Streams
@@ -87,17 +88,22 @@ impl Purpose {
 /// }
 /// ```
 pub trait ReleaseRng: CryptoRng + sealed::Sealed {
+    /// What [`stream`](Self::stream) gives: as secret as this one.
+    type Stream: ReleaseRng;
+
     /// Whether the stream is secret. A release drawn from one that is not marks the log as not private, for good.
-    const SECRET: bool;
+    fn is_secret(&self) -> bool;
+
+    /// This generator under one type, for code that is to be compiled once for all generators. What the loan draws, this
+    /// one has drawn.
+    fn lend(&mut self) -> LentRng<'_>;
 
     /// The generator for one (purpose, step, block), independent of what this one has drawn so far.
     ///
     /// # Privacy
     /// The same triple gives the same stream: two releases drawn from one triple share their noise, and their
     /// difference is then noise-free. Use each triple for one release.
-    fn stream(&self, purpose: Purpose, step: u64, block: u64) -> Self
-    where
-        Self: Sized;
+    fn stream(&self, purpose: Purpose, step: u64, block: u64) -> Self::Stream;
 
     /// A key for something secret that does not depend on data, such as a keyed permutation of the examples.
     ///
@@ -114,7 +120,7 @@ pub trait ReleaseRng: CryptoRng + sealed::Sealed {
 /// ```
 /// use dp_mechanisms::rng::{OsSeeded, ReleaseRng};
 /// let rng = OsSeeded::new()?;
-/// assert!(OsSeeded::SECRET);
+/// assert!(rng.is_secret());
 /// # Ok::<(), dp_mechanisms::Error>(())
 /// ```
 /// It cannot be printed or copied:
@@ -157,7 +163,7 @@ impl OsSeeded {
 /// use dp_mechanisms::rng::{ReleaseRng, SeededRng};
 /// use rand::Rng;
 /// assert_eq!(SeededRng::new(1).next_u64(), SeededRng::new(1).next_u64());
-/// assert!(!SeededRng::SECRET);
+/// assert!(!SeededRng::new(1).is_secret());
 /// ```
 pub struct SeededRng(ChaCha20Rng);
 
@@ -168,6 +174,28 @@ impl SeededRng {
         key[..8].copy_from_slice(&seed.to_le_bytes());
         Self(ChaCha20Rng::from_seed(key))
     }
+}
+
+/// A stream of a [`LentRng`], as secret as that one.
+pub struct DerivedRng {
+    generator: ChaCha20Rng,
+    secret: bool,
+}
+
+/// Another generator, lent for a while, as secret as it is.
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::rng::{ReleaseRng, SeededRng};
+/// use rand::Rng;
+/// let (mut own, mut other) = (SeededRng::new(1), SeededRng::new(1));
+/// assert_eq!(own.lend().next_u64(), other.next_u64());
+/// assert_eq!(own.next_u64(), other.next_u64()); // where the loan left off
+/// assert!(!own.lend().is_secret());
+/// ```
+pub struct LentRng<'r> {
+    generator: &'r mut ChaCha20Rng,
+    secret: bool,
 }
 
 /// 32-bit words in a ChaCha block: the unit of the block counter.
@@ -187,46 +215,74 @@ fn derive(key: &[u8; 32], nonce: u64, counter: u64) -> Zeroizing<[u8; 32]> {
     derived
 }
 
+/// The traits of a generator that is a ChaCha generator, which may be secret.
 macro_rules! generator {
-    ($name:ident, $secret:literal) => {
+    ($name:ty, $stream:ty, |$own:ident| $chacha:expr, $lent:expr, $secret:expr, $derive:expr) => {
         impl sealed::Sealed for $name {}
 
         impl TryRng for $name {
             type Error = Infallible;
             #[inline]
             fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-                self.0.try_next_u32()
+                let $own = self;
+                $chacha.try_next_u32()
             }
             #[inline]
             fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-                self.0.try_next_u64()
+                let $own = self;
+                $chacha.try_next_u64()
             }
             #[inline]
             fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
-                self.0.try_fill_bytes(bytes)
+                let $own = self;
+                $chacha.try_fill_bytes(bytes)
             }
         }
 
         impl TryCryptoRng for $name {}
 
         impl ReleaseRng for $name {
-            const SECRET: bool = $secret;
+            type Stream = $stream;
 
-            fn stream(&self, purpose: Purpose, step: u64, block: u64) -> Self {
-                let key = Zeroizing::new(self.0.get_seed());
+            #[inline]
+            fn is_secret(&self) -> bool {
+                let $own = self;
+                let _ = $own;
+                $secret
+            }
+
+            #[inline]
+            fn lend(&mut self) -> LentRng<'_> {
+                let secret = self.is_secret();
+                let $own = self;
+                LentRng { generator: $lent, secret }
+            }
+
+            fn stream(&self, purpose: Purpose, step: u64, block: u64) -> $stream {
+                let $own = self;
+                let key = Zeroizing::new($chacha.get_seed());
                 let key = derive(&key, purpose.nonce(), step);
-                Self(ChaCha20Rng::from_seed(*derive(&key, BLOCKS, block)))
+                $derive(ChaCha20Rng::from_seed(*derive(&key, BLOCKS, block)))
             }
 
             fn derive_key(&self, purpose: Purpose) -> [u8; 32] {
-                let key = Zeroizing::new(self.0.get_seed());
+                let $own = self;
+                let key = Zeroizing::new($chacha.get_seed());
                 *derive(&derive(&key, purpose.nonce(), 0), KEYS, 0)
             }
         }
     };
 }
-generator!(OsSeeded, true);
-generator!(SeededRng, false);
+generator!(OsSeeded, OsSeeded, |own| own.0, &mut own.0, true, OsSeeded);
+generator!(SeededRng, SeededRng, |own| own.0, &mut own.0, false, SeededRng);
+generator!(DerivedRng, DerivedRng, |own| own.generator, &mut own.generator, own.secret, |generator| DerivedRng {
+    generator,
+    secret: own.secret
+});
+generator!(LentRng<'_>, DerivedRng, |own| own.generator, &mut *own.generator, own.secret, |generator| DerivedRng {
+    generator,
+    secret: own.secret
+});
 
 /// Refuses a generator that repeats one word, before anything private is read. A generator that works is refused with
 /// probability `2^-192`, and nearly always pays two words for the question.
@@ -267,7 +323,14 @@ mod stuck {
     impl TryCryptoRng for Stuck {}
 
     impl ReleaseRng for Stuck {
-        const SECRET: bool = true;
+        type Stream = Self;
+
+        fn is_secret(&self) -> bool {
+            true
+        }
+        fn lend(&mut self) -> LentRng<'_> {
+            unreachable!("no test lends it")
+        }
         fn stream(&self, _: Purpose, _: u64, _: u64) -> Self {
             Self(self.0)
         }

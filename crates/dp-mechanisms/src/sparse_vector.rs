@@ -332,7 +332,7 @@ impl<A: Adjacency> AboveThreshold<A> {
         refuse_stuck(rng)?;
         let noise = self.threshold_noise.floor_laplace(rng)?;
         let assumptions = if self.is_monotonic() { vec![Assumption::MonotonicScores] } else { Vec::new() };
-        release::record::<A, R>(Cost { event: self.event(), noise: NoiseMode::Exact, assumptions }, log);
+        release::record(Cost { event: self.event(), noise: NoiseMode::Exact, assumptions }, log, rng);
         Ok(Session::new(
             log.id(),
             self.sensitivity(),

@@ -226,7 +226,7 @@ impl<A: Adjacency> NoisySteps<A> {
             return Err(dp_accountant::Error::NotUnderRelation { event, holds_under, found }.into());
         }
         refuse_stuck(rng)?;
-        release::record::<A, R>(Cost { event, noise: noise.noise_mode(), assumptions: Vec::new() }, log);
+        release::record(Cost { event, noise: noise.noise_mode(), assumptions: Vec::new() }, log, rng);
         let most = plan.steps();
         Ok(Self { noise, paid_in: log.id(), left: most, most, assumptions: Vec::new(), secret: true })
     }
@@ -261,7 +261,7 @@ impl<A: Adjacency> NoisySteps<A> {
             }
         }
         self.left -= 1;
-        self.secret &= R::SECRET;
+        self.secret &= rng.is_secret();
         match &self.noise {
             StepNoise::Gaussian(gaussian) => gaussian.add_noise(value, rng),
             StepNoise::LaplaceBall(ball) => ball.add_noise(value, rng),

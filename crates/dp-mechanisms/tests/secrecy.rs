@@ -62,6 +62,8 @@ keeps_its_secret!(
 // A generator is not shown in any form; the others show themselves without their value.
 lacks!(OsSeeded: core::fmt::Debug, rand::SeedableRng, AsRef<[u8]>);
 lacks!(SeededRng: core::fmt::Debug, rand::SeedableRng, AsRef<[u8]>);
+lacks!(dp_mechanisms::DerivedRng: core::fmt::Debug, rand::SeedableRng, AsRef<[u8]>);
+lacks!(dp_mechanisms::LentRng<'static>: core::fmt::Debug, rand::SeedableRng, AsRef<[u8]>);
 
 const PRIVATE: f64 = 8_675_309.25;
 

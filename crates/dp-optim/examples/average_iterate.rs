@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (count, label) in on_the_boundary.iter_mut().zip([1.0, -1.0]) {
         let mut source = source(label)?;
         for _ in 0..RUNS {
-            let trained = plan.train::<f64, _, _>(&mut source, &mut rng, &mut Control::default())?;
+            let trained = plan.train::<f64>(&mut source, &mut rng, &mut Control::default())?;
             *count += u64::from((trained.weights.get()[0] - RADIUS).abs() < 1e-12);
         }
     }

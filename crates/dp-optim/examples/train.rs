@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget)?;
     println!("sensitivity {:.3e}, noise {:.3e}", plan.sensitivity(), plan.noise_norm());
 
-    let trained = plan.train::<f64, _, _>(&mut source, &mut OsSeeded::new()?, &mut Control::default())?;
+    let trained = plan.train::<f64>(&mut source, &mut OsSeeded::new()?, &mut Control::default())?;
     println!(
         "training accuracy {:.4} (for the curator's eyes only)",
         accuracy(trained.weights.get(), source.examples())

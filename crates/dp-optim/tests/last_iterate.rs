@@ -235,8 +235,7 @@ fn coupled_runs_stay_together() {
         let train = |rows: &[f64], targets: &[f64]| {
             let examples = Examples::dense(rows.to_vec(), targets.to_vec(), dim).unwrap();
             let mut source = MemorySource::new(examples, 1.0, recipe.target_bound);
-            let trained =
-                plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(trial as u64), &mut Control::default());
+            let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(trial as u64), &mut Control::default());
             trained.unwrap().weights.into_inner()
         };
         let apart = distance(&train(&rows, &targets), &train(&neighbour_rows, &neighbour_targets));
@@ -287,7 +286,7 @@ fn the_last_iterate_has_the_law_that_is_claimed() {
             for _ in 0..runs {
                 let examples = Examples::dense(vec![1.0; 6], targets.clone(), 1).unwrap();
                 let mut source = MemorySource::new(examples, 1.0, 1.0);
-                let trained = plan.train::<f64, _, _>(&mut source, &mut rng, &mut Control::default()).unwrap();
+                let trained = plan.train::<f64>(&mut source, &mut rng, &mut Control::default()).unwrap();
                 let off = trained.weights.get()[0] - mean;
                 sum += off;
                 squares += off * off;
@@ -331,12 +330,12 @@ fn check_recipe<A: RecordAdjacency>(recipe: &AnyRecipe, rows: &[f64], targets: &
     let examples = Examples::dense(rows.to_vec(), targets.to_vec(), dim).unwrap();
     let mut source = MemorySource::new(examples, 1.0, 2.0);
     // The source's bound on targets is wider than planned.
-    let wide = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default());
+    let wide = plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default());
     let bound = derivation.model_terms().unwrap().target_bound;
     assert!(wide.is_ok() == (bound >= 2.0), "{wide:?}");
     let examples = Examples::dense(rows.to_vec(), targets.to_vec(), dim).unwrap();
     let mut source = MemorySource::new(examples, 1.0, bound);
-    let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
     assert_eq!(trained.log.entries(), &[(plan.event(), 1)]);
     assert_eq!(trained.weights.get().len() as u64, derivation.model_terms().unwrap().weights);
     assert_eq!(trained.derivation, derivation);
@@ -466,7 +465,7 @@ fn the_average_iterate_is_not_private() {
         let rows = [vec![1.0, 0.0], vec![1.0; n as usize - 2]].concat();
         let targets = [vec![target], vec![1.0; n as usize - 1]].concat();
         let mut source = MemorySource::new(Examples::dense(rows, targets, 1).unwrap(), 1.0, 1.0);
-        let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(seed), &mut Control::default());
+        let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(seed), &mut Control::default());
         trained.unwrap().weights.into_inner()[0]
     };
     for seed in 0..200 {

@@ -148,7 +148,7 @@ fn bolt_on_trains_softmax_and_its_certificate_follows() {
             let budget = Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() };
             let plan = recipe.plan::<ZeroOut>(3000, 3, budget).unwrap();
             let trained =
-                plan.train::<f64, _, _>(&mut classes_in_directions(3000), &mut rng, &mut Control::default()).unwrap();
+                plan.train::<f64>(&mut classes_in_directions(3000), &mut rng, &mut Control::default()).unwrap();
             let w = trained.weights.get();
             assert_eq!(w.len(), 9);
             for class in 0..3 {
@@ -179,7 +179,7 @@ fn sources_that_merge_classes_are_refused_and_so_are_losses_with_a_kink() {
     let budget = Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::ZERO };
     let plan = BoltOn::convex("softmax:4".parse().unwrap()).plan::<ZeroOut>(30, 3, budget).unwrap();
     let mut rng = SeededRng::new(4);
-    assert!(plan.train::<f64, _, _>(&mut classes_in_directions(30), &mut rng, &mut Control::default()).is_err());
+    assert!(plan.train::<f64>(&mut classes_in_directions(30), &mut rng, &mut Control::default()).is_err());
     for kink in ["hinge", "absolute"] {
         let refused = BoltOn::convex(kink.parse().unwrap()).plan::<ZeroOut>(30, 3, budget);
         assert!(matches!(&refused, Err(dp_optim::Error::NotProved { why, .. }) if why.contains("phased-erm")));

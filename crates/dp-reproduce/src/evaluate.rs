@@ -38,7 +38,7 @@ pub fn objective(examples: &Examples<f64>, targets: &[f64], loss: LossKind, lamb
     struct Sum<'s>(&'s Examples<f64>, &'s [f64], &'s [f64]);
     impl LossVisitor<f64> for Sum<'_> {
         type Output = f64;
-        fn visit<L: Loss<f64> + 'static>(self, loss: L) -> f64 {
+        fn visit<L: Loss<f64>>(self, loss: L) -> f64 {
             let Self(examples, targets, weights) = self;
             let block = examples.block();
             targets.iter().enumerate().map(|(i, &target)| loss.value(score(&block.rows, i, weights), target)).sum()

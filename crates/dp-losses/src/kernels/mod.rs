@@ -51,8 +51,7 @@ impl<F: Real> Scratch<F> {
 
 /// One whole step: predictions at `scale · v`, then `v += coefficient · Σ_i ℓ'_i x_i`, and `|v|²` kept up to date if
 /// asked for.
-pub(crate) struct Step<'a, F, L> {
-    pub(crate) loss: L,
+pub(crate) struct Step<'a, F> {
     pub(crate) scale: F,
     pub(crate) coefficient: F,
     pub(crate) targets: &'a [F],
@@ -156,30 +155,30 @@ impl Kernels {
     }
 
     /// One whole step.
-    pub(crate) fn step<F: Real, L: Loss<F>>(&self, rows: Rows<'_, F>, step: Step<'_, F, L>) {
-        struct Dense<'a, F, L>(&'a [F], Step<'a, F, L>);
+    pub(crate) fn step<F: Real, L: Loss<F>>(&self, loss: L, rows: Rows<'_, F>, step: Step<'_, F>) {
+        struct Dense<'a, F, L>(L, &'a [F], Step<'a, F>);
         impl<F: Real, L: Loss<F>> WithSimd for Dense<'_, F, L> {
             type Output = ();
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                dense_step(simd, self.0, self.1);
+                dense_step(simd, self.0, self.1, self.2);
             }
         }
-        struct Sparse<'a, F, L>(Compressed<'a, F>, Step<'a, F, L>);
+        struct Sparse<'a, F, L>(L, Compressed<'a, F>, Step<'a, F>);
         impl<F: Real, L: Loss<F>> WithSimd for Sparse<'_, F, L> {
             type Output = ();
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                sparse_step(simd, self.0, self.1);
+                sparse_step(simd, self.0, self.1, self.2);
             }
         }
         match (rows, step.targets, step.valid) {
-            (Rows::Dense { values, .. }, ..) => self.arch.dispatch(Dense(values, step)),
+            (Rows::Dense { values, .. }, ..) => self.arch.dispatch(Dense(loss, values, step)),
             (Rows::Sparse { offsets, indices, values, .. }, &[target], None) => {
-                sparse_single_step(Compressed { offsets, indices, values }, target, step);
+                sparse_single_step(loss, Compressed { offsets, indices, values }, target, step);
             }
             (Rows::Sparse { offsets, indices, values, .. }, ..) => {
-                self.arch.dispatch(Sparse(Compressed { offsets, indices, values }, step));
+                self.arch.dispatch(Sparse(loss, Compressed { offsets, indices, values }, step));
             }
         }
     }
@@ -187,8 +186,8 @@ impl Kernels {
 
 /// A step of one sparse row: no buffer, and not worth the crossing.
 #[inline(always)]
-fn sparse_single_step<F: Real, L: Loss<F>>(rows: Compressed<'_, F>, target: F, step: Step<'_, F, L>) {
-    let Step { loss, scale, coefficient, v, squared_norm, .. } = step;
+fn sparse_single_step<F: Real, L: Loss<F>>(loss: L, rows: Compressed<'_, F>, target: F, step: Step<'_, F>) {
+    let Step { scale, coefficient, v, squared_norm, .. } = step;
     let mut prediction = [F::zero()];
     sparse::predictions(rows, scale, v, &mut prediction);
     let weight = coefficient * loss.derivative(prediction[0], target);
@@ -196,8 +195,8 @@ fn sparse_single_step<F: Real, L: Loss<F>>(rows: Compressed<'_, F>, target: F, s
 }
 
 #[inline(always)]
-fn sparse_step<S: Simd, F: Real, L: Loss<F>>(simd: S, rows: Compressed<'_, F>, step: Step<'_, F, L>) {
-    let Step { loss, scale, coefficient, targets, valid, scratch, v, squared_norm } = step;
+fn sparse_step<S: Simd, F: Real, L: Loss<F>>(simd: S, loss: L, rows: Compressed<'_, F>, step: Step<'_, F>) {
+    let Step { scale, coefficient, targets, valid, scratch, v, squared_norm } = step;
     let Scratch { predictions, weights, .. } = scratch;
     predictions.resize(targets.len(), F::zero());
     sparse::predictions(rows, scale, v, predictions);
@@ -206,8 +205,8 @@ fn sparse_step<S: Simd, F: Real, L: Loss<F>>(simd: S, rows: Compressed<'_, F>, s
 }
 
 #[inline(always)]
-fn dense_step<S: Simd, F: Real, L: Loss<F>>(simd: S, values: &[F], step: Step<'_, F, L>) {
-    let Step { loss, scale, coefficient, targets, valid, scratch, v, squared_norm } = step;
+fn dense_step<S: Simd, F: Real, L: Loss<F>>(simd: S, loss: L, values: &[F], step: Step<'_, F>) {
+    let Step { scale, coefficient, targets, valid, scratch, v, squared_norm } = step;
     if let (&[target], None, true) = (targets, valid, values.len() == v.len()) {
         // A batch of one needs no buffer; latency is all that counts.
         let weight = coefficient * loss.derivative(scale * dense::dot(simd, values, v), target);

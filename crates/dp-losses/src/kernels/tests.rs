@@ -131,8 +131,8 @@ fn refusals(offsets: &[usize], indices: &[u32]) -> Vec<bool> {
     let (targets, valid) = (vec![1.0; n], vec![true; n]);
     let step = |kernels: Kernels, scratch: &mut Scratch<f64>, valid| {
         let (targets, v) = (&targets[..], &mut [0.0; 4][..]);
-        let step = Step { loss: Squared, scale: 1.0, coefficient: 1.0, targets, valid, scratch, v, squared_norm: None };
-        kernels.step(rows, step);
+        let step = Step { scale: 1.0, coefficient: 1.0, targets, valid, scratch, v, squared_norm: None };
+        kernels.step(Squared, rows, step);
     };
     vec![
         refused(&|kernels, scratch| kernels.predictions(rows, 1.0, &[0.0; 4], scratch)),

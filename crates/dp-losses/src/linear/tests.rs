@@ -41,7 +41,7 @@ struct CheckLaws<'a> {
 impl LossVisitor<f64> for CheckLaws<'_> {
     type Output = ();
 
-    fn visit<L: Loss<f64> + 'static>(self, loss: L) {
+    fn visit<L: Loss<f64>>(self, loss: L) {
         let (n, dim) = (self.block.len(), self.block.dim());
         let case = Case {
             parameters: parameters(dim),

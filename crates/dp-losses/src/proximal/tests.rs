@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::loss_kind::LossVisitor;
+use crate::loss::LossVisitor;
 
 /// Every loss with a conjugate.
 fn losses() -> Vec<LossKind> {
@@ -25,7 +25,7 @@ struct GapBySearch {
 
 impl ProximalVisitor<f64> for GapBySearch {
     type Output = (f64, f64);
-    fn visit<L: ProximalLoss<f64> + 'static>(self, loss: L) -> (f64, f64) {
+    fn visit<L: ProximalLoss<f64>>(self, loss: L) -> (f64, f64) {
         let (p, y) = (self.prediction, self.target);
         let slope = loss.slope(self.dual, y);
         let below = |q: f64| loss.value(p, y) - loss.value(q, y) - slope * (p - q);
@@ -64,7 +64,7 @@ struct AfterStep {
 impl ProximalVisitor<f64> for AfterStep {
     /// The new dual, the gap at the prediction that it moves to, and the larger end of the range.
     type Output = (f64, f64);
-    fn visit<L: ProximalLoss<f64> + 'static>(self, loss: L) -> Self::Output {
+    fn visit<L: ProximalLoss<f64>>(self, loss: L) -> Self::Output {
         let Self { dual, prediction, target, curvature } = self;
         let after = loss.dual_step(dual, prediction, target, curvature);
         let (low, high) = loss.dual_range();
@@ -108,7 +108,7 @@ proptest! {
         struct Gaps { dual: f64, target: f64, at: [f64; 3] }
         impl ProximalVisitor<f64> for Gaps {
             type Output = [f64; 3];
-            fn visit<L: ProximalLoss<f64> + 'static>(self, loss: L) -> [f64; 3] {
+            fn visit<L: ProximalLoss<f64>>(self, loss: L) -> [f64; 3] {
                 self.at.map(|p| loss.gap(self.dual, p, self.target))
             }
         }
@@ -126,7 +126,7 @@ proptest! {
         struct OfDerivative { p: f64, y: f64 }
         impl ProximalVisitor<f64> for OfDerivative {
             type Output = f64;
-            fn visit<L: ProximalLoss<f64> + 'static>(self, loss: L) -> f64 {
+            fn visit<L: ProximalLoss<f64>>(self, loss: L) -> f64 {
                 let derivative = loss.derivative(self.p, self.y);
                 let (low, _) = loss.dual_range();
                 let dual = if low == 0.0 { -derivative * self.y } else { derivative };
@@ -159,11 +159,11 @@ fn losses_without_bounded_slopes_have_none() {
     struct Nothing;
     impl ProximalVisitor<f64> for Nothing {
         type Output = ();
-        fn visit<L: ProximalLoss<f64> + 'static>(self, _: L) {}
+        fn visit<L: ProximalLoss<f64>>(self, _: L) {}
     }
     impl LossVisitor<f64> for Nothing {
         type Output = ();
-        fn visit<L: Loss<f64> + 'static>(self, _: L) {}
+        fn visit<L: Loss<f64>>(self, _: L) {}
     }
     assert!(LossKind::Squared.visit_proximal(Nothing).is_none());
     assert!(LossKind::Squared.visit(Nothing).is_some());

@@ -136,9 +136,9 @@ impl<A: Adjacency> MatrixFactorisation<A> {
     }
 
     /// Writes the cost of the whole stream to the log and begins.
-    pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, _rng: &mut R) -> MatrixSession<A> {
+    pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, rng: &mut R) -> MatrixSession<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
-        release::record::<A, R>(cost, log);
+        release::record(cost, log, rng);
         MatrixSession {
             paid_in: log.id(),
             mechanism: self.clone(),

@@ -141,9 +141,9 @@ impl<A: Adjacency> TreeAggregation<A> {
     }
 
     /// Writes the cost of the whole stream to the log and begins.
-    pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, _rng: &mut R) -> TreeSession<A> {
+    pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, rng: &mut R) -> TreeSession<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
-        release::record::<A, R>(cost, log);
+        release::record(cost, log, rng);
         TreeSession { paid_in: log.id(), tree: self.clone(), step: 0, levels: Vec::new() }
     }
 

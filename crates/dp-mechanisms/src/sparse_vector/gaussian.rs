@@ -190,7 +190,7 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
         }
         refuse_stuck(rng)?;
         let noise = rounded_normal(self.threshold_noise, rng)?;
-        release::record::<A, R>(Cost { event: self.event(), noise: NoiseMode::Exact, assumptions: Vec::new() }, log);
+        release::record(Cost { event: self.event(), noise: NoiseMode::Exact, assumptions: Vec::new() }, log, rng);
         Ok(Session::new(
             log.id(),
             self.sensitivity,

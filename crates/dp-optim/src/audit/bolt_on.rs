@@ -217,7 +217,7 @@ impl<A: RecordAdjacency> Subject for BoltOnCanary<A> {
         let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
         let trained = self
             .plan
-            .train::<f64, _, _>(&mut source, rng, &mut Control::default())
+            .train::<f64>(&mut source, rng, &mut Control::default())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let released = trained.weights.get();
         let [base, neighbour] = &self.laws;

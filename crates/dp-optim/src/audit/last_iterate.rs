@@ -147,7 +147,7 @@ fn build<A: RecordAdjacency + 'static>(
     let weights = |examples: &Examples<f64>| -> Result<Vec<f64>, Error> {
         let mut source = MemorySource::new(examples.clone(), 1.0, bound);
         let mut rng = SeededRng::new(1);
-        Ok(coupled.train::<f64, _, _>(&mut source, &mut rng, &mut Control::default())?.weights.into_inner())
+        Ok(coupled.train::<f64>(&mut source, &mut rng, &mut Control::default())?.weights.into_inner())
     };
     let (base, other) = (weights(&examples[0])?, weights(&examples[1])?);
     let reached = base.iter().zip(&other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
@@ -249,7 +249,7 @@ impl<A: RecordAdjacency> Subject for LastIterateCanary<A> {
         let mut source = MemorySource::new(examples.clone(), 1.0, self.bound);
         let trained = self
             .plan
-            .train::<f64, _, _>(&mut source, rng, &mut Control::default())
+            .train::<f64>(&mut source, rng, &mut Control::default())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         features.push(self.law.score(trained.weights.get().first().copied().unwrap_or(0.0)));
         Ok(())

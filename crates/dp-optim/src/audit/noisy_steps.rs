@@ -288,7 +288,7 @@ impl<A: RecordAdjacency, P: Planned<A> + Send + Sync> Subject for StepsCanary<A,
         let mut source = MemorySource::new(examples.clone(), self.bounds.0, self.bounds.1);
         let trained = self
             .release
-            .train::<f64, _, _>(&mut source, rng, &mut Control::default())
+            .train::<f64>(&mut source, rng, &mut Control::default())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let released = trained.weights.get();
         let [base, neighbour] = &self.laws;

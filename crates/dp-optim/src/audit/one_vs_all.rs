@@ -172,7 +172,7 @@ impl<A: RecordAdjacency> Subject for Classes<A> {
             Side::Neighbour => &self.examples[1],
         };
         let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
-        let trained = Planned::train::<f64, _, _>(&self.plan, &mut source, rng, &mut Control::default())
+        let trained = Planned::train::<f64>(&self.plan, &mut source, rng, &mut Control::default())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let released = trained.weights.get();
         let [base, neighbour] = &self.laws;

@@ -55,7 +55,7 @@ struct HasConjugate;
 
 impl ProximalVisitor<f64> for HasConjugate {
     type Output = ();
-    fn visit<L: ProximalLoss<f64> + 'static>(self, _loss: L) {}
+    fn visit<L: ProximalLoss<f64>>(self, _loss: L) {}
 }
 
 /// One of the two recipes.
@@ -142,8 +142,8 @@ impl<A: RecordAdjacency> Plan<A> {
         let mut source = MemorySource::new(examples, 1.0, 1.0);
         let control = &mut Control::default();
         let releases = match self {
-            Self::Sgd(plan) => plan.releases::<f64, _, _>(&mut source, rng, control)?,
-            Self::Erm(plan) => plan.releases::<f64, _, _>(&mut source, rng, control)?,
+            Self::Sgd(plan) => plan.releases::<f64>(&mut source, rng, control)?,
+            Self::Erm(plan) => plan.releases::<f64>(&mut source, rng, control)?,
         };
         Ok(releases.earlier.first().unwrap_or(&releases.last).get().clone())
     }

@@ -106,10 +106,10 @@ macro_rules! any_recipe {
                 }
             }
 
-            fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+            fn train<F: Real>(
                 &self,
-                source: &mut S,
-                rng: &mut R,
+                source: &mut dyn SampleSource<F>,
+                rng: &mut (impl ReleaseRng + ?Sized),
                 control: &mut Control<'_>,
             ) -> Result<Trained<F, A>, Error> {
                 match self {

@@ -29,9 +29,9 @@ pub(super) struct LinearTraining {
 
 impl LinearTraining {
     /// Runs and returns the output of the run: as private as the data.
-    pub(super) fn train<F: Real, S: PassSource<F> + ?Sized>(
+    pub(super) fn train<F: Real>(
         &self,
-        source: &mut S,
+        source: &mut dyn PassSource<F>,
         order: Order,
         control: &mut Control<'_>,
     ) -> Result<Vec<F>, Error> {
@@ -48,7 +48,7 @@ impl LinearTraining {
             });
         }
         control.check()?;
-        let visitor = Visitor { training: self, source, order, control, float: core::marker::PhantomData };
+        let visitor = Visitor { training: self, source, order, control };
         let output = self.loss.visit_model(self.dim, visitor)?;
         source.finish()?;
         Ok(output)
@@ -90,15 +90,14 @@ pub(super) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
 }
 
 /// Receives the model as a type.
-struct Visitor<'t, 'c, 'd, F, S: ?Sized> {
+struct Visitor<'t, 'c, 'd, F> {
     training: &'t LinearTraining,
-    source: &'t mut S,
+    source: &'t mut dyn PassSource<F>,
     order: Order,
     control: &'c mut Control<'d>,
-    float: core::marker::PhantomData<F>,
 }
 
-impl<F: Real, S: PassSource<F> + ?Sized> ModelVisitor<F> for Visitor<'_, '_, '_, F, S> {
+impl<F: Real> ModelVisitor<F> for Visitor<'_, '_, '_, F> {
     type Output = Result<Vec<F>, Error>;
 
     fn visit<M>(self, model: M) -> Self::Output

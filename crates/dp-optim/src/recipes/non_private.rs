@@ -84,9 +84,9 @@ impl NonPrivateDerivation {
 ///
 /// # Errors
 /// Parameters outside their range, a source that fails, [`Error::Interrupted`].
-pub fn train_without_privacy<F: Real, S: PassSource<F> + ?Sized>(
+pub fn train_without_privacy<F: Real>(
     recipe: &NonPrivateDerivation,
-    source: &mut S,
+    source: &mut dyn PassSource<F>,
     key: [u8; 32],
     control: &mut Control<'_>,
 ) -> Result<NonPrivate<Vec<F>>, Error> {

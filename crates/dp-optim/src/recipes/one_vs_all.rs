@@ -83,7 +83,7 @@ pub enum Share {
 /// let recipe = OneVsAll::new(BoltOn::strongly_convex(LossKind::Logistic, 0.05).into(), 3);
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan_copies::<ZeroOut>(n as u64, 3, budget, 1)?;
-/// let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(3), &mut Control::default())?;
+/// let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut Control::default())?;
 /// let weights = trained.weights.get();
 /// assert!(weights.len() == 9 && weights[0] > weights[3] && weights[4] > weights[1] && weights[8] > weights[5]);
 /// assert!(plan.reached().epsilon <= 1.0);

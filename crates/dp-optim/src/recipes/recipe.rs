@@ -116,10 +116,10 @@ pub trait Planned<A: RecordAdjacency> {
     /// # Errors
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], a
     /// floating-point type other than planned. Nothing has been released then.
-    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error>;
 }

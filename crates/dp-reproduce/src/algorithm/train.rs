@@ -133,7 +133,7 @@ fn train_model<S: SampleSource<f64>>(
     // Calibration depends on public numbers alone and is part of no pass.
     let plan = recipe.plan_copies::<ReplaceOne>(n, dim as u64, budget, 1)?;
     let started = Instant::now();
-    let trained = plan.train::<f64, _, _>(source, rng, &mut control)?;
+    let trained = plan.train::<f64>(source, rng, &mut control)?;
     Ok((trained.weights.into_inner(), started.elapsed()))
 }
 

@@ -68,7 +68,7 @@ struct Solve<'s> {
 impl ProximalVisitor<f64> for Solve<'_> {
     /// The point, and the objective there.
     type Output = (Vec<f64>, f64);
-    fn visit<L: ProximalLoss<f64> + 'static>(self, loss: L) -> Self::Output {
+    fn visit<L: ProximalLoss<f64>>(self, loss: L) -> Self::Output {
         let control = Control::default();
         let point = if self.by_count {
             State::new(&loss, self.block, self.centre, &self.certificate).unwrap().by_count(&control).unwrap()
@@ -106,7 +106,7 @@ fn what_is_certified_is_near_the_minimiser() {
                     struct At<'a>(Block<'a, f64>, &'a [f64]);
                     impl ProximalVisitor<f64> for At<'_> {
                         type Output = f64;
-                        fn visit<L: ProximalLoss<f64> + 'static>(self, loss: L) -> f64 {
+                        fn visit<L: ProximalLoss<f64>>(self, loss: L) -> f64 {
                             let each =
                                 (0..self.0.len()).map(|i| loss.value(self.0.rows.dot(i, self.1), self.0.targets[i]));
                             each.sum::<f64>() / self.0.len() as f64

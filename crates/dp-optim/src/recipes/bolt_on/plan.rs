@@ -121,10 +121,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// # Errors
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], a floating-point type other than
     /// planned. Nothing has been released then.
-    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         let output = self.train_unreleased(source, rng, control)?;
@@ -148,10 +148,10 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 
     /// The output of a run in the recipe's order, before its noise: as private as the data.
-    pub(in crate::recipes) fn train_unreleased<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub(in crate::recipes) fn train_unreleased<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Vec<F>, Error> {
         let recipe = &self.derivation.recipe;
@@ -169,9 +169,9 @@ impl<A: RecordAdjacency> Plan<A> {
 
     /// The output of a run before its noise, for audits of the sensitivity.
     #[cfg(feature = "audit")]
-    pub(crate) fn train_without_noise<S: PassSource<f64> + ?Sized>(
+    pub(crate) fn train_without_noise(
         &self,
-        source: &mut S,
+        source: &mut dyn PassSource<f64>,
         order: Order,
     ) -> Result<Vec<f64>, Error> {
         self.training()?.train(source, order, &mut Control::default())
@@ -238,10 +238,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         }
     }
 
-    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         self.train(source, rng, control)

@@ -160,7 +160,7 @@ fn reproducible_noise_is_certified_as_not_private() {
     let mut source = MemorySource::new(data(200, 3, 4), 1.0, 1.0);
     let plan = BoltOn::convex(LossKind::Logistic).plan::<ReplaceOne>(200, 3, budget(1.0, 0.0)).unwrap();
     let train = |source: &mut MemorySource<f64>| {
-        plan.train::<f64, _, _>(source, &mut SeededRng::new(5), &mut Control::default()).unwrap()
+        plan.train::<f64>(source, &mut SeededRng::new(5), &mut Control::default()).unwrap()
     };
     let (one, two) = (train(&mut source), train(&mut source));
     assert_eq!(one.weights, two.weights, "the same seed gives the same model, from the same examples in any order");
@@ -175,7 +175,7 @@ fn nothing_is_released_when_a_run_fails() {
     let mut try_with = |n, dim, cancelled: &AtomicBool| {
         let mut source = MemorySource::new(data(n, dim, 6), 1.0, 1.0);
         let mut control = Control { cancelled: Some(cancelled), progress: None };
-        plan.train::<f64, _, _>(&mut source, &mut rng, &mut control).map(|_| ())
+        plan.train::<f64>(&mut source, &mut rng, &mut control).map(|_| ())
     };
     let go = AtomicBool::new(false);
     assert!(matches!(try_with(199, 3, &go), Err(Error::Shape { name: "n", planned: 200, found: 199 })));
@@ -183,7 +183,7 @@ fn nothing_is_released_when_a_run_fails() {
     assert!(matches!(try_with(200, 3, &AtomicBool::new(true)), Err(Error::Interrupted)));
     assert!(try_with(200, 3, &go).is_ok());
     let mut single = MemorySource::new(data(200, 3, 6).to_f32(), 1.0, 1.0);
-    let error = plan.train::<f32, _, _>(&mut single, &mut rng, &mut Control::default()).unwrap_err();
+    let error = plan.train::<f32>(&mut single, &mut rng, &mut Control::default()).unwrap_err();
     assert!(matches!(error, Error::FloatKind { planned: "f64", found: "f32" }));
 }
 
@@ -203,7 +203,7 @@ fn records_that_break_the_bounds_do_not_show() {
         targets[0] = first[3];
         examples = Examples::dense(values, targets, 3).unwrap();
         let mut source = MemorySource::new(examples, 1.0, 1.0);
-        let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+        let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
         trained.weights.into_inner()
     };
     let base = train([0.0, 0.0, 0.0, 1.0]);
@@ -227,7 +227,7 @@ fn a_source_that_promises_less_than_planned_is_refused() {
     let try_with = |recipe: &BoltOn, row_norm, target_bound| {
         let plan = recipe.plan::<ReplaceOne>(50, 3, budget(1.0, 0.0)).unwrap();
         let mut source = MemorySource::new(data(50, 3, 11), row_norm, target_bound);
-        plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).map(|_| ())
+        plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default()).map(|_| ())
     };
     let short = BoltOn { row_norm: 0.5, ..logistic.clone() };
     assert!(try_with(&short, 0.5, 1.0).is_ok());
@@ -293,10 +293,10 @@ fn single_precision_is_allowed_for_and_named() {
     let examples = data(500, 5, 8);
     let mut source = MemorySource::new(examples.to_f32(), 1.0, 1.0);
     let plan = recipe(FloatKind::F32).plan::<ReplaceOne>(500, 5, huge).unwrap();
-    let single = plan.train::<f32, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    let single = plan.train::<f32>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
     let mut source = MemorySource::new(examples, 1.0, 1.0);
     let plan = recipe(FloatKind::F64).plan::<ReplaceOne>(500, 5, huge).unwrap();
-    let double = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    let double = plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
     for (a, b) in single.weights.get().iter().zip(double.weights.get()) {
         assert!((f64::from(*a) - b).abs() < 1e-4, "{a} {b}");
     }
@@ -431,7 +431,7 @@ fn each_training_draws_an_order_of_its_own() {
     let mut orders = |recipe: BoltOn| {
         let plan = recipe.plan::<ReplaceOne>(50, 3, budget(1.0, 0.0)).unwrap();
         let mut source = Asked { memory: MemorySource::new(data(50, 3, 12), 1.0, 1.0), orders: Vec::new() };
-        plan.train::<f64, _, _>(&mut source, &mut rng, &mut Control::default()).unwrap();
+        plan.train::<f64>(&mut source, &mut rng, &mut Control::default()).unwrap();
         assert!(source.orders.len() == 10 && source.orders.iter().all(|order| *order == source.orders[0]));
         source.orders[0]
     };

@@ -49,7 +49,7 @@ fn trains_and_says_what_it_did() {
         let plan = recipe.plan::<ReplaceOne>(n, 2, budget()).unwrap();
         assert!(plan.reached().epsilon <= 1.0);
         let mut rng = SeededRng::new(3);
-        let trained = plan.train::<f64, _, _>(&mut source(n as usize), &mut rng, &mut Control::default()).unwrap();
+        let trained = plan.train::<f64>(&mut source(n as usize), &mut rng, &mut Control::default()).unwrap();
         let weights = trained.weights.get();
         assert!(weights.iter().map(|w| w * w).sum::<f64>().sqrt() <= recipe.radius * (1.0 + 1e-12));
         assert!(weights[0].is_finite() && !trained.log.is_private());

@@ -97,13 +97,13 @@ impl<A: RecordAdjacency> Plan<A> {
     /// # Errors
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], a
     /// floating-point type other than planned. Nothing has been released then.
-    pub fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
-        self.planned.train(Derivation::DpSgd(self.derivation.clone()), source, rng, control)
+        self.planned.train(Derivation::DpSgd(self.derivation.clone()), source, &mut rng.lend(), control)
     }
 }
 
@@ -128,10 +128,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         self.planned.summary()
     }
 
-    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         self.train(source, rng, control)

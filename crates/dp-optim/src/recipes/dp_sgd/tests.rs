@@ -105,7 +105,7 @@ fn batches_and_noise_differ_from_run_to_run_and_repeat_under_a_seed() {
     assert_ne!(weights(1), weights(2));
     // Two trainings from one generator.
     let mut rng = SeededRng::new(1);
-    let mut both = || plan.train::<f64, _, _>(&mut source(400), &mut rng, &mut Control::default()).unwrap();
+    let mut both = || plan.train::<f64>(&mut source(400), &mut rng, &mut Control::default()).unwrap();
     assert_ne!(both().weights, both().weights);
 }
 

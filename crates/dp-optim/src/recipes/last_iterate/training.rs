@@ -22,12 +22,12 @@ use crate::schedule::Schedule;
 
 impl Descent {
     /// Runs the descent and releases its last iterate.
-    pub(in crate::recipes) fn train<F: Real, A: RecordAdjacency, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub(in crate::recipes) fn train<F: Real, A: RecordAdjacency>(
         &self,
         mechanism: &LastIterate<A>,
         std_dev: f64,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         FloatKind::F64.expect::<F>()?;

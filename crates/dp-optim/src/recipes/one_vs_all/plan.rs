@@ -95,10 +95,10 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 
     /// Trains the model of each class in turn and releases it, or all of them at the end.
-    fn release<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn release<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         let count = self.classes.classes() as usize;
@@ -109,7 +109,7 @@ impl<A: RecordAdjacency> Plan<A> {
                     let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
                     // Behind a pointer: the type of a source of sources of sources would have no end.
                     let source: &mut dyn SampleSource<F> = &mut source;
-                    let Trained { weights, log: of_class, .. } = plan.train::<F, _, R>(source, rng, control)?;
+                    let Trained { weights, log: of_class, .. } = plan.train::<F>(source, rng, control)?;
                     log.record_all(of_class);
                     Ok::<_, Error>(weights)
                 };
@@ -127,7 +127,7 @@ impl<A: RecordAdjacency> Plan<A> {
                 let mut stack = Vec::new();
                 for class in 0..count {
                     let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
-                    stack.extend(joint.each.train_unreleased::<F, _, R>(&mut source, rng, control)?);
+                    stack.extend(joint.each.train_unreleased::<F>(&mut source, rng, control)?);
                 }
                 let dim = (stack.len() / count).max(1);
                 let mut released = joint.noise.release(stack, &mut log, rng)?;
@@ -188,10 +188,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         Summary { sensitivity: each.sensitivity, rows: each.rows.saturating_mul(u64::from(classes)), text }
     }
 
-    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         let last = f64::from(self.classes.classes() - 1);

@@ -122,8 +122,7 @@ fn every_share_trains_within_its_budget_and_its_derivation_says_so() {
                 assert!(reached.epsilon <= 1.0 && reached.delta <= delta, "{share:?} {reached:?}");
                 assert!(share == Share::Split || reached.epsilon > 0.99, "{share:?} {reached:?}");
                 let mut source = MemorySource::new(examples(60, 4, &mut rng), 1.0, 3.0);
-                let trained =
-                    Planned::train::<f64, _, _>(&plan, &mut source, &mut rng, &mut Control::default()).unwrap();
+                let trained = Planned::train::<f64>(&plan, &mut source, &mut rng, &mut Control::default()).unwrap();
                 assert_eq!(trained.weights.get().len(), 12);
                 // What the log says, what the plan says and what a reader recomputes are one.
                 assert_eq!(&trained.log.to_event(), plan.event());
@@ -151,14 +150,14 @@ fn each_model_is_that_of_its_class_against_the_rest() {
     let stack = |share| {
         let mut source = MemorySource::new(data.clone(), 1.0, 2.0);
         let plan = one_vs_all(recipe.clone(), 3, share).plan_copies::<ReplaceOne>(40, 3, budget, 1).unwrap();
-        let trained = Planned::train::<f64, _, _>(&plan, &mut source, &mut SeededRng::new(3), &mut Control::default());
+        let trained = Planned::train::<f64>(&plan, &mut source, &mut SeededRng::new(3), &mut Control::default());
         trained.unwrap().weights.into_inner()
     };
     for class in 0..3 {
         let targets = data.targets().iter().map(|&y| if y as usize == class { 1.0 } else { -1.0 }).collect();
         let mut source = MemorySource::new(data.clone().with_targets(targets).unwrap(), 1.0, 1.0);
         let plan = recipe.plan::<ReplaceOne>(40, 3, budget).unwrap();
-        let alone = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(4), &mut Control::default()).unwrap();
+        let alone = plan.train::<f64>(&mut source, &mut SeededRng::new(4), &mut Control::default()).unwrap();
         for share in [Share::Split, Share::Joint, Share::Composed] {
             for (found, want) in stack(share)[3 * class..].iter().zip(alone.weights.get()) {
                 assert!((found - want).abs() < 1e-4, "{share:?}");
@@ -186,9 +185,7 @@ fn the_stack_moves_by_root_of_classes_times_what_one_model_does_and_no_more() {
         for class in 0..3 {
             let mut source = OneAgainstRest::new(&mut source, Softmax::new(3).unwrap(), class);
             let mut order = SeededRng::new(0);
-            stack.extend(
-                joint.each.train_unreleased::<f64, _, _>(&mut source, &mut order, &mut Control::default()).unwrap(),
-            );
+            stack.extend(joint.each.train_unreleased::<f64>(&mut source, &mut order, &mut Control::default()).unwrap());
         }
         stack
     };
@@ -254,7 +251,7 @@ fn what_is_not_proved_or_makes_no_sense_is_refused() {
     let mut rng = SeededRng::new(6);
     let mut source = MemorySource::new(examples(100, 3, &mut rng), 1.0, 1.0);
     let plan = plan(OneVsAll::new(inner.into(), 3)).unwrap();
-    let trained = Planned::train::<f64, _, _>(&plan, &mut source, &mut rng, &mut Control::default());
+    let trained = Planned::train::<f64>(&plan, &mut source, &mut rng, &mut Control::default());
     assert!(matches!(trained, Err(Error::OutOfRange { .. })));
 }
 

@@ -64,7 +64,7 @@ struct ShapeOf {
 impl ProximalVisitor<f64> for ShapeOf {
     type Output = Shape;
 
-    fn visit<L: ProximalLoss<f64> + 'static>(self, loss: L) -> Shape {
+    fn visit<L: ProximalLoss<f64>>(self, loss: L) -> Shape {
         let (low, high) = loss.dual_range();
         // Each is convex in the target.
         let bound = self.target_bound;

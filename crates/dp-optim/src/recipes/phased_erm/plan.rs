@@ -101,10 +101,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// # Errors
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], single
     /// precision, which certifies nothing. Nothing has been released then.
-    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         let Releases { last: weights, log, .. } = self.releases(source, rng, control)?;
@@ -119,16 +119,16 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 
     /// All that a training releases.
-    pub(crate) fn releases<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub(crate) fn releases<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Releases<F, A>, Error> {
         let PhasedErmDerivation { recipe, dim, .. } = &self.derivation;
         let order = order(recipe.declared_order, rng);
         let sink = self.noise.start(recipe.loss.parameters(*dim), recipe.radius)?;
-        training::run(&self.derivation, &self.derived, sink, source, order, rng, control)?.finish()
+        training::run(&self.derivation, &self.derived, sink, source, order, &mut rng.lend(), control)?.finish()
     }
 
     /// The first phase's result before its noise, for audits and tests of the sensitivity.
@@ -180,10 +180,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         }
     }
 
-    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         self.train(source, rng, control)

@@ -115,7 +115,7 @@ fn a_finer_tolerance_means_less_noise() {
 fn the_released_point_comes_near_what_separates() {
     let mut source = MemorySource::new(data(4_000, 4, 5), 1.0, 1.0);
     let plan = PhasedErm::new(LossKind::Hinge, 10.0).plan::<ReplaceOne>(4_000, 4, budget()).unwrap();
-    let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(3), &mut Control::default()).unwrap();
+    let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut Control::default()).unwrap();
     let weights = trained.weights.get();
     let norm = weights.iter().map(|w| w * w).sum::<f64>().sqrt();
     assert!(weights[0] > 0.8 * norm && norm > 1.0, "{weights:?}");

@@ -64,7 +64,7 @@ where
 {
     type Output = Result<K, Error>;
 
-    fn visit<L: ProximalLoss<F> + 'static>(self, loss: L) -> Self::Output {
+    fn visit<L: ProximalLoss<F>>(self, loss: L) -> Self::Output {
         let size = |records: u64| {
             usize::try_from(records).map_err(|_| Error::Count {
                 name: "number of records",

@@ -109,7 +109,7 @@ fn what_is_not_proved_is_refused() {
 fn the_released_point_comes_near_what_separates() {
     let mut source = MemorySource::new(data(20_000, 4, 5), 1.0, 1.0);
     let plan = PhasedSgd::new(LossKind::Logistic, 10.0).plan::<ReplaceOne>(20_000, 4, budget()).unwrap();
-    let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(3), &mut Control::default()).unwrap();
+    let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut Control::default()).unwrap();
     assert!(!trained.log.is_private(), "the generator repeats itself");
     let weights = trained.weights.get();
     let norm = weights.iter().map(|w| w * w).sum::<f64>().sqrt();

@@ -105,13 +105,13 @@ impl<A: RecordAdjacency> Plan<A> {
     /// # Errors
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], a
     /// floating-point type other than planned. Nothing has been released then.
-    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
-        self.train_observing(source, rng, control, |_| {})
+        self.train_observing(source, &mut rng.lend(), control, |_| {})
     }
 
     /// The same, showing every update.
@@ -122,10 +122,10 @@ impl<A: RecordAdjacency> Plan<A> {
     ///
     /// # Errors
     /// As [`train`](Self::train).
-    pub fn train_observing<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub fn train_observing<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observe: impl FnMut(Observation<'_, F>),
     ) -> Result<Trained<F, A>, Error> {
@@ -180,10 +180,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         }
     }
 
-    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         self.train(source, rng, control)

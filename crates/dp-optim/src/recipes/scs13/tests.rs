@@ -171,7 +171,7 @@ fn all_iterates_are_shown_and_the_last_or_their_average_is_released() {
         for (found, expected) in trained.weights.get().iter().zip(expected) {
             assert!((found - expected).abs() < 1e-14);
         }
-        let again = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(4), &mut Control::default()).unwrap();
+        let again = plan.train::<f64>(&mut source, &mut SeededRng::new(4), &mut Control::default()).unwrap();
         assert_eq!(again.weights, trained.weights);
         assert!(!trained.log.is_private() && trained.log.entries().len() == 1);
         assert_eq!(trained.log.to_event(), plan.event());
@@ -238,11 +238,11 @@ fn single_precision_trains_with_its_rounding_proved() {
     let plan = recipe(FloatKind::F32).plan::<ReplaceOne>(300, 5, budget(1.0, 1e-6)).unwrap();
     assert!(plan.sensitivity() > 2.0 + 1e-5 && plan.sensitivity() < 2.001);
     let mut source = MemorySource::new(examples, 1.0, 1.0);
-    let trained = plan.train::<f32, _, _>(&mut source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
+    let trained = plan.train::<f32>(&mut source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     let certificate = trained.certificate(Unit::Record, Vec::new(), String::from("0"), Default::default());
     assert!(certificate.verify().is_ok() && !certificate.assumptions.contains(&Assumption::FloatTraining));
     let mut double = MemorySource::new(data(300, 5, 7), 1.0, 1.0);
-    let refused = plan.train::<f64, _, _>(&mut double, &mut OsSeeded::new().unwrap(), &mut Control::default());
+    let refused = plan.train::<f64>(&mut double, &mut OsSeeded::new().unwrap(), &mut Control::default());
     assert!(matches!(refused, Err(Error::FloatKind { .. })));
 }
 
@@ -254,7 +254,7 @@ fn it_learns_where_there_is_budget() {
     let recipe =
         Scs13 { lambda: 1e-3, schedule: Some(Schedule::InverseSqrt { step: 2.0 }), ..Scs13::new(LossKind::Logistic) };
     let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget(2.0, 1e-6)).unwrap();
-    let trained = plan.train::<f64, _, _>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
     let dp_data::Rows::Dense { values, .. } = examples.block().rows else { unreachable!() };
     let right = values
         .chunks(dim)

@@ -150,13 +150,14 @@ impl<A: RecordAdjacency> Plan<A> {
     /// # Errors
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`], single
     /// precision. Nothing has been released then.
-    pub fn train<F: Real, S: PassSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    pub fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn PassSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
-        let (weights, log) = self.descent.train(&self.mechanism, self.derivation.std_dev, source, rng, control)?;
+        let (descent, std_dev) = (&self.descent, self.derivation.std_dev);
+        let (weights, log) = descent.train(&self.mechanism, std_dev, source, &mut rng.lend(), control)?;
         Ok(Trained {
             weights,
             log,
@@ -189,10 +190,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         self.descent.summary(self.derivation.std_dev)
     }
 
-    fn train<F: Real, S: SampleSource<F> + ?Sized, R: ReleaseRng + ?Sized>(
+    fn train<F: Real>(
         &self,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         self.train(source, rng, control)

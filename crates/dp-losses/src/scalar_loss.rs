@@ -1,0 +1,133 @@
+//! A loss of one prediction that is chosen when the program runs.
+
+use crate::absolute::Absolute;
+use crate::hinge::Hinge;
+use crate::huber_regression::HuberRegression;
+use crate::huber_svm::HuberSvm;
+use crate::logistic::Logistic;
+use crate::loss::{Loss, LossVisitor};
+use crate::real::Real;
+use crate::squared::Squared;
+
+/// Any loss of one prediction, as one type: a program that knows its loss by name compiles its training once, not once
+/// for each loss.
+///
+/// The choice is made again for every call; a [`LinearModel`](crate::LinearModel) makes it once per batch.
+///
+/// # Examples
+/// ```
+/// use dp_losses::{Logistic, Loss, LossKind, ScalarLoss};
+///
+/// let loss: ScalarLoss = "logistic".parse::<LossKind>()?.scalar().ok_or("it has several predictions")?;
+/// assert_eq!(loss.derivative(0.5_f64, 1.0), Logistic.derivative(0.5, 1.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum ScalarLoss {
+    /// [`Logistic`].
+    Logistic,
+    /// [`HuberSvm`].
+    HuberSvm(HuberSvm),
+    /// [`Hinge`].
+    Hinge,
+    /// [`Squared`].
+    Squared,
+    /// [`HuberRegression`].
+    HuberRegression(HuberRegression),
+    /// [`Absolute`].
+    Absolute,
+}
+
+impl<F: Real> Loss<F> for ScalarLoss {
+    fn value(&self, prediction: F, target: F) -> F {
+        match self {
+            Self::Logistic => Logistic.value(prediction, target),
+            Self::HuberSvm(loss) => loss.value(prediction, target),
+            Self::Hinge => Hinge.value(prediction, target),
+            Self::Squared => Squared.value(prediction, target),
+            Self::HuberRegression(loss) => loss.value(prediction, target),
+            Self::Absolute => Absolute.value(prediction, target),
+        }
+    }
+
+    fn derivative(&self, prediction: F, target: F) -> F {
+        match self {
+            Self::Logistic => Logistic.derivative(prediction, target),
+            Self::HuberSvm(loss) => loss.derivative(prediction, target),
+            Self::Hinge => Hinge.derivative(prediction, target),
+            Self::Squared => Squared.derivative(prediction, target),
+            Self::HuberRegression(loss) => loss.derivative(prediction, target),
+            Self::Absolute => Absolute.derivative(prediction, target),
+        }
+    }
+
+    fn curvature_bound(&self) -> F {
+        match self {
+            Self::Logistic => Logistic.curvature_bound(),
+            Self::HuberSvm(loss) => loss.curvature_bound(),
+            Self::Hinge => Hinge.curvature_bound(),
+            Self::Squared => Squared.curvature_bound(),
+            Self::HuberRegression(loss) => loss.curvature_bound(),
+            Self::Absolute => Absolute.curvature_bound(),
+        }
+    }
+
+    #[inline(always)]
+    fn resolve<V: LossVisitor<F>>(self, visitor: V) -> V::Output {
+        match self {
+            Self::Logistic => visitor.visit(Logistic),
+            Self::HuberSvm(loss) => visitor.visit(loss),
+            Self::Hinge => visitor.visit(Hinge),
+            Self::Squared => visitor.visit(Squared),
+            Self::HuberRegression(loss) => visitor.visit(loss),
+            Self::Absolute => visitor.visit(Absolute),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_data::Examples;
+
+    use super::*;
+    use crate::linear::LinearModel;
+    use crate::loss_kind::LossKind;
+    use crate::model::Model;
+    use crate::scaled_steps::ScaledSteps;
+
+    /// What a model of this loss computes, in bits: losses, gradients, and a step.
+    struct Computed;
+
+    impl LossVisitor<f64> for Computed {
+        type Output = Vec<u64>;
+        fn visit<L: Loss<f64>>(self, loss: L) -> Vec<u64> {
+            computed(loss)
+        }
+    }
+
+    fn computed<L: Loss<f64>>(loss: L) -> Vec<u64> {
+        let rows = (0..60).map(|i| f64::from(i * 37 % 11 - 5) / 9.0).collect();
+        let targets: Vec<f64> = (0..20).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+        let data = Examples::dense(rows, targets, 3).unwrap();
+        let model = LinearModel::new(3, loss);
+        let (w, mut pass) = ([0.7, -1.9, 3.1], model.pass(20));
+        let (mut losses, mut gradient, mut stepped) = (vec![0.0; 20], vec![0.0; 3], w);
+        model.forward(&w, data.block(), &mut pass);
+        model.losses(data.block(), &pass, &mut losses);
+        model.backward(&w, data.block(), &mut pass);
+        model.add_weighted(data.block(), &mut pass, &[1.0; 20], &mut gradient);
+        model.step_scaled(0.9, -0.1, data.block(), &mut pass, &mut stepped);
+        let direct = [loss.value(0.3, 1.0), loss.derivative(0.3, 1.0), loss.curvature_bound()];
+        losses.iter().chain(&gradient).chain(&stepped).chain(&direct).map(|value| value.to_bits()).collect()
+    }
+
+    #[test]
+    fn a_chosen_loss_is_the_loss_itself() {
+        for name in ["logistic", "huber-svm:0.3", "hinge", "squared", "huber-regression:0.2", "absolute"] {
+            let kind: LossKind = name.parse().unwrap();
+            assert_eq!(computed(kind.scalar().unwrap()), kind.visit(Computed).unwrap(), "{name}");
+        }
+        assert_eq!("softmax:3".parse::<LossKind>().unwrap().scalar(), None);
+    }
+}
