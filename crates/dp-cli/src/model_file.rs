@@ -110,7 +110,10 @@ impl ModelKind {
     fn fits(&self, loss: LossKind) -> bool {
         match self {
             Self::LinearClassifier { .. } => loss.outputs() == 1,
-            Self::MultiClassLinear { classes } => loss.classes().is_some_and(|known| known as usize == classes.len()),
+            // Softmax regression, or one model for each class against the rest.
+            Self::MultiClassLinear { classes } => {
+                loss.is_classification() || loss.classes().is_some_and(|known| known as usize == classes.len())
+            }
             Self::LinearRegression { .. } => loss.classes().is_none(),
         }
     }
@@ -145,6 +148,14 @@ impl Model {
         let dim = self.encoder.dim();
         for (score, weights) in scores.iter_mut().zip(self.weights.chunks_exact(dim.max(1))) {
             *score = row.dot(weights);
+        }
+    }
+
+    /// How many models lie side by side in the weights: one, or one for each class against the rest.
+    pub fn models(&self) -> u64 {
+        match &self.kind {
+            ModelKind::MultiClassLinear { classes } if self.loss.outputs() == 1 => classes.len() as u64,
+            _ => 1,
         }
     }
 

@@ -329,3 +329,50 @@ fn a_model_that_was_edited_to_another_kind_is_refused() {
     place.write("same.json", file.to_string());
     place.dp(&["verify", "same.json"]).ok();
 }
+
+/// Three models, one budget: the shares that can train, certify and predict, and what the noise of each costs.
+#[test]
+fn one_model_for_each_class() {
+    let place = place();
+    let seeded = |more: &[&str]| train(&place, "flowers", &[SEEDED, more].concat());
+    for share in ["joint", "composed", "split"] {
+        let trained = seeded(&["--one-vs-all", share, "--algorithm", "bolt-on-strongly-convex"]);
+        assert_eq!((&trained["loss"], &trained["dim"]), (&"logistic".into(), &3.into()), "{trained}");
+        let model = place.json("m.json");
+        assert_eq!(model["model"]["kind"], "multi-class-linear");
+        assert_eq!(model["model"]["weights"].as_array().unwrap().len(), 9);
+        assert_eq!(model["certificate"]["derivation"]["classes"], 3);
+        let measured = evaluate(&place, "flowers");
+        let least = if share == "split" { 0.5 } else { 0.6 };
+        assert!(measured["accuracy"].as_f64().unwrap() > least, "{share}: {measured}");
+        assert_eq!(measured.get("log_loss"), None, "scores of models apart are no probabilities");
+        let scores = place.dp(&["predict", "--model", "m.json", "--data", "flowers-test.csv"]).ok();
+        assert_eq!(scores.lines().next(), Some("class,score:iris,score:lily,score:rose"));
+    }
+    // Without a seed, so that there is something to verify.
+    for algorithm in ["bolt-on-convex", "scs13", "dp-sgd"] {
+        train(&place, "flowers", &[PRIVATE, &["--one-vs-all", "composed", "--algorithm", algorithm]].concat());
+        assert_eq!(place.dp(&["verify", "m.json", "--json"]).json()["holds"], true, "{algorithm}");
+    }
+    // A certificate of one model says nothing of three.
+    let mut file = place.json("m.json");
+    let derivation = file["certificate"]["derivation"].clone();
+    file["certificate"]["derivation"] = derivation["each"].clone();
+    place.write("edited.json", file.to_string());
+    assert_ne!(place.dp(&["verify", "edited.json"]).code, 0);
+}
+
+#[test]
+fn one_model_for_each_class_is_refused_where_there_is_none() {
+    let place = place();
+    let fails = |table: &str, more: &[&str], exit: i32, code: &str| {
+        let (data, schema) = (format!("{table}.csv"), format!("{table}.toml"));
+        let arguments = ["train", "--data", &data, "--schema", &schema, "--out", "no.json", "--epsilon", "1"];
+        place.dp(&[&arguments[..], more].concat()).fails(exit, code);
+        assert!(!place.path("no.json").exists());
+    };
+    fails("houses", &["--one-vs-all", "joint"], 2, "usage.conflict");
+    fails("flowers", &["--one-vs-all", "joint", "--loss", "softmax"], 2, "usage.conflict");
+    fails("flowers", &["--one-vs-all", "joint", "--loss", "squared"], 2, "usage.conflict");
+    fails("flowers", &["--one-vs-all", "joint", "--algorithm", "scs13"], 4, "privacy.refused");
+}

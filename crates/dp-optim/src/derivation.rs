@@ -21,8 +21,10 @@ use crate::recipes::snowball_sgd::SnowballSgdDerivation;
 /// A certificate speaks of a model: the two must agree on these, or the guarantee is that of another training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelTerms {
-    /// Number of weights.
+    /// Number of weights, of all models together.
     pub weights: u64,
+    /// Number of models that lie side by side in the weights: one, or one for each class against the rest.
+    pub models: u64,
     /// The loss that it was trained with.
     pub loss: LossKind,
     /// Bound on the rows' L2 norm that training relied on.

@@ -25,7 +25,7 @@ pub use bolt_on::{Algorithm, BoltOn, OutputNoise, Plan, Stopping};
 pub use bst14::{Bst14, Bst14Calibration};
 pub use dp_sgd::{DpSgd, Sampling};
 pub use non_private::{NonPrivate, train_without_privacy};
-pub use one_vs_all::OneVsAll;
+pub use one_vs_all::{OneVsAll, Share};
 pub use phased_erm::PhasedErm;
 pub use phased_sgd::PhasedSgd;
 pub use pnsgd::Pnsgd;

@@ -20,7 +20,7 @@ pub use input::{Format, InputArgs};
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use train::{
     Adjacency, Algorithm, Averaging, BatchSampling, Float, Loss, Noise, Order, OutputNoise, Project, RowNorm, Scale,
-    Schedule, Stop, TrainArgs,
+    Schedule, Share, Stop, TrainArgs,
 };
 
 use std::path::PathBuf;

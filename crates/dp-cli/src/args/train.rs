@@ -128,6 +128,17 @@ pub enum BatchSampling {
     Passes,
 }
 
+/// How the models of the classes share the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Share {
+    /// One release of all models together; for the bolt-on algorithms.
+    Joint,
+    /// Each model is released by itself, with the noise with which all of them together stay within the budget.
+    Composed,
+    /// Each model gets an equal part of epsilon and delta: for comparison with the literature, never better.
+    Split,
+}
+
 /// The distribution of the noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputNoise {
@@ -292,6 +303,9 @@ pub struct TrainArgs {
     /// The loss [default: by the label: logistic for two classes, softmax for several, huber-regression for numbers]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
     pub loss: Option<Loss>,
+    /// For a label of several classes: one model for each class against the rest, in place of softmax regression
+    #[arg(long, value_enum, value_name = "SHARE", help_heading = "Algorithm")]
+    pub one_vs_all: Option<Share>,
     /// Half width of the smooth part of huber-svm [default: 0.1] and of huber-regression [default: 0.5]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,

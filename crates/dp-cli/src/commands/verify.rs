@@ -118,6 +118,9 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
     if terms.weights != model.weights.len() as u64 {
         return mismatch("the certificate is for another number of weights", "certificate.derivation");
     }
+    if terms.models != model.models() {
+        return mismatch("the certificate is for another number of models", "certificate.derivation");
+    }
     if terms.loss != model.loss {
         return mismatch("the certificate is for another loss", "certificate.derivation.recipe.loss");
     }

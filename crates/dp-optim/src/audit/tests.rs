@@ -35,7 +35,7 @@ fn every_recipe_is_within_its_sensitivity_and_near_it() {
 fn any_parameters_stay_within_the_sensitivity() {
     let losses = [LossKind::Logistic, LossKind::HuberSvm(HuberSvm::new(1.0).unwrap()), LossKind::Squared];
     let mut rng = SeededRng::new(5);
-    for _ in 0..60 {
+    for _ in 0..40 {
         use rand::RngExt;
         let loss = losses[rng.random_range(0..3)];
         let parameters = Parameters {
@@ -47,6 +47,9 @@ fn any_parameters_stay_within_the_sensitivity() {
             passes: rng.random_range(1..4),
             batch_size: rng.random_range(1..8),
             radius: (loss == LossKind::Squared || rng.random_bool(0.3)).then(|| rng.random_range(0.1..2.0)),
+            // What moves before noise is the same in every mode and for every budget; finding much noise takes long.
+            noise_mode: Some(NoiseMode::Exact),
+            delta: if rng.random_bool(0.25) { 1e-5 } else { 0.0 },
             pairs: 200,
             ..Parameters::default()
         };

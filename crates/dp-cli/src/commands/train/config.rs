@@ -6,10 +6,10 @@ use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon};
 use dp_data::draft::LabelHint;
 use dp_data::encode::{Encoding, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
-use dp_data::schema::Label;
+use dp_data::schema::{Label, LabelKind};
 use dp_losses::LossKind;
 use dp_optim::FloatKind;
-use dp_optim::recipes::Budget;
+use dp_optim::recipes::{Budget, Share};
 
 use super::loss::AskedLoss;
 use super::recipes::{self, PrivateAlgorithm};
@@ -36,6 +36,8 @@ pub struct TrainConfig {
     pub asked: AskedLoss,
     /// The loss: until the label is known, one that may fit it (see [`for_label`](Self::for_label)).
     pub loss: LossKind,
+    /// One model for each class against the rest.
+    pub one_vs_all: Option<OneVsAll>,
     /// The algorithm and, where it is private, its budget.
     pub method: Method,
     /// Settings that were given; the rest follows from public numbers.
@@ -106,6 +108,15 @@ pub struct NamedLabel {
     pub hint: Option<LabelHint>,
 }
 
+/// One model for each class against the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OneVsAll {
+    /// How the models share the budget.
+    pub share: Share,
+    /// How many there are; until the label is known, two.
+    pub classes: u32,
+}
+
 /// The algorithm.
 #[derive(Debug, Clone, Copy)]
 pub enum Method {
@@ -153,7 +164,9 @@ impl TrainConfig {
         let knowledge = knowledge(args, input.format)?;
         let method = method(args)?;
         let settings = Settings::new(args)?;
+        let one_vs_all = one_vs_all(args)?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
+        let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
         recipes::check_flags(args.algorithm, &settings)?;
         let out = if args.out.as_os_str() == "-" { Target::Stdout } else { Target::File(args.out.clone()) };
         if out == Target::Stdout && global.json {
@@ -186,6 +199,7 @@ impl TrainConfig {
             projection_seed: projection_seed(args.project_seed)?,
             loss: asked.provisional(),
             asked,
+            one_vs_all,
             method,
             settings,
             noise: match args.noise.unwrap_or_default() {
@@ -211,7 +225,18 @@ impl TrainConfig {
     /// # Errors
     /// `usage.value` for a loss that does not fit the label.
     pub fn for_label(&self, label: &Label) -> Result<Self, Failure> {
-        Ok(Self { loss: self.asked.for_label(label)?, ..self.clone() })
+        let loss = self.asked.for_label(label)?;
+        let classes = match &label.kind {
+            LabelKind::Classes { classes, .. } => classes.len() as u32,
+            _ => 2,
+        };
+        let one_vs_all = self.one_vs_all.map(|asked| OneVsAll { classes, ..asked });
+        Ok(Self { loss, one_vs_all, ..self.clone() })
+    }
+
+    /// How many scores a record gets.
+    pub fn scores(&self) -> u32 {
+        self.one_vs_all.map_or(self.loss.outputs(), |models| models.classes)
     }
 
     /// The files to be written.
@@ -222,6 +247,20 @@ impl TrainConfig {
         };
         model.into_iter().chain(self.report.as_deref())
     }
+}
+
+fn one_vs_all(args: &TrainArgs) -> Result<Option<OneVsAll>, Failure> {
+    let Some(share) = args.one_vs_all else { return Ok(None) };
+    if recipes::private(args.algorithm).is_none() {
+        return Err(conflict("--one-vs-all", "--one-vs-all says how models share a budget, and there is none")
+            .help("leave --one-vs-all away, or choose a private --algorithm"));
+    }
+    let share = match share {
+        args::Share::Joint => Share::Joint,
+        args::Share::Composed => Share::Composed,
+        args::Share::Split => Share::Split,
+    };
+    Ok(Some(OneVsAll { share, classes: 2 }))
 }
 
 fn missing(flag: &str, message: &str) -> Failure {

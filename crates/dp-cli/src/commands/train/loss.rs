@@ -12,6 +12,8 @@ use crate::input::conflict;
 const FOR_TWO: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge, Loss::Squared];
 /// Losses for labels of several classes.
 const FOR_SEVERAL: &[Loss] = &[Loss::Softmax];
+/// Losses of each of several models, of one class against the rest.
+const FOR_ONE_AGAINST_THE_REST: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge];
 /// Losses for labels that are numbers. Huber's comes first: its gradients are bounded, so it needs no radius, and its
 /// sensitivity does not grow with one.
 const FOR_NUMBERS: &[Loss] = &[Loss::HuberRegression, Loss::Squared, Loss::Absolute];
@@ -24,6 +26,8 @@ const REGRESSION_WIDTH: f64 = 0.5;
 pub struct AskedLoss {
     name: Option<Loss>,
     huber_width: Option<f64>,
+    /// Several classes are told apart by one model each.
+    one_vs_all: bool,
 }
 
 impl AskedLoss {
@@ -36,9 +40,25 @@ impl AskedLoss {
         if huber_width.is_some() && !takes_width {
             return Err(conflict("--huber-width", "--huber-width belongs to --loss huber-svm and huber-regression"));
         }
-        let asked = Self { name, huber_width };
+        let asked = Self { name, huber_width, one_vs_all: false };
         // The width, which no label changes.
         asked.of(name.unwrap_or(Loss::HuberRegression), 2).map(|_| asked)
+    }
+
+    /// The same for one model per class, each with a loss of two classes.
+    ///
+    /// # Errors
+    /// `usage.conflict` for a loss that is not one of two classes.
+    pub fn one_against_the_rest(self) -> Result<Self, Failure> {
+        match self.name {
+            Some(name) if !FOR_ONE_AGAINST_THE_REST.contains(&name) => {
+                let names: Vec<String> = FOR_ONE_AGAINST_THE_REST.iter().map(|&loss| typed(loss)).collect();
+                Err(conflict("--one-vs-all", format!("--loss {} does not tell one class from the rest", typed(name)))
+                    .expected(names.join(", "))
+                    .help("leave --loss away, or --one-vs-all"))
+            }
+            _ => Ok(Self { one_vs_all: true, ..self }),
+        }
     }
 
     /// A loss to check other settings with, before the label is known.
@@ -54,10 +74,17 @@ impl AskedLoss {
         let (fitting, what, classes) = match &label.kind {
             LabelKind::TwoClasses { .. } => (FOR_TWO, "a label of two classes".to_owned(), 2),
             LabelKind::Classes { classes, .. } => {
-                (FOR_SEVERAL, format!("a label of {} listed classes", classes.len()), classes.len() as u32)
+                let fitting = if self.one_vs_all { FOR_ONE_AGAINST_THE_REST } else { FOR_SEVERAL };
+                (fitting, format!("a label of {} listed classes", classes.len()), classes.len() as u32)
             }
             _ => (FOR_NUMBERS, "a label that is a number".to_owned(), 2),
         };
+        if self.one_vs_all && !matches!(label.kind, LabelKind::Classes { .. }) {
+            return Err(conflict("--one-vs-all", format!("--one-vs-all does not fit {what}"))
+                .at_column(&label.column)
+                .expected("a label whose classes are listed")
+                .help("leave --one-vs-all away, or list the classes in [label] of the schema or with --classes"));
+        }
         let name = match self.name {
             None => fitting[0],
             Some(name) if fitting.contains(&name) => name,

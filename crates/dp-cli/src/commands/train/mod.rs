@@ -119,7 +119,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
 /// The configuration for this label, its recipe checked again where the label chose another loss.
 fn fitted(config: &TrainConfig, label: &Label) -> Result<TrainConfig, Failure> {
     let fitted = config.for_label(label)?;
-    if fitted.loss != config.loss {
+    if (fitted.loss, fitted.one_vs_all) != (config.loss, config.one_vs_all) {
         check_recipe(&fitted)?;
     }
     Ok(fitted)

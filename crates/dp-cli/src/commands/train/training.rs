@@ -60,7 +60,7 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
             wording::names(&from_data)
         ));
     }
-    check_memory(encoder.dim(), config.loss.outputs())?;
+    check_memory(encoder.dim(), config.scores())?;
     let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
     let records = Records { encoder, examples: loaded.examples, shape };
     match (config.method, config.seed) {

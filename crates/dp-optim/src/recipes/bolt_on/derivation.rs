@@ -160,6 +160,7 @@ impl Derives for BoltOnDerivation {
 impl DerivesModel for BoltOnDerivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.recipe.loss.parameters(self.dim),
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

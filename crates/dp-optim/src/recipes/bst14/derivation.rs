@@ -45,6 +45,7 @@ impl Derives for Bst14Derivation {
 impl DerivesModel for Bst14Derivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.recipe.loss.parameters(self.dim),
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

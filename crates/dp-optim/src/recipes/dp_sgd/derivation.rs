@@ -45,6 +45,7 @@ impl Derives for DpSgdDerivation {
 impl DerivesModel for DpSgdDerivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.recipe.loss.parameters(self.dim),
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

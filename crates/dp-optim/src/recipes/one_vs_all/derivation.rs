@@ -76,12 +76,14 @@ impl DerivesModel for OneVsAllDerivation {
         let classes = u64::from(self.classes);
         match self.each.model_terms() {
             Some(each) => ModelTerms {
+                models: classes,
                 weights: each.weights.saturating_mul(classes),
                 target_bound: classes.saturating_sub(1) as f64,
                 ..each
             },
             // No private recipe: its event is refused, and so is every model.
             None => ModelTerms {
+                models: 0,
                 weights: 0,
                 loss: dp_losses::LossKind::Logistic,
                 row_norm: 0.0,

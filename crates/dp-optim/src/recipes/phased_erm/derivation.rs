@@ -156,6 +156,7 @@ impl Derives for PhasedErmDerivation {
 impl DerivesModel for PhasedErmDerivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.dim,
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

@@ -121,6 +121,7 @@ impl Derives for PhasedSgdDerivation {
 impl DerivesModel for PhasedSgdDerivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.recipe.loss.parameters(self.dim),
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

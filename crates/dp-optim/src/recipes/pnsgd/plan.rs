@@ -51,6 +51,7 @@ impl Derives for PnsgdDerivation {
 impl DerivesModel for PnsgdDerivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.recipe.loss.parameters(self.dim),
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

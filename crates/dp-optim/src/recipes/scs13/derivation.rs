@@ -83,6 +83,7 @@ impl Derives for Scs13Derivation {
 impl DerivesModel for Scs13Derivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.recipe.loss.parameters(self.dim),
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

@@ -56,6 +56,7 @@ impl Derives for SnowballSgdDerivation {
 impl DerivesModel for SnowballSgdDerivation {
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
+            models: 1,
             weights: self.recipe.loss.parameters(self.dim),
             loss: self.recipe.loss,
             row_norm: self.recipe.row_norm,

@@ -9,6 +9,7 @@ mod bst14;
 mod dp_sgd;
 mod last_iterate;
 mod non_private;
+mod one_vs_all;
 mod phased;
 mod refusal;
 mod scs13;
@@ -127,7 +128,13 @@ impl PrivateAlgorithm {
         shape: Shape,
     ) -> Result<(AnyRecipe, AdjacencyKind), Failure> {
         let relation = self.relation(adjacency)?;
-        Ok(((self.build)(&Request { config, budget, relation, shape })?, relation))
+        let Some(models) = config.one_vs_all else {
+            return Ok(((self.build)(&Request { config, budget, relation, shape })?, relation));
+        };
+        // What is recommended for each model: for about the budget that is its own.
+        let budget = one_vs_all::budget_of_each(models, budget)?;
+        let each = (self.build)(&Request { config, budget, relation, shape })?;
+        Ok((one_vs_all::wrapped(models, each), relation))
     }
 
     /// Plans for records of this shape.
@@ -201,7 +208,7 @@ mod tests {
     use crate::args::Cli;
 
     /// Flags of algorithms that all of them take, or whose own check says what they belong to.
-    const OF_ALL: [&str; 4] = ["--algorithm", "--loss", "--huber-width", "--float"];
+    const OF_ALL: [&str; 5] = ["--algorithm", "--loss", "--one-vs-all", "--huber-width", "--float"];
 
     #[test]
     fn every_flag_of_algorithms_is_taken_by_one_that_says_so() {
