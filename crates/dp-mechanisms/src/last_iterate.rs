@@ -113,7 +113,7 @@ pub struct Iterates {
 /// // The record before the last is hidden by two draws: it, and no other, decides.
 /// let epsilon = bound::epsilon(&log.to_event(), Delta::new(1e-6)?)?.value;
 /// let mu = 0.1 / (2.0 * 0.25f64).sqrt();
-/// let expected = dp_accountant::gaussian::epsilon(mu, 1e-6)?;
+/// let expected = dp_accountant::gaussian::epsilon(mu, Delta::new(1e-6)?)?;
 /// assert!((epsilon / expected - 1.0).abs() < 1e-6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -95,10 +95,10 @@ fn draw_rows(
 }
 
 /// Trains one model of two classes with its share of the budget; the weights and the time it took.
-fn train_model<S: SampleSource<f64>>(
+fn train_model(
     setting: &Setting,
     shares: f64,
-    source: &mut S,
+    source: &mut dyn SampleSource<f64>,
     rng: &mut SeededRng,
     cancelled: &AtomicBool,
 ) -> Result<(Vec<f64>, Duration), dp_optim::Error> {

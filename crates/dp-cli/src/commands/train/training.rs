@@ -10,7 +10,7 @@ use dp_data::encode::Stored;
 use dp_data::examples::Feature;
 use dp_data::{Encoder, Examples};
 use dp_losses::Real;
-use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
+use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::engine::Control;
 use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, train_without_privacy};
 use dp_optim::{Derivation, MemorySource};
@@ -71,8 +71,10 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
             };
             train_baseline(config, records, key, console)
         }
-        (Method::Private { .. }, Some(seed)) => choose_relation(config, records, &mut SeededRng::new(seed), console),
-        (Method::Private { .. }, None) => choose_relation(config, records, &mut secret()?, console),
+        (Method::Private { .. }, Some(seed)) => {
+            choose_relation(config, records, &mut SeededRng::new(seed).lend(), console)
+        }
+        (Method::Private { .. }, None) => choose_relation(config, records, &mut secret()?.lend(), console),
     }
 }
 
@@ -95,10 +97,10 @@ fn secret() -> Result<OsSeeded, Failure> {
     OsSeeded::new().map_err(|error| refusal(&error.into()))
 }
 
-fn choose_relation<F: Real + Stored + Feature, R: ReleaseRng>(
+fn choose_relation<F: Real + Stored + Feature>(
     config: &TrainConfig,
     records: Records<F>,
-    rng: &mut R,
+    rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
     let Method::Private { algorithm, budget, adjacency } = config.method else {
@@ -107,18 +109,18 @@ fn choose_relation<F: Real + Stored + Feature, R: ReleaseRng>(
     warn_delta(budget, records.shape.n, console);
     let (recipe, relation) = algorithm.recipe(config, budget, adjacency, records.shape)?;
     match relation {
-        AdjacencyKind::ZeroOut => train_private::<ZeroOut, F, R>(config, &recipe, budget, records, rng, console),
-        AdjacencyKind::ReplaceOne => train_private::<ReplaceOne, F, R>(config, &recipe, budget, records, rng, console),
+        AdjacencyKind::ZeroOut => train_private::<ZeroOut, F>(config, &recipe, budget, records, rng, console),
+        AdjacencyKind::ReplaceOne => train_private::<ReplaceOne, F>(config, &recipe, budget, records, rng, console),
         _ => Err(algorithm.no_proof()),
     }
 }
 
-fn train_private<A: RecordAdjacency, F: Real + Stored + Feature, R: ReleaseRng>(
+fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
     config: &TrainConfig,
     recipe: &AnyRecipe,
     budget: Budget,
     records: Records<F>,
-    rng: &mut R,
+    rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
     let refused = |error: dp_optim::Error| refusal(&error);
