@@ -108,7 +108,8 @@ fn round(least: f64, most: f64) -> Vec<f64> {
     (first..=last).map(|i| i as f64 * step).collect()
 }
 
-/// Powers of ten, and twice and five times them where there are fewer than three.
+/// Powers of ten; twice and five times them too where these are fewer than three; and where all of them are, values as on
+/// a linear axis.
 fn logarithmic(least: f64, most: f64) -> Vec<f64> {
     let powers = || (least.floor() as i32..=most.ceil() as i32).map(f64::from);
     let within = |place: &f64| (least..=most).contains(place);
@@ -116,7 +117,17 @@ fn logarithmic(least: f64, most: f64) -> Vec<f64> {
     if tens.len() >= 3 {
         return tens;
     }
-    powers().flat_map(|power| [1.0, 2.0, 5.0].map(|factor: f64| power + factor.log10())).filter(within).collect()
+    let factors = [1.0, 2.0, 5.0].map(f64::log10);
+    let ticks: Vec<f64> = powers().flat_map(|power| factors.map(|factor| power + factor)).filter(within).collect();
+    if ticks.len() >= 3 {
+        return ticks;
+    }
+    round(10f64.powf(least), 10f64.powf(most))
+        .into_iter()
+        .filter(|&value| value > 0.0)
+        .map(f64::log10)
+        .filter(within)
+        .collect()
 }
 
 #[cfg(test)]
@@ -134,6 +145,15 @@ mod tests {
         let grid = Scale::of_points(true, [0.1, 0.2, 0.5, 1.0, 2.0, 4.0].into_iter());
         let labels: Vec<String> = grid.ticks.iter().map(|&tick| grid.label(tick)).collect();
         assert_eq!(labels, ["0.1", "0.2", "0.5", "1", "2", "4"]);
+    }
+
+    #[test]
+    fn a_short_logarithmic_axis_has_ticks() {
+        for (least, most) in [(0.57, 0.77), (0.6, 1.4), (3.1, 3.2), (1e-7, 1.1e-7), (900.0, 2000.0)] {
+            let scale = Scale::of_values(true, [least, most].into_iter());
+            assert!((3..20).contains(&scale.ticks.len()), "{least} to {most}: {:?}", scale.ticks);
+            assert!(scale.ticks.iter().all(|tick| (scale.least..=scale.most).contains(tick)));
+        }
     }
 
     #[test]
