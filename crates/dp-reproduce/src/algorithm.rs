@@ -29,6 +29,12 @@ pub enum Algorithm {
     Bst14AsPublished,
     /// Differentially private stochastic gradient descent of today, Poisson batches.
     DpSgd,
+    /// Feldman, Koren and Talwar 2020: noise on every iterate, the last one released.
+    Pnsgd,
+    /// The same in one pass, on batches that grow.
+    SnowballSgd,
+    /// Feldman, Koren and Talwar 2020: one pass in phases, noise at the end of each.
+    PhasedSgd,
 }
 
 impl Algorithm {
@@ -48,6 +54,9 @@ impl Algorithm {
             Self::Bst14 => "BST14",
             Self::Bst14AsPublished => "BST14, noise as printed",
             Self::DpSgd => "DP-SGD",
+            Self::Pnsgd => "PNSGD",
+            Self::SnowballSgd => "Snowball-SGD",
+            Self::PhasedSgd => "Phased-SGD",
         }
     }
 }
@@ -63,6 +72,9 @@ impl fmt::Display for Algorithm {
             Self::Bst14 => "bst14",
             Self::Bst14AsPublished => "bst14-as-published",
             Self::DpSgd => "dp-sgd",
+            Self::Pnsgd => "pnsgd",
+            Self::SnowballSgd => "snowball-sgd",
+            Self::PhasedSgd => "phased-sgd",
         })
     }
 }

@@ -10,9 +10,11 @@ use dp_mechanisms::SeededRng;
 use dp_mechanisms::rng::{Purpose, ReleaseRng};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
+use dp_optim::recipes::pnsgd::Batching;
 use dp_optim::recipes::scs13::StepCalibration;
 use dp_optim::recipes::{
-    AnyRecipe, BoltOn, Bst14, Bst14Calibration, Budget, DpSgd, Planned, Recipe, Sampling, Scs13, train_without_privacy,
+    AnyRecipe, BoltOn, Bst14, Bst14Calibration, Budget, DpSgd, PhasedSgd, Planned, Pnsgd, Recipe, Sampling, Scs13,
+    SnowballSgd, train_without_privacy,
 };
 use dp_optim::{MemorySource, Schedule};
 use rand::seq::index;
@@ -137,8 +139,8 @@ fn train_model(
     Ok((trained.weights.into_inner(), started.elapsed()))
 }
 
-/// Where BST14 looks for a convex model: its step sizes are multiples of a radius.
-const BST14_RADIUS: f64 = 10.0;
+/// Where BST14 and Phased-SGD look for a convex model: their step sizes are multiples of a radius.
+const RADIUS: f64 = 10.0;
 
 /// The private recipe of a setting; `None` for what has none.
 fn recipe(setting: &Setting) -> Option<AnyRecipe> {
@@ -176,7 +178,7 @@ fn recipe(setting: &Setting) -> Option<AnyRecipe> {
         Algorithm::Bst14 | Algorithm::Bst14AsPublished => {
             let recipe = match setting.lambda > 0.0 {
                 true => Bst14::strongly_convex(setting.loss, setting.lambda),
-                false => Bst14::convex(setting.loss, BST14_RADIUS),
+                false => Bst14::convex(setting.loss, RADIUS),
             };
             let (calibration, sampling) = match setting.algorithm {
                 Algorithm::Bst14AsPublished => (Bst14Calibration::AsPublished { iota: 1.0 }, Sampling::FixedSize),
@@ -199,6 +201,23 @@ fn recipe(setting: &Setting) -> Option<AnyRecipe> {
             radius: radius(setting),
             noise_mode: NoiseMode::Rounded,
             ..DpSgd::new(setting.loss)
+        })),
+        Algorithm::Pnsgd => Some(AnyRecipe::from(Pnsgd {
+            lambda: setting.lambda,
+            passes: setting.passes,
+            batching: Batching::Equal { size: setting.batch_size },
+            noise_mode: NoiseMode::Rounded,
+            ..Pnsgd::new(setting.loss)
+        })),
+        Algorithm::SnowballSgd => Some(AnyRecipe::from(SnowballSgd {
+            lambda: setting.lambda,
+            noise_mode: NoiseMode::Rounded,
+            ..SnowballSgd::new(setting.loss)
+        })),
+        Algorithm::PhasedSgd => Some(AnyRecipe::from(PhasedSgd {
+            lambda: setting.lambda,
+            noise_mode: NoiseMode::Rounded,
+            ..PhasedSgd::new(setting.loss, RADIUS)
         })),
     }
 }

@@ -39,7 +39,7 @@ pub fn settings(effort: Effort) -> Vec<Setting> {
         [DataSet::Mnist, DataSet::Covertype, DataSet::KddCup, DataSet::Higgs, DataSet::Occupancy, DataSet::Banknote];
     let mut algorithms = vec![Algorithm::Noiseless, Algorithm::Ours];
     algorithms.extend(super::bolt_on::PER_STEP);
-    algorithms.push(Algorithm::DpSgd);
+    algorithms.extend([Algorithm::DpSgd, Algorithm::Pnsgd, Algorithm::SnowballSgd, Algorithm::PhasedSgd]);
     let mut settings = Vec::new();
     for data in sets {
         for &algorithm in &algorithms {
