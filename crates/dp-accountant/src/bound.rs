@@ -10,7 +10,11 @@
 //! | pure guarantees | sum of epsilons; optimal composition where all are equal |
 //! | anything | Renyi curve, best order |
 //! | exact part and pure part | one's epsilon added to the other's |
+//! | disjoint parts, or one of several releases, and nothing else | the part for which the bound is largest |
 //! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
+//!
+//! For disjoint parts: given what the other parts gave, which has the same law for both neighbours, only one part's law
+//! differs, so delta at any epsilon is a mean of that part's; for one of several it is a mean over them.
 //!
 //! The last line is sound because every `(epsilon, delta)`-DP mechanism is a post-processing of: fail with probability
 //! `delta`, else answer `epsilon`-DP (Kairouz, Oh and Viswanath 2015, Theorem 3.1 and its proof). So the whole tree
@@ -144,7 +148,14 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
 /// # Errors
 /// Those of [`epsilon`](self::epsilon()).
 pub fn epsilon_beside(event: &DpEvent, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
-    let parts = Parts::new(event)?;
+    epsilon_of(leaves(event, 1)?, delta, known)
+}
+
+fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
+    let parts = match one_of(leaves) {
+        Ok(parts) => return worst(parts, |part| epsilon_of(part, delta, None)),
+        Err(leaves) => Parts::new(leaves)?,
+    };
     if let Some(theorem) = parts.trivial() {
         let value = if theorem == Theorem::NothingReleased { 0.0 } else { f64::INFINITY };
         return Ok(Bound { value, theorem });
@@ -217,8 +228,14 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
 /// # Errors
 /// Those of [`delta`](self::delta()).
 pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
-    let epsilon = non_negative("epsilon", epsilon)?;
-    let parts = Parts::new(event)?;
+    delta_of(leaves(event, 1)?, non_negative("epsilon", epsilon)?, known)
+}
+
+fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
+    let parts = match one_of(leaves) {
+        Ok(parts) => return worst(parts, |part| delta_of(part, epsilon, None)),
+        Err(leaves) => Parts::new(leaves)?,
+    };
     if let Some(theorem) = parts.trivial() {
         let value = if theorem == Theorem::NothingReleased { 0.0 } else { 1.0 };
         return Ok(Bound { value, theorem });
@@ -264,6 +281,30 @@ pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Re
     Ok(best)
 }
 
+/// The parts, where one release from disjoint parts, or of one of several kinds, is all that there is; else what there
+/// is.
+fn one_of(mut leaves: Leaves) -> Result<Vec<Leaves>, Leaves> {
+    match leaves.pop() {
+        Some((Leaf::Parallel { parts }, 1)) if leaves.is_empty() => Ok(parts),
+        last => {
+            leaves.extend(last);
+            Err(leaves)
+        }
+    }
+}
+
+/// The largest bound of several.
+fn worst(parts: Vec<Leaves>, bound: impl Fn(Leaves) -> Result<Bound, Error>) -> Result<Bound, Error> {
+    let mut worst = Bound { value: 0.0, theorem: Theorem::NothingReleased };
+    for part in parts {
+        let found = bound(part)?;
+        if !(found.value <= worst.value) {
+            worst = found;
+        }
+    }
+    Ok(worst)
+}
+
 impl Bound {
     /// Takes the smaller; NaN never wins.
     fn improve(&mut self, value: f64, theorem: Theorem) {
@@ -297,8 +338,8 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(event: &DpEvent) -> Result<Self, Error> {
-        let (failure, leaves) = take_failures(leaves(event, 1)?);
+    fn new(leaves: Leaves) -> Result<Self, Error> {
+        let (failure, leaves) = take_failures(leaves);
         let mut parts = Self {
             exact_gaussian: None,
             has_mixture: false,

@@ -210,6 +210,12 @@ pub enum DpEvent {
         /// The parts.
         events: Vec<DpEvent>,
     },
+    /// One of `events`, all on the same records, drawn at random by a law that does not depend on any record; which one
+    /// it was may be published.
+    OneOf {
+        /// What may have happened.
+        events: Vec<DpEvent>,
+    },
     /// `event`, read as a statement about `size` records at once.
     Group {
         /// Number of records.
@@ -334,6 +340,7 @@ impl DpEvent {
             Self::AboveThresholdGaussian { .. } => "above-threshold-gaussian",
             Self::Parallel { .. } => "parallel",
             Self::ParallelByValue { .. } => "parallel-by-value",
+            Self::OneOf { .. } => "one-of",
             Self::Group { .. } => "group",
             Self::AddRemoveTwice { .. } => "add-remove-twice",
             Self::RandomStopping { .. } => "random-stopping",

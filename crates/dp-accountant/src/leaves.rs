@@ -70,7 +70,7 @@ pub(crate) enum Leaf {
     AboveThresholdLaplace { threshold: f64, query: f64 },
     /// The same with Gaussian noise: `threshold` = sensitivity / std, `query` = *twice* the sensitivity / std.
     AboveThresholdGaussian { threshold: f64, query: f64, max_queries: u64 },
-    /// Disjoint parts, one of which differs.
+    /// Disjoint parts, one of which differs; or one of several releases, drawn at random.
     Parallel { parts: Vec<Leaves> },
     /// Disjoint parts, two of which differ.
     ParallelByValue { parts: Vec<Leaves> },

@@ -123,6 +123,7 @@ fn event() -> impl Strategy<Value = DpEvent> {
                 .prop_map(|(sampling_rate, event)| DpEvent::SampledWithoutReplacement { sampling_rate, event }),
             some().prop_map(|events| DpEvent::Parallel { events }),
             some().prop_map(|events| DpEvent::ParallelByValue { events }),
+            some().prop_map(|events| DpEvent::OneOf { events }),
             (0u64..6, one()).prop_map(|(size, event)| DpEvent::Group { size, event }),
             one().prop_map(|event| DpEvent::AddRemoveTwice { event }),
             (repetitions(), one()).prop_map(|(repetitions, event)| DpEvent::RandomStopping { repetitions, event }),

@@ -239,3 +239,25 @@ fn what_is_known_already_changes_no_answer() {
     assert_eq!(epsilon_beside(&both, delta, Some(of_epsilon)).unwrap().value, of_epsilon.upper);
     assert!(delta_beside(&both, 1.0, Some(of_delta)).unwrap().value >= of_delta.lower);
 }
+
+#[test]
+fn disjoint_parts_cost_what_the_costliest_part_costs() {
+    let laplace = DpEvent::LaplaceBall { scale: 1.25, sensitivity: 1.0, dim: 3 };
+    let parts = vec![gaussian_event(0.25), pure_event(0.75), repeated(gaussian_event(0.1), 3), laplace];
+    for of in [|events| DpEvent::Parallel { events }, |events| DpEvent::OneOf { events }] {
+        for delta_at in [0.0, 1e-9, 1e-6, 1e-2] {
+            let worst = parts.iter().map(|part| at(part, delta_at).value).fold(0.0, f64::max);
+            assert_eq!(at(&of(parts.clone()), delta_at).value, worst, "at {delta_at}");
+        }
+        for epsilon_at in [0.1, 0.5, 1.0] {
+            let worst = parts.iter().map(|part| delta(part, epsilon_at).unwrap().value).fold(0.0, f64::max);
+            assert_eq!(delta(&of(parts.clone()), epsilon_at).unwrap().value, worst, "at {epsilon_at}");
+        }
+        // Twice the same: which part differs may change, so the Renyi curves' largest composes.
+        let (once, twice) = (at(&of(parts.clone()), 1e-6).value, at(&repeated(of(parts.clone()), 2), 1e-6).value);
+        let each_twice = parts.iter().map(|part| at(&repeated(part.clone(), 2), 1e-6).value).fold(0.0, f64::max);
+        assert!(twice >= each_twice && twice <= 2.0 * once + 0.5, "{twice}");
+        assert_eq!(at(&of(vec![gaussian_event(0.25), DpEvent::NonPrivate]), 1e-6).value, f64::INFINITY);
+        assert_eq!(at(&of(Vec::new()), 1e-6).theorem, Theorem::NothingReleased);
+    }
+}

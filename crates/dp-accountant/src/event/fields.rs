@@ -93,9 +93,10 @@ impl DpEvent {
                 .number("query_std_dev", *query_std_dev)
                 .number("sensitivity", *sensitivity)
                 .integer("max_queries", *max_queries),
-            Self::Parallel { events } | Self::ParallelByValue { events } | Self::Composed { events } => {
-                none.events(events)
-            }
+            Self::Parallel { events }
+            | Self::ParallelByValue { events }
+            | Self::OneOf { events }
+            | Self::Composed { events } => none.events(events),
             Self::Group { size, event } => none.integer("size", *size).event(event),
             Self::AddRemoveTwice { event } => none.event(event),
             Self::RandomStopping { repetitions, event } => match *repetitions {

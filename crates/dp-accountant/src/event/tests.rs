@@ -31,6 +31,7 @@ fn every_variant() -> Vec<DpEvent> {
         },
         DpEvent::Parallel { events: vec![DpEvent::PureDp { epsilon: 0.25 }] },
         DpEvent::ParallelByValue { events: vec![DpEvent::PureDp { epsilon: 0.25 }] },
+        DpEvent::OneOf { events: vec![DpEvent::PureDp { epsilon: 0.25 }] },
         DpEvent::Group { size: 3, event: Box::new(DpEvent::Zcdp { rho: 0.1 }) },
         DpEvent::AddRemoveTwice { event: Box::new(DpEvent::Zcdp { rho: 0.1 }) },
         DpEvent::RandomStopping {

@@ -1,4 +1,11 @@
-//! Events that are made of others: sampling, disjoint parts, groups, random stopping.
+//! Events that are made of others: sampling, disjoint parts, one of several at random, groups, random stopping.
+//!
+//! **Disjoint parts and one of several** are read alike, as a leaf that is no worse than its worst part. For parts, one
+//! differs between neighbours. Where `j` is drawn by a law `w` that both neighbours share, and then event `j` happens,
+//! every divergence that is an expectation over outcomes is the mean of the events' under `w`, whether `j` is published
+//! (the pair of laws is a disjoint union) or not (post-processing): the moments of order `a` of the loss,
+//! `sum_j w_j e^((a-1) D_j)`, and the hockey sticks, `sum_j w_j H_j`; neither exceeds its largest term. A Gaussian
+//! with more noise is what one with less gives after further noise, whichever is drawn.
 
 use super::failures::{fails_with, take_failures};
 use super::pure::pure_epsilon_of_all;
@@ -21,7 +28,9 @@ pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, 
             let relations = Narrowed::new(Relations::IN_PLACE, event.name());
             sampled(*sampling_rate, inner, depth, relations, without_replacement)
         }
-        DpEvent::Parallel { events } => parts(events, depth).map(|(parts, narrowed)| (largest_of(parts), narrowed)),
+        DpEvent::Parallel { events } | DpEvent::OneOf { events } => {
+            parts(events, depth).map(|(parts, narrowed)| (largest_of(parts), narrowed))
+        }
         DpEvent::ParallelByValue { events } => parts(events, depth).and_then(|(parts, narrowed)| {
             narrowed.require_some_of(Relations::ADD_REMOVE)?;
             Ok((two_largest_of(parts), Narrowed::new(Relations::REPLACE_ONE, event.name())))

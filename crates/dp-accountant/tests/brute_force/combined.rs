@@ -133,6 +133,41 @@ fn disjoint_parts() {
     checks.came_within(0.95);
 }
 
+/// A coin that neighbours share chooses the mechanism; it is published, or not.
+#[test]
+fn one_of_two_mechanisms() {
+    let mut random = Random::new(8);
+    let mut checks = Checks::default();
+    for round in 0..60 {
+        let spread = random.between(0.05, 1.5);
+        let either = [0.0, 0.3].map(|zeros| Mechanism::new(&mut random, spread, zeros));
+        let weight = [0.5, 0.9, 1.0][round % 3];
+        let (mut published, mut hidden) = (Pairs::default(), Pairs::default());
+        let neighbours = either.each_ref().map(|mechanism| mechanism.add_remove(1));
+        for (a, b) in super::finite::data_sets(2) {
+            let law = |i: usize, a: usize, b: usize| either[i].law(a, b).to_vec();
+            let scaled = |i, a, b, by: f64| law(i, a, b).into_iter().map(move |mass| by * mass);
+            let known = |a: usize, b: usize| -> Vec<f64> {
+                scaled(0, a, b, weight).chain(scaled(1, a, b, 1.0 - weight)).collect()
+            };
+            let mixed = |a: usize, b: usize| mixture(&[(weight, law(0, a, b)), (1.0 - weight, law(1, a, b))]);
+            published.add(known(a, b), known(a + 1, b));
+            published.add(known(a, b), known(a, b + 1));
+            hidden.add(mixed(a, b), mixed(a + 1, b));
+            hidden.add(mixed(a, b), mixed(a, b + 1));
+        }
+        let [first, second] = neighbours;
+        for first in first.events(&mut random) {
+            for second in second.events(&mut random) {
+                let event = DpEvent::OneOf { events: vec![first.clone(), second] };
+                checks.curve("published", &published, &event);
+                checks.curve("hidden", &hidden, &event);
+            }
+        }
+    }
+    checks.came_within(0.9);
+}
+
 #[test]
 fn approximate_guarantees_compose() {
     let mut random = Random::new(6);
