@@ -36,6 +36,7 @@ mod noisy_steps;
 mod one_vs_all;
 mod phased;
 mod scs13;
+mod tuning;
 
 #[cfg(test)]
 mod tests;
@@ -183,6 +184,11 @@ pub const RECIPES: &[Recipe] = &[
         name: "scs13",
         about: "noise on every update, all of which the attacker sees (Song et al. 2013)",
         build: scs13::subjects,
+    },
+    Recipe {
+        name: "portions",
+        about: "a choice among candidates on a portion of the records (Wu et al. 2017, Algorithm 3)",
+        build: tuning::portions,
     },
 ];
 

@@ -15,6 +15,8 @@ use crate::recipes::phased_sgd::PhasedSgdDerivation;
 use crate::recipes::pnsgd::PnsgdDerivation;
 use crate::recipes::scs13::Scs13Derivation;
 use crate::recipes::snowball_sgd::SnowballSgdDerivation;
+use crate::tuning::portions::PortionsDerivation;
+use crate::tuning::random_stopping::RandomStoppingDerivation;
 
 /// What a private recipe's derivation demands of the model that it belongs to.
 ///
@@ -35,8 +37,23 @@ pub struct ModelTerms {
     pub noise_mode: NoiseMode,
 }
 
+impl ModelTerms {
+    /// What no model meets, for a derivation whose event is refused.
+    pub(crate) const NONE: Self = Self {
+        models: 0,
+        weights: 0,
+        loss: LossKind::Logistic,
+        row_norm: 0.0,
+        target_bound: 0.0,
+        noise_mode: NoiseMode::Exact,
+    };
+}
+
 /// A private recipe's derivation, which also says what it demands of its model.
 pub trait DerivesModel: Derives<Error = Error> {
+    /// Number of records that the release is planned for, public.
+    fn records(&self) -> u64;
+
     /// What the model has to be.
     fn model_terms(&self) -> ModelTerms;
 }
@@ -56,6 +73,14 @@ macro_rules! derivations {
         }
 
         impl Derivation {
+            /// Number of records that a private recipe is planned for; `None` without privacy.
+            pub fn records(&self) -> Option<u64> {
+                match self {
+                    $(Self::$variant(derivation) => Some(derivation.records()),)+
+                    Self::NonPrivate(_) => None,
+                }
+            }
+
             /// What a private recipe demands of its model; `None` without privacy, where nothing is claimed.
             pub fn model_terms(&self) -> Option<ModelTerms> {
                 match self {
@@ -111,4 +136,8 @@ derivations! {
     SnowballSgd(SnowballSgdDerivation),
     /// [`recipes::scs13`](crate::recipes::scs13).
     Scs13(Scs13Derivation),
+    /// [`tuning::portions`](crate::tuning::portions).
+    Portions(PortionsDerivation),
+    /// [`tuning::random_stopping`](crate::tuning::random_stopping).
+    RandomStopping(RandomStoppingDerivation),
 }

@@ -28,11 +28,13 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use batches::check_shape;
 pub use batches::{BatchSizes, Batches, RowBatches, Visit};
 pub use control::{Control, Progress};
 pub use gradient::{GradientEstimate, PlainGradient};
 pub use iterate::{Buffered, Iterate};
 pub use noisy::NoisyGradient;
+pub(crate) use sampling::poisson_one;
 pub use sampling::{BatchLaw, SampledRun, Sampler};
 pub use scaled::Scaled;
 pub use step_sum::{Contributions, StepSum};

@@ -19,6 +19,7 @@
 //! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update.
 //! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`],
 //!   [`recipes::non_private`].
+//! - [`tuning`]: hyper-parameters, chosen privately or on public records.
 //! - [`MemorySource`]: examples in memory as a source; other sources implement
 //!   [`PassSource`](dp_data::PassSource).
 //! - `audit` (feature `audit`): canary data sets that attack every recipe.

@@ -88,12 +88,20 @@ impl<F: Feature> MemorySource<F> {
 }
 
 /// The order of a pass: `order[i]` is the example at position `i`.
-fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Vec<u32> {
+pub(crate) fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Vec<u32> {
     let mut generator = ChaCha20Rng::from_seed(key);
     generator.set_stream(stream);
     let mut order: Vec<u32> = (0..n).collect();
     order.shuffle(&mut generator);
     order
+}
+
+/// Which stream of the key's cipher gives the order of a pass. Stream 0 is the order that all passes share.
+pub(crate) fn stream_of(request: &PassRequest) -> u64 {
+    match request.order {
+        Order::Keyed { fresh_each_pass: true, .. } => u64::from(request.pass) + 1,
+        Order::Keyed { fresh_each_pass: false, .. } | Order::Declared => 0,
+    }
 }
 
 impl<F: Feature> PassSource<F> for MemorySource<F> {
@@ -110,11 +118,7 @@ impl<F: Feature> PassSource<F> for MemorySource<F> {
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
         let refuse = |why| SourceError::Order { engine: ENGINE, why };
         let n = u32::try_from(self.examples.len()).map_err(|_| refuse("more than 2^32 - 1 examples"))?;
-        let stream = match request.order {
-            // Stream 0 is the order that all passes share.
-            Order::Keyed { fresh_each_pass: true, .. } => u64::from(request.pass) + 1,
-            Order::Keyed { fresh_each_pass: false, .. } | Order::Declared => 0,
-        };
+        let stream = stream_of(request);
         if self.arranged != (request.order, stream) {
             let target = match request.order {
                 Order::Keyed { key, .. } => keyed_order(n, key, stream),

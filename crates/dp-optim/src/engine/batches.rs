@@ -148,7 +148,7 @@ where
 /// Refuses a block before a model sees it: another width than described, lengths that contradict one another, or rows
 /// stored otherwise than in the blocks before, which could not be put together in one batch. About shapes only: never
 /// about a value.
-pub(super) fn check_shape<F>(
+pub(crate) fn check_shape<F>(
     block: &Block<'_, F>,
     dim: usize,
     sparse: &mut Option<bool>,

@@ -7,6 +7,7 @@ mod poisson_one;
 mod tests;
 
 pub use draw::{BatchLaw, Sampler};
+pub(crate) use poisson_one::poisson_one;
 
 use dp_data::{Block, SampleSource, SourceError};
 use dp_losses::Model;

@@ -20,6 +20,8 @@ use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::trained::Trained;
+use crate::tuning::portions::{self, Portions};
+use crate::tuning::random_stopping::{self, RandomStopping};
 
 /// One enumeration of recipes and one of their plans, with every call handed on.
 macro_rules! any_recipe {
@@ -139,4 +141,8 @@ any_recipe! {
     SnowballSgd(SnowballSgd, snowball_sgd::Plan),
     /// [`Scs13`].
     Scs13(Scs13, scs13::Plan),
+    /// [`Portions`].
+    Portions(Portions, portions::Plan),
+    /// [`RandomStopping`].
+    RandomStopping(RandomStopping, random_stopping::Plan),
 }

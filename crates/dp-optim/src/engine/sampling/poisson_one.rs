@@ -44,7 +44,7 @@ const fn thresholds() -> [u128; OUTCOMES] {
 /// # Errors
 /// [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator).
 #[inline]
-pub(super) fn poisson_one<R: Rng>(rng: &mut R) -> Result<u32, Error> {
+pub(crate) fn poisson_one<R: Rng + ?Sized>(rng: &mut R) -> Result<u32, Error> {
     let high = rng.next_u64();
     for (k, &threshold) in THRESHOLDS.iter().enumerate() {
         let digits = (threshold >> 64) as u64;

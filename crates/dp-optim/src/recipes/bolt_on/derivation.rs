@@ -158,6 +158,10 @@ impl Derives for BoltOnDerivation {
 }
 
 impl DerivesModel for BoltOnDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

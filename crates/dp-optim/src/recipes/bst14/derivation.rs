@@ -43,6 +43,10 @@ impl Derives for Bst14Derivation {
 }
 
 impl DerivesModel for Bst14Derivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

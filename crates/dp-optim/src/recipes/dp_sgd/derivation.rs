@@ -43,6 +43,10 @@ impl Derives for DpSgdDerivation {
 }
 
 impl DerivesModel for DpSgdDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

@@ -72,6 +72,10 @@ impl Derives for OneVsAllDerivation {
 }
 
 impl DerivesModel for OneVsAllDerivation {
+    fn records(&self) -> u64 {
+        self.each.records().unwrap_or(0)
+    }
+
     fn model_terms(&self) -> ModelTerms {
         let classes = u64::from(self.classes);
         match self.each.model_terms() {
@@ -82,14 +86,7 @@ impl DerivesModel for OneVsAllDerivation {
                 ..each
             },
             // No private recipe: its event is refused, and so is every model.
-            None => ModelTerms {
-                models: 0,
-                weights: 0,
-                loss: dp_losses::LossKind::Logistic,
-                row_norm: 0.0,
-                target_bound: 0.0,
-                noise_mode: dp_accountant::certificate::NoiseMode::Exact,
-            },
+            None => ModelTerms::NONE,
         }
     }
 }

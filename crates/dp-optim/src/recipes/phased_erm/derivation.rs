@@ -154,6 +154,10 @@ impl Derives for PhasedErmDerivation {
 }
 
 impl DerivesModel for PhasedErmDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

@@ -119,6 +119,10 @@ impl Derives for PhasedSgdDerivation {
 }
 
 impl DerivesModel for PhasedSgdDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

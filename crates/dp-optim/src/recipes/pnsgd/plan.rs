@@ -49,6 +49,10 @@ impl Derives for PnsgdDerivation {
 }
 
 impl DerivesModel for PnsgdDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

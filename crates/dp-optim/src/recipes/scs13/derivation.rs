@@ -81,6 +81,10 @@ impl Derives for Scs13Derivation {
 }
 
 impl DerivesModel for Scs13Derivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

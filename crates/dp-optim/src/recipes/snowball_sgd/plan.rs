@@ -54,6 +54,10 @@ impl Derives for SnowballSgdDerivation {
 }
 
 impl DerivesModel for SnowballSgdDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
     fn model_terms(&self) -> ModelTerms {
         ModelTerms {
             models: 1,

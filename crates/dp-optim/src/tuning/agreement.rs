@@ -1,0 +1,104 @@
+//! With how many records a model agrees.
+//!
+//! # Sensitivity
+//! A record counts +1 where the model predicts its class, -1 where it does not, and 0 where it is null. Replacing a
+//! record by another moves the sum by at most 2, by a null record by at most 1: what a record counts depends on it and
+//! the model alone, in floating point too, because its scores are added up in the order of its features.
+
+use dp_accountant::AdjacencyKind;
+use dp_data::{Block, Order, PassRequest, PassSource, Rows};
+use dp_losses::{Real, Softmax};
+
+use crate::engine::{Control, check_shape, expect_rows};
+use crate::error::Error;
+
+/// By how much one record can move the agreement of any model.
+pub(crate) fn sensitivity(recipe: &'static str, relation: AdjacencyKind) -> Result<u64, Error> {
+    match relation {
+        AdjacencyKind::ReplaceOne => Ok(2),
+        AdjacencyKind::ZeroOut => Ok(1),
+        adjacency => Err(Error::Adjacency { recipe, adjacency }),
+    }
+}
+
+/// Records that a model of `weights` gets right less those that it gets wrong: one score greater than 0 for the class +1
+/// of -1 and +1, or a score for each class, the first largest of which wins.
+pub(crate) fn agreement<F: Real>(
+    source: &mut dyn PassSource<F>,
+    weights: &[F],
+    control: &Control<'_>,
+) -> Result<i64, Error> {
+    let description = source.describe()?;
+    let dim = description.dim;
+    let classes = match weights.len().checked_div(dim) {
+        Some(0 | 1) | None => None,
+        Some(outputs) => Some(Softmax::new(u32::try_from(outputs).unwrap_or(u32::MAX))?),
+    };
+    let (mut sum, mut rows, mut sparse) = (0i64, 0u64, None);
+    let mut stream = source.open_pass(&PassRequest { pass: 0, order: Order::Declared })?;
+    while let Some(block) = stream.next_block()? {
+        control.check()?;
+        check_shape(&block, dim, &mut sparse, description.engine)?;
+        rows += block.len() as u64;
+        for i in 0..block.len() {
+            sum += of_record(&block, i, weights, classes);
+        }
+    }
+    expect_rows(description.n, rows)?;
+    Ok(sum)
+}
+
+/// What the record at `i` counts.
+fn of_record<F: Real>(block: &Block<'_, F>, i: usize, weights: &[F], classes: Option<Softmax>) -> i64 {
+    if block.valid.is_some_and(|valid| !valid.get(i).copied().unwrap_or(false)) {
+        return 0;
+    }
+    let Some(&target) = block.targets.get(i) else { return 0 };
+    let right = match classes {
+        None => {
+            let score = dot(&block.rows, i, weights);
+            if target == F::one() {
+                score > F::zero()
+            } else if target == -F::one() {
+                !(score > F::zero())
+            } else {
+                return 0;
+            }
+        }
+        Some(classes) => {
+            let Some(class) = classes.class_index(target) else { return 0 };
+            let mut best = (0, None);
+            for (c, weights) in weights.chunks_exact(block.dim().max(1)).enumerate() {
+                let score = dot(&block.rows, i, weights);
+                if best.1.is_none_or(|largest| score > largest) {
+                    best = (c, Some(score));
+                }
+            }
+            best.0 == class
+        }
+    };
+    if right { 1 } else { -1 }
+}
+
+/// The product of row `i` with `weights`, added up in the order of the features.
+fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[F]) -> F {
+    let mut sum = F::zero();
+    match *rows {
+        Rows::Dense { values, dim } => {
+            let row = values.get(i * dim..(i + 1) * dim).unwrap_or_default();
+            for (&value, &weight) in row.iter().zip(weights) {
+                sum += value * weight;
+            }
+        }
+        Rows::Sparse { offsets, indices, values, .. } => {
+            if let (Some(&start), Some(&end)) = (offsets.get(i), offsets.get(i + 1)) {
+                for (&index, &value) in indices[start..end].iter().zip(&values[start..end]) {
+                    if let Some(&weight) = weights.get(index as usize) {
+                        sum += value * weight;
+                    }
+                }
+            }
+        }
+    }
+    sum
+}

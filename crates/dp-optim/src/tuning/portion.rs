@@ -1,0 +1,119 @@
+//! Some of a source's records as a source of their own.
+
+use dp_data::{Block, Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+
+use crate::error::Error;
+use crate::memory::{keyed_order, stream_of};
+
+/// Records gathered at a time.
+const ROWS: usize = 4096;
+
+/// The records at some positions, in this order; a keyed pass permutes them as memory would.
+///
+/// Its end is not the end of the source it is taken from: other portions are still to be read.
+pub(super) struct Portion<'s, F> {
+    source: &'s mut dyn SampleSource<F>,
+    positions: &'s [u32],
+    /// The positions in the other source of records that were asked for last.
+    asked: Vec<u32>,
+}
+
+impl<'s, F> Portion<'s, F> {
+    pub(super) fn new(source: &'s mut dyn SampleSource<F>, positions: &'s [u32]) -> Self {
+        Self { source, positions, asked: Vec::new() }
+    }
+}
+
+/// The positions `0..n` in a random order under `key`, cut into `portions` of equal length; what is left over at the end
+/// is in none. Within each they ascend.
+///
+/// It depends on the key and on the number of records alone, so that neighbours share it.
+pub(super) fn portions(n: u64, portions: usize, key: [u8; 32]) -> Result<Vec<Vec<u32>>, Error> {
+    let n = u32::try_from(n).map_err(|_| Error::Count { name: "number of records", value: n, range: "below 2^32" })?;
+    let length = n as usize / portions.max(1);
+    let order = keyed_order(n, key, 0);
+    Ok(order
+        .chunks_exact(length.max(1))
+        .take(portions)
+        .map(|portion| {
+            let mut portion = portion.to_vec();
+            portion.sort_unstable();
+            portion
+        })
+        .collect())
+}
+
+impl<F> PassSource<F> for Portion<'_, F> {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        Ok(Description { n: self.positions.len() as u64, ..self.source.describe()? })
+    }
+
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
+        self.asked.clear();
+        match request.order {
+            Order::Declared => self.asked.extend_from_slice(self.positions),
+            Order::Keyed { key, .. } => {
+                let order = keyed_order(self.positions.len() as u32, key, stream_of(request));
+                self.asked.extend(order.iter().map(|&i| self.positions[i as usize]));
+            }
+        }
+        Ok(Box::new(PortionPass { source: &mut *self.source, left: &self.asked, rows: 0 }))
+    }
+}
+
+impl<F> SampleSource<F> for Portion<'_, F> {
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
+        self.asked.clear();
+        for &position in positions {
+            let Some(&at) = self.positions.get(position as usize) else {
+                let engine = self.source.describe()?.engine;
+                return Err(SourceError::Shape { engine, what: "positions lie beyond its last row" });
+            };
+            self.asked.push(at);
+        }
+        self.source.gather(&self.asked)
+    }
+}
+
+/// A pass over a portion, a piece at a time.
+struct PortionPass<'a, F> {
+    source: &'a mut dyn SampleSource<F>,
+    left: &'a [u32],
+    rows: u64,
+}
+
+impl<F> RowStream<F> for PortionPass<'_, F> {
+    fn next_block(&mut self) -> Result<Option<Block<'_, F>>, SourceError> {
+        let (now, later) = self.left.split_at(self.left.len().min(ROWS));
+        if now.is_empty() {
+            return Ok(None);
+        }
+        self.left = later;
+        let block = self.source.gather(now)?;
+        self.rows += block.len() as u64;
+        Ok(Some(block))
+    }
+
+    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
+        Ok(PassReceipt { rows: self.rows })
+    }
+}
+
+/// A source that outlives what reads it: [`finish`](PassSource::finish) is not handed on.
+pub(super) struct Unfinished<'s, F>(pub(super) &'s mut dyn SampleSource<F>);
+
+impl<F> PassSource<F> for Unfinished<'_, F> {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.0.describe()
+    }
+
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
+        self.0.open_pass(request)
+    }
+}
+
+impl<F> SampleSource<F> for Unfinished<'_, F> {
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
+        self.0.gather(positions)
+    }
+}

@@ -1,0 +1,64 @@
+//! What a certificate needs to say again how a model was chosen on portions.
+
+use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::{AdjacencyKind, DpEvent};
+
+use super::{Portions, RECIPE};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::error::{Error, positive};
+use crate::tuning::agreement::sensitivity;
+use crate::tuning::{check_chosen, common_assumptions, common_terms};
+
+/// How a release that was chosen on portions of the records follows from public parameters.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct PortionsDerivation {
+    /// Number of records, public.
+    pub n: u64,
+    /// Epsilon of the exponential mechanism that chooses.
+    pub choice_epsilon: f64,
+    /// The derivation of each candidate on its portion.
+    pub each: Vec<Derivation>,
+    /// The position of the candidate that was chosen, from 0, which is released with the model; `None` before.
+    pub chosen: Option<u32>,
+}
+
+impl PortionsDerivation {
+    /// What the candidates have in common.
+    pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
+        check_chosen(self.chosen, self.each.len())?;
+        common_terms(RECIPE, &self.each, Portions::records_of_portion(self.n, self.each.len()))
+    }
+}
+
+impl Derives for PortionsDerivation {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        self.terms()?;
+        sensitivity(RECIPE, self.adjacency())?;
+        let choice = DpEvent::BoundedRange { epsilon: positive("epsilon of the choice", self.choice_epsilon)? };
+        let mut events = self.each.iter().map(Derives::event).collect::<Result<Vec<_>, _>>()?;
+        events.push(choice);
+        Ok(DpEvent::Parallel { events })
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        self.each.first().map_or(AdjacencyKind::ReplaceOne, Derives::adjacency)
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        common_assumptions(&self.each)
+    }
+}
+
+impl DerivesModel for PortionsDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
+    fn model_terms(&self) -> ModelTerms {
+        self.terms().unwrap_or(ModelTerms::NONE)
+    }
+}

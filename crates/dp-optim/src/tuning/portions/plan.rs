@@ -1,0 +1,197 @@
+//! Candidates planned for their portions, and the training that follows.
+
+use dp_accountant::certificate::{Derivation as Derives, EpsilonDelta};
+use dp_accountant::{DpEvent, EventLog};
+use dp_data::{PassSource, SampleSource};
+use dp_losses::Real;
+use dp_mechanisms::scores::Scores;
+use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released};
+
+use super::{Portions, PortionsDerivation, RECIPE};
+use crate::derivation::{Derivation, ModelTerms};
+use crate::engine::{Control, Progress};
+use crate::error::Error;
+use crate::recipes::AnyPlan;
+use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+use crate::trained::Trained;
+use crate::tuning::agreement::{agreement, sensitivity};
+use crate::tuning::portion::{Portion, portions};
+use crate::tuning::reached;
+
+/// A choice on portions, planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    candidates: Vec<AnyPlan<A>>,
+    choice: Exponential<A>,
+    derivation: PortionsDerivation,
+    terms: ModelTerms,
+    event: DpEvent,
+    requested: EpsilonDelta,
+    reached: EpsilonDelta,
+}
+
+/// What is released.
+struct Outcome<F, A: RecordAdjacency> {
+    weights: Released<Vec<F>>,
+    chosen: u32,
+    log: EventLog<A>,
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &Portions, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
+        let portion = Portions::records_of_portion(n, recipe.candidates.len());
+        if portion == 0 {
+            return Err(Error::Count {
+                name: "number of records",
+                value: n,
+                range: "at least one for each candidate and one more",
+            });
+        }
+        let candidates: Vec<AnyPlan<A>> = recipe
+            .candidates
+            .iter()
+            .map(|candidate| candidate.plan_copies(portion, dim, budget, 1))
+            .collect::<Result<_, _>>()?;
+        let derivation = PortionsDerivation {
+            n,
+            choice_epsilon: budget.epsilon.get(),
+            each: candidates.iter().map(Planned::derivation).collect(),
+            chosen: None,
+        };
+        let terms = derivation.terms()?;
+        // A whole number that a double holds.
+        let scores = LInfSensitivity::<A>::new(sensitivity(RECIPE, A::KIND)? as f64)?;
+        let event = derivation.event()?;
+        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
+        let reached = reached(&event, budget)?;
+        let choice = Exponential::new(scores, budget.epsilon)?;
+        Ok(Self { candidates, choice, derivation, terms, event, requested, reached })
+    }
+
+    /// Records of each portion.
+    pub fn portion(&self) -> u64 {
+        Portions::records_of_portion(self.derivation.n, self.candidates.len())
+    }
+
+    /// The candidates, each planned for its portion.
+    pub fn candidates(&self) -> &[AnyPlan<A>] {
+        &self.candidates
+    }
+
+    /// The mechanism that chooses, by the number of records that a candidate gets right less those that it gets wrong.
+    pub fn choice(&self) -> &Exponential<A> {
+        &self.choice
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &PortionsDerivation {
+        &self.derivation
+    }
+
+    /// The position of one of the models, by how many of the records of the last portion they get right.
+    pub(crate) fn choose<F: Real>(
+        &self,
+        models: &[&[F]],
+        of_choice: &mut dyn PassSource<F>,
+        log: &mut EventLog<A>,
+        rng: &mut impl ReleaseRng,
+        control: &Control<'_>,
+    ) -> Result<usize, Error> {
+        let mut scores = Vec::with_capacity(models.len());
+        for weights in models {
+            scores.push(agreement(of_choice, weights, control)? as f64);
+        }
+        let scores = Bounded::with_proven_sensitivity(Scores::new(scores)?, self.choice.sensitivity());
+        Ok(self.choice.release(scores, log, rng)?.into_inner())
+    }
+
+    /// Trains every candidate and chooses one.
+    fn release<F: Real>(
+        &self,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut impl ReleaseRng,
+        control: &mut Control<'_>,
+    ) -> Result<Outcome<F, A>, Error> {
+        let mut key = [0; 32];
+        rng.fill_bytes(&mut key);
+        let positions = portions(self.derivation.n, self.candidates.len() + 1, key)?;
+        let none = || Error::Count { name: "candidates", value: 0, range: "1 or more" };
+        let (of_choice, of_training) = positions.split_last().ok_or_else(none)?;
+        let (mut models, mut logs) = (Vec::new(), Vec::new());
+        let mut done = 0u64;
+        for (candidate, positions) in self.candidates.iter().zip(of_training) {
+            // Behind a pointer: the type of a source of sources of sources would have no end.
+            let portion: &mut dyn SampleSource<F> = &mut Portion::new(&mut *source, positions);
+            let (n, length) = (self.derivation.n, self.portion());
+            let mut show = |at: Progress| {
+                if let Some(show) = &mut control.progress {
+                    let rows = done.saturating_add(at.pass.saturating_mul(length)).saturating_add(at.rows);
+                    show(Progress { pass: rows / n, rows: rows % n });
+                }
+            };
+            let mut watched = Control { cancelled: control.cancelled, progress: Some(&mut show) };
+            let Trained { weights, log, .. } = candidate.train::<F>(portion, &mut rng.lend(), &mut watched)?;
+            done = done.saturating_add(candidate.summary().rows);
+            models.push(weights);
+            logs.push(log);
+        }
+        let mut log = EventLog::new();
+        let weights: Vec<&[F]> = models.iter().map(|model| &model.get()[..]).collect();
+        let chosen = self.choose(&weights, &mut Portion::new(source, of_choice), &mut log, rng, control)?;
+        logs.push(log);
+        let mut all = EventLog::new();
+        all.record_parallel(logs);
+        Ok(Outcome { weights: models.swap_remove(chosen), chosen: chosen as u32, log: all })
+    }
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event.clone()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::Portions(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        let each: Vec<Summary> = self.candidates.iter().map(Planned::summary).collect();
+        let first = each.first().map_or("", |first| &first.text);
+        let text = format!(
+            "{} candidates, each on a portion of {} records, chosen on another; the first with {first}",
+            each.len(),
+            self.portion()
+        );
+        Summary { sensitivity: None, rows: each.iter().fold(0, |sum, each| sum.saturating_add(each.rows)), text }
+    }
+
+    fn train<F: Real>(
+        &self,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        let found = source.describe()?.n;
+        if found != self.derivation.n {
+            return Err(Error::Shape { name: "n", planned: self.derivation.n, found });
+        }
+        let Outcome { weights, chosen, log } = self.release(source, &mut rng.lend(), control)?;
+        source.finish()?;
+        Ok(Trained {
+            weights,
+            log,
+            derivation: Derivation::Portions(PortionsDerivation { chosen: Some(chosen), ..self.derivation.clone() }),
+            noise: self.terms.noise_mode,
+            requested: self.requested,
+            reached: self.reached,
+        })
+    }
+}

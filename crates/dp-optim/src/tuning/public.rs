@@ -1,0 +1,113 @@
+//! The choice of a candidate on public records: a plain search of a grid, which costs no privacy.
+//!
+//! # How candidates are compared
+//! The noise of a private training is a function of `n ε`, roughly: on fewer records it is larger. So that public records
+//! stand for the private ones, each candidate is trained on half of the `m` public records with `ε n/(m/2)` in place of
+//! `ε`, and its mistakes are counted on the other half, and the other way round, as often as is asked for; the candidate
+//! with the fewest mistakes altogether is chosen, the first of equal ones.
+//!
+//! # Privacy
+//! Of the private records only their number, which is public, is looked at. The public ones have no protection
+//! whatever: which candidate was chosen says something about them.
+
+use dp_accountant::Epsilon;
+use dp_data::SampleSource;
+use dp_losses::Real;
+use dp_mechanisms::ReleaseRng;
+use rand::Rng;
+
+use super::agreement::agreement;
+use super::check_candidates;
+use super::portion::{Portion, portions};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::recipes::AnyRecipe;
+use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency};
+
+const RECIPE: &str = "tuning on public records";
+
+/// The position of the candidate that makes the fewest mistakes on `public` records, for a training on `n` private ones
+/// within `budget` under the relation `A`.
+///
+/// `repetitions` is how often each candidate is trained on either half; its noise is averaged over as many.
+///
+/// # Errors
+/// No candidates or too many, a candidate whose plan or training fails, a loss without classes, fewer than 2 public
+/// records, 0 repetitions, a source that fails, [`Error::Interrupted`].
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_data::Examples;
+/// use dp_losses::LossKind;
+/// use dp_mechanisms::SeededRng;
+/// use dp_optim::MemorySource;
+/// use dp_optim::engine::Control;
+/// use dp_optim::recipes::{BoltOn, Budget};
+/// use dp_optim::tuning::public;
+///
+/// let n = 1000;
+/// let rows = (0..n).flat_map(|i| [if i % 2 == 0 { 0.8 } else { -0.8 }, 0.6]).collect();
+/// let labels = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+/// let mut public = MemorySource::<f64>::new(Examples::dense(rows, labels, 2)?, 1.0, 1.0);
+///
+/// let usual = |lambda| BoltOn::strongly_convex(LossKind::Logistic, lambda);
+/// let candidates = [BoltOn { batch_size: 1, passes: 40, ..usual(1e-7) }.into(), usual(0.05).into()];
+/// let budget = Budget { epsilon: Epsilon::new(0.1)?, delta: Delta::ZERO };
+/// let rng = &mut SeededRng::new(1);
+/// let chosen = public::choose::<ReplaceOne, _>(&candidates, &mut public, 2000, budget, 5, rng, &Control::default())?;
+/// assert_eq!(chosen, 1, "the first is all noise");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn choose<A: RecordAdjacency, F: Real>(
+    candidates: &[AnyRecipe],
+    public: &mut dyn SampleSource<F>,
+    n: u64,
+    budget: Budget,
+    repetitions: u32,
+    rng: &mut (impl ReleaseRng + ?Sized),
+    control: &Control<'_>,
+) -> Result<usize, Error> {
+    check_candidates(RECIPE, candidates, 1)?;
+    if repetitions == 0 {
+        return Err(Error::Count { name: "repetitions", value: 0, range: "1 or more" });
+    }
+    let description = public.describe()?;
+    if description.n < 2 {
+        return Err(Error::Count { name: "number of public records", value: description.n, range: "2 or more" });
+    }
+    let rng = &mut rng.lend();
+    let mut key = [0; 32];
+    rng.fill_bytes(&mut key);
+    let halves = portions(description.n, 2, key)?;
+    let half = description.n / 2;
+    let epsilon = Epsilon::new((budget.epsilon.get() * (n as f64 / half as f64)).clamp(1e-12, 1e6))?;
+    let budget = Budget { epsilon, ..budget };
+    let mut best = None;
+    for (position, candidate) in candidates.iter().enumerate() {
+        let plan = candidate.plan_copies::<A>(half, description.dim as u64, budget, 1)?;
+        if plan.derivation().model_terms().is_none_or(|terms| terms.loss.classes().is_none()) {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "candidates are judged by their mistakes: the loss is one of classes",
+            });
+        }
+        let mut right = 0i64;
+        for _ in 0..repetitions {
+            for (here, there) in [(0, 1), (1, 0)] {
+                let (Some(here), Some(there)) = (halves.get(here), halves.get(there)) else { continue };
+                let quiet = &mut Control { cancelled: control.cancelled, progress: None };
+                // Behind a pointer: the type of a source of sources of sources would have no end.
+                let half: &mut dyn SampleSource<F> = &mut Portion::new(&mut *public, here);
+                let model = plan.train::<F>(half, &mut rng.lend(), quiet)?;
+                let other = &mut Portion::new(&mut *public, there);
+                right = right.saturating_add(agreement(other, model.weights.get(), control)?);
+            }
+        }
+        if best.is_none_or(|(_, most)| right > most) {
+            best = Some((position, right));
+        }
+    }
+    public.finish()?;
+    Ok(best.map_or(0, |(position, _)| position))
+}

@@ -1,0 +1,126 @@
+//! A random number of repetitions, each of a candidate at random, of which the best is released.
+//!
+//! ```text
+//! K                 from a law on 0, 1, 2, ... that everybody knows
+//! for k in 1..=K:
+//!     j             one of the l candidates, uniformly
+//!     w_k           candidate j, trained on all records
+//!     s_k           (right - wrong predictions of w_k on all records) + noise on the integers
+//! the w_k with the largest s_k, with its j; the earliest of equal ones
+//! ```
+//! With `K = 0`, which a Poisson number can be, the model of zeros is released.
+//!
+//! # Privacy
+//! One repetition releases `(j, w, s)`: for each `j` the composition of a training and a noisy count, and `j` is drawn by
+//! a law that neighbours share, so that its Renyi divergences are at most the largest over the candidates
+//! ([`DpEvent::OneOf`](dp_accountant::DpEvent::OneOf)). The theorem is about the best of `K` such outcomes by a total order. Here equal scores
+//! are told apart by who came first, and that gives the law that a uniform mark on each outcome would give: outcomes are
+//! exchangeable. The law of the best has the distribution function `f(F)`, `F` that of one outcome and `f` the generating
+//! function of `K`; for a truncated negative binomial `K`, pure ε of one repetition become `(2 + η) ε`, and Renyi curves
+//! what [`random_stopping`](dp_accountant::rdp::random_stopping) says: the cost hardly depends on how many repetitions
+//! there are on average.
+//!
+//! The number of repetitions, the position of the best among them and all other outcomes stay secret: the theorem does
+//! not cover them. **Neither does it cover the time that a training takes**, which tells about how often it was repeated.
+//! Publish the model when it is finished, not how long it took.
+//!
+//! # Calibration
+//! All candidates and the score are planned at multiples of one epsilon, the largest for which the accountant's bound of
+//! the whole meets the budget, to within one percent of it.
+//!
+//! # References
+//! Liu, Talwar, "Private selection from private candidates", STOC 2019, Theorem 1.3 (`η = 1`). Papernot, Steinke,
+//! "Hyperparameter tuning with Rényi differential privacy", ICLR 2022, Theorems 2 and 6, Corollary 3, arXiv 2110.03620.
+
+mod calibration;
+mod derivation;
+mod plan;
+mod score;
+
+pub use derivation::RandomStoppingDerivation;
+pub use plan::Plan;
+pub use score::ScoreNoise;
+
+use dp_accountant::Repetitions;
+
+use super::{check_candidates, repetitions};
+use crate::error::{Error, positive};
+use crate::recipes::AnyRecipe;
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency};
+
+pub(super) const RECIPE: &str = "tuning by random stopping";
+
+/// Candidates that are tried a random number of times; public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{BoltOn, Budget, Planned, Recipe};
+/// use dp_optim::tuning::RandomStopping;
+///
+/// let grid = [1e-4, 1e-3, 1e-2, 1e-1].map(|lambda| BoltOn::strongly_convex(LossKind::Logistic, lambda).into());
+/// let recipe = RandomStopping::new(grid, 10.0);
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
+/// let plan = recipe.plan_copies::<ZeroOut>(50_000, 10, budget, 1)?;
+/// // A logarithmic number of repetitions doubles the cost of one: of model and score together, 0.5.
+/// assert!((plan.repetition_epsilon() - 0.4).abs() < 0.01 && plan.reached().epsilon <= 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct RandomStopping {
+    /// What is chosen from: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
+    pub candidates: Vec<AnyRecipe>,
+    /// The law of the number of repetitions: truncated negative binomial with `eta` in (-1, 1] and `gamma` in [1e-6, 1),
+    /// or Poisson, which needs a delta.
+    pub repetitions: Repetitions,
+    /// Epsilon of a score over epsilon of a model; more makes the choice surer and the models noisier.
+    pub score_share: f64,
+}
+
+impl RandomStopping {
+    /// The share of [`new`](Self::new): a count of mistakes takes little noise to hide.
+    pub const SCORE_SHARE: f64 = 0.25;
+
+    /// A choice among `candidates` with `mean` repetitions on average, their number logarithmic (`eta = 0`), which has
+    /// heavy tails and so costs twice a repetition.
+    ///
+    /// A mean that is not above 1 has no such law; planning refuses it.
+    pub fn new(candidates: impl IntoIterator<Item = AnyRecipe>, mean: f64) -> Self {
+        let repetitions = Self::repetitions_of_mean(0.0, mean);
+        Self { candidates: candidates.into_iter().collect(), repetitions, score_share: Self::SCORE_SHARE }
+    }
+
+    /// The truncated negative binomial law of shape `eta` with this mean, to within rounding. A mean that is not above 1
+    /// has none; planning refuses it.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::Repetitions;
+    /// use dp_optim::tuning::RandomStopping;
+    /// let Repetitions::TruncatedNegativeBinomial { gamma, .. } = RandomStopping::repetitions_of_mean(1.0, 10.0) else {
+    ///     unreachable!()
+    /// };
+    /// assert!((gamma - 0.1).abs() < 1e-12); // geometric
+    /// ```
+    pub fn repetitions_of_mean(eta: f64, mean: f64) -> Repetitions {
+        Repetitions::TruncatedNegativeBinomial { eta, gamma: repetitions::gamma_of(eta, mean) }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        positive("share of the score", self.score_share)?;
+        repetitions::check(self.repetitions)
+    }
+}
+
+impl Recipe for RandomStopping {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_candidates(RECIPE, &self.candidates, copies)?;
+        self.check()?;
+        Plan::new(self, n, dim, budget)
+    }
+}

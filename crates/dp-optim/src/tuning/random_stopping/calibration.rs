@@ -1,0 +1,53 @@
+//! The largest epsilon of a repetition with which the whole stays within the budget.
+
+use dp_accountant::Epsilon;
+
+use crate::error::Error;
+
+/// Evaluations after which the best answer so far is taken.
+const MOST_EVALUATIONS: u32 = 24;
+/// How close to the budget the answer should come, and how close to each other the ends of the search may.
+const CLOSE: f64 = 0.99;
+/// Below this share of the budget the search is given up.
+const LEAST_SHARE: f64 = 1e-4;
+
+/// Finds it by trying: `attempt(epsilon)` plans at that epsilon and says what the whole costs.
+///
+/// What is returned met the budget when it was tried, whatever the search makes of it.
+pub(super) fn largest<T>(
+    target: Epsilon,
+    mut attempt: impl FnMut(Epsilon) -> Result<(T, f64), Error>,
+) -> Result<(T, f64), Error> {
+    let goal = target.get();
+    let mut best: Option<(T, f64)> = None;
+    let mut above = f64::INFINITY;
+    let mut next = goal / 3.0;
+    for _ in 0..MOST_EVALUATIONS {
+        let (found, cost) = attempt(Epsilon::new(next)?)?;
+        let below = best.as_ref().map_or(0.0, |&(_, epsilon)| epsilon);
+        if cost <= goal && next > below {
+            best = Some((found, next));
+            if cost >= CLOSE * goal {
+                break;
+            }
+        } else if !(cost <= goal) {
+            above = above.min(next);
+        }
+        let below = best.as_ref().map_or(0.0, |&(_, epsilon)| epsilon);
+        if below >= CLOSE * above || above < LEAST_SHARE * goal {
+            break;
+        }
+        // Costs grow about linearly; aim a little below the budget, and stay well inside what is not yet excluded.
+        let aimed = if cost.is_finite() { next * goal / cost * 0.998 } else { next / 4.0 };
+        next = match (below > 0.0, above.is_finite()) {
+            (true, true) => aimed.clamp(below * (above / below).powf(0.1), above * (below / above).powf(0.1)),
+            (false, _) => aimed.clamp(next / 8.0, next * 0.9),
+            (true, false) => aimed.clamp(next * 1.02, next * 4.0),
+        };
+    }
+    best.ok_or(Error::OutOfRange {
+        name: "epsilon",
+        value: goal,
+        range: "what the best of these repetitions can reach: allow more, or fewer repetitions",
+    })
+}

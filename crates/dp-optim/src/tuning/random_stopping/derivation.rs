@@ -1,0 +1,73 @@
+//! What a certificate needs to say again how the best of a random number of repetitions was released.
+
+use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::{AdjacencyKind, DpEvent, Repetitions};
+
+use super::{RECIPE, ScoreNoise};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::error::Error;
+use crate::tuning::agreement::sensitivity;
+use crate::tuning::{check_chosen, common_assumptions, common_terms, repetitions};
+
+/// How the release of the best of a random number of repetitions follows from public parameters.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct RandomStoppingDerivation {
+    /// Number of records, public.
+    pub n: u64,
+    /// The law of the number of repetitions.
+    pub repetitions: Repetitions,
+    /// The noise on each score.
+    pub score: ScoreNoise,
+    /// The derivation of each candidate.
+    pub each: Vec<Derivation>,
+    /// The position of the candidate that was best, from 0, which is released with the model; `None` before, and where
+    /// there was no repetition.
+    pub chosen: Option<u32>,
+}
+
+impl RandomStoppingDerivation {
+    /// What the candidates have in common.
+    pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
+        check_chosen(self.chosen, self.each.len())?;
+        common_terms(RECIPE, &self.each, self.n)
+    }
+}
+
+impl Derives for RandomStoppingDerivation {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        self.terms()?;
+        repetitions::check(self.repetitions)?;
+        let mut events = Vec::with_capacity(self.each.len());
+        for candidate in &self.each {
+            let event = candidate.event()?;
+            if !events.contains(&event) {
+                events.push(event);
+            }
+        }
+        let score = self.score.event(sensitivity(RECIPE, self.adjacency())?)?;
+        let repetition = DpEvent::Composed { events: vec![DpEvent::OneOf { events }, score] };
+        Ok(DpEvent::RandomStopping { repetitions: self.repetitions, event: Box::new(repetition) })
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        self.each.first().map_or(AdjacencyKind::ReplaceOne, Derives::adjacency)
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        common_assumptions(&self.each)
+    }
+}
+
+impl DerivesModel for RandomStoppingDerivation {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
+    fn model_terms(&self) -> ModelTerms {
+        self.terms().unwrap_or(ModelTerms::NONE)
+    }
+}

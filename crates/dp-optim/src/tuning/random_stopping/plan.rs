@@ -1,0 +1,233 @@
+//! Candidates planned for a repetition, and the repetitions.
+
+use dp_accountant::certificate::{Derivation as Derives, EpsilonDelta};
+use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, Repetitions, bound};
+use dp_data::SampleSource;
+use dp_losses::Real;
+use dp_mechanisms::scores::Scores;
+use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released, exact};
+
+use super::calibration;
+use super::score::{Score, ScoreNoise};
+use super::{RECIPE, RandomStopping, RandomStoppingDerivation};
+use crate::derivation::{Derivation, ModelTerms};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::recipes::AnyPlan;
+use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+use crate::trained::Trained;
+use crate::tuning::agreement::{agreement, sensitivity};
+use crate::tuning::portion::Unfinished;
+use crate::tuning::{reached, repetitions};
+
+/// The best of a random number of repetitions, planned.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan<A: RecordAdjacency> {
+    candidates: Vec<AnyPlan<A>>,
+    score: Score<A>,
+    repetition_epsilon: f64,
+    derivation: RandomStoppingDerivation,
+    terms: ModelTerms,
+    event: DpEvent,
+    requested: EpsilonDelta,
+    reached: EpsilonDelta,
+}
+
+/// What a trained repetition is.
+struct Outcome<F, A: RecordAdjacency> {
+    score: i64,
+    candidate: u32,
+    weights: Released<Vec<F>>,
+    log: EventLog<A>,
+}
+
+impl<A: RecordAdjacency> Plan<A> {
+    pub(super) fn new(recipe: &RandomStopping, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
+        if matches!(recipe.repetitions, Repetitions::Poisson { .. }) && budget.delta == Delta::ZERO {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "the best of a Poisson number of repetitions has no pure guarantee: allow a delta, or choose the \
+                      truncated negative binomial law",
+            });
+        }
+        let moves = sensitivity(RECIPE, A::KIND)?;
+        let attempt = |epsilon: Epsilon| {
+            let of_model = Budget { epsilon, delta: budget.delta };
+            let candidates = recipe
+                .candidates
+                .iter()
+                .map(|candidate| candidate.plan_copies::<A>(n, dim, of_model, 1))
+                .collect::<Result<Vec<_>, _>>()?;
+            let of_score = Epsilon::new(epsilon.get() * recipe.score_share)?;
+            let derivation = RandomStoppingDerivation {
+                n,
+                repetitions: recipe.repetitions,
+                score: ScoreNoise::for_budget(moves, of_score, budget.delta)?,
+                each: candidates.iter().map(Planned::derivation).collect(),
+                chosen: None,
+            };
+            let event = derivation.event()?;
+            let cost = bound::epsilon(&event, budget.delta)?.value;
+            Ok(((candidates, derivation, event), cost))
+        };
+        let ((candidates, derivation, event), repetition_epsilon) = calibration::largest(budget.epsilon, attempt)?;
+        Ok(Self {
+            candidates,
+            score: Score::new(derivation.score, moves),
+            repetition_epsilon,
+            terms: derivation.terms()?,
+            requested: EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() },
+            reached: reached(&event, budget)?,
+            derivation,
+            event,
+        })
+    }
+
+    /// The candidates, each planned for one repetition.
+    pub fn candidates(&self) -> &[AnyPlan<A>] {
+        &self.candidates
+    }
+
+    /// The epsilon at which each candidate is planned, at the budget's delta; the score comes on top.
+    pub fn repetition_epsilon(&self) -> f64 {
+        self.repetition_epsilon
+    }
+
+    /// The noise on a score.
+    pub fn score_noise(&self) -> ScoreNoise {
+        self.derivation.score
+    }
+
+    /// How the release follows from public parameters.
+    pub fn derivation(&self) -> &RandomStoppingDerivation {
+        &self.derivation
+    }
+
+    /// One repetition.
+    fn repeat<F: Real>(
+        &self,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut impl ReleaseRng,
+        control: &Control<'_>,
+    ) -> Result<Outcome<F, A>, Error> {
+        let candidate = exact::uniform_below(self.candidates.len() as u128, rng)? as usize;
+        // Progress would tell how often it was repeated.
+        let quiet = &mut Control { cancelled: control.cancelled, progress: None };
+        // Behind a pointer: the type of a source of sources of sources would have no end.
+        let all: &mut dyn SampleSource<F> = &mut Unfinished(&mut *source);
+        let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, &mut rng.lend(), quiet)?;
+        let right = agreement(&mut Unfinished(source), weights.get(), control)?;
+        let score = self.score.release(right, &mut log, rng)?.into_inner();
+        Ok(Outcome { score, candidate: candidate as u32, weights, log })
+    }
+
+    /// All repetitions, and the best.
+    fn best<F: Real>(
+        &self,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut impl ReleaseRng,
+        control: &Control<'_>,
+    ) -> Result<Option<Outcome<F, A>>, Error> {
+        let mut best: Option<Outcome<F, A>> = None;
+        for _ in 0..repetitions::draw(self.derivation.repetitions, rng)? {
+            let outcome = self.repeat(source, rng, control)?;
+            if best.as_ref().is_none_or(|best| outcome.score > best.score) {
+                best = Some(outcome);
+            }
+        }
+        Ok(best)
+    }
+}
+
+/// The model of zeros: the one outcome of a choice among one, so that it comes from a mechanism as every release does.
+fn zeros<F: Real, A: RecordAdjacency>(
+    weights: u64,
+    rng: &mut impl ReleaseRng,
+) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+    let weights = usize::try_from(weights).map_err(|_| Error::Count {
+        name: "weights",
+        value: weights,
+        range: "what memory can address",
+    })?;
+    let one = LInfSensitivity::<A>::new(1.0)?;
+    let mut log = EventLog::new();
+    let chosen = Exponential::new(one, Epsilon::new(1.0)?)?.release(
+        Bounded::with_proven_sensitivity(Scores::new(vec![0.0])?, one),
+        &mut log,
+        rng,
+    )?;
+    Ok((chosen.map(|_| vec![F::zero(); weights]), log))
+}
+
+impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    fn event(&self) -> DpEvent {
+        self.event.clone()
+    }
+
+    fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn derivation(&self) -> Derivation {
+        Derivation::RandomStopping(self.derivation.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        let each: Vec<Summary> = self.candidates.iter().map(Planned::summary).collect();
+        let mean = repetitions::mean(self.derivation.repetitions);
+        let rows: f64 = each.iter().map(|each| each.rows as f64).sum::<f64>() / each.len().max(1) as f64;
+        let first = each.first().map_or("", |first| &first.text);
+        let text = format!(
+            "the best of {mean:.3} repetitions on average, each of one of {} candidates at epsilon {:.4}, judged by a \
+             count with noise of scale {:.4}; the first with {first}",
+            each.len(),
+            self.repetition_epsilon,
+            self.derivation.score.scale()
+        );
+        // Conversion saturates.
+        Summary { sensitivity: None, rows: (mean * rows) as u64, text }
+    }
+
+    fn train<F: Real>(
+        &self,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A>, Error> {
+        let rng = &mut rng.lend();
+        let found = source.describe()?.n;
+        if found != self.derivation.n {
+            return Err(Error::Shape { name: "n", planned: self.derivation.n, found });
+        }
+        let best = self.best(source, rng, control)?;
+        source.finish()?;
+        let (weights, chosen, of_best) = match best {
+            Some(Outcome { weights, candidate, log, .. }) => (weights, Some(candidate), log),
+            None => {
+                let (zeros, log) = zeros(self.terms.weights, rng)?;
+                (zeros, None, log)
+            }
+        };
+        // The theorem's event in place of the repetitions': what those cost together is what it says.
+        let mut log = EventLog::new();
+        log.record(self.event.clone(), 1);
+        if !of_best.is_private() {
+            log.mark_not_private();
+        }
+        // What the best takes on trust and no more, so that nothing tells which others were tried.
+        of_best.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
+        let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
+        Ok(Trained {
+            weights,
+            log,
+            derivation: Derivation::RandomStopping(derivation),
+            noise: self.terms.noise_mode,
+            requested: self.requested,
+            reached: self.reached,
+        })
+    }
+}
