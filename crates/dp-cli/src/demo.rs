@@ -133,7 +133,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
         majority: clinic::majority(TEST_ROWS, args.data_seed.wrapping_add(1)),
         accuracy_without_privacy: plain.figures.accuracy().unwrap_or(f64::NAN),
         accuracy: measured.figures.accuracy().unwrap_or(f64::NAN),
-        seconds: trained.seconds,
+        seconds: trained.seconds.unwrap_or(f64::NAN),
         model,
         report,
         data,

@@ -69,6 +69,7 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
         Command::Help(args) => commands::help::run(args, console),
         Command::Schema(args) => commands::schema::execute(args, console),
         Command::Train(args) => commands::train::execute(args, &cli.global, console),
+        Command::Tune(args) => commands::tune::execute(args, &cli.global, console),
         Command::Evaluate(args) => commands::evaluate::execute(args, &cli.global, console),
         Command::Predict(args) => commands::predict::execute(args, &cli.global, console),
         Command::Demo(args) => demo::execute(args, &cli.global, console),

@@ -217,7 +217,14 @@ pub fn settings(value: &Value) -> Vec<(String, String)> {
                 }
             }
             Value::Array(items) if items.len() > 8 => {
-                found.push((path.to_owned(), format!("({} numbers)", items.len())));
+                let what = if items.iter().all(Value::is_object) { "entries" } else { "numbers" };
+                found.push((path.to_owned(), format!("({} {what})", items.len())));
+            }
+            // Candidates of a choice, each with settings of its own.
+            Value::Array(items) if items.iter().any(Value::is_object) => {
+                for (i, item) in items.iter().enumerate() {
+                    walk(item, &format!("{path}.{i}"), found);
+                }
             }
             Value::Null => {}
             leaf => {
@@ -255,8 +262,10 @@ mod tests {
 
     #[test]
     fn settings_are_flat() {
-        let value = serde_json::json!({ "a": { "b": 1.5, "c": null }, "d": "x" });
-        let expected = [("a.b", "1.5"), ("d", "\"x\"")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let value =
+            serde_json::json!({ "a": { "b": 1.5, "c": null }, "d": "x", "e": [{ "f": 1 }, { "f": 2 }], "g": [3] });
+        let expected = [("a.b", "1.5"), ("d", "\"x\""), ("e.0.f", "1"), ("e.1.f", "2"), ("g", "[3]")]
+            .map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(settings(&value), expected);
     }
 }

@@ -349,6 +349,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("reproduce.rs"),
         include_str!("shell.rs"),
         include_str!("train.rs"),
+        include_str!("tune.rs"),
         include_str!("usage.rs"),
         include_str!("verify.rs"),
     ]

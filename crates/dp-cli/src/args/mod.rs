@@ -6,6 +6,7 @@ mod audit;
 mod input;
 mod reproduce;
 mod train;
+mod tune;
 
 pub use account::{
     AccountArgs, AccountJob, Accountant, ApproximateArgs, BatchArgs, CertificateArgs, Curve, DpsgdArgs, EventArgs,
@@ -22,6 +23,7 @@ pub use train::{
     Adjacency, Algorithm, Averaging, BatchSampling, Float, Loss, Noise, Order, OutputNoise, Project, RowNorm, Scale,
     Schedule, Share, Stop, TrainArgs,
 };
+pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 
 use std::path::PathBuf;
 
@@ -85,6 +87,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// Train a model with privacy; writes model and certificate
     Train(Box<TrainArgs>),
+    /// Train with settings chosen among several, privately; writes model and certificate
+    Tune(Box<TuneArgs>),
     /// Measure a model on records with known labels
     Evaluate(EvaluateArgs),
     /// Score records: one line of CSV for each

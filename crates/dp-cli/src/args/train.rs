@@ -310,17 +310,17 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,
     /// L2 regularisation [default: by n, d and the budget where strongly convex, 0.001 without privacy, else none]
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub lambda: Option<f64>,
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub lambda: Vec<f64>,
     /// Passes over the records [default: 10, more on small tables where strongly convex or without privacy]
-    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
-    pub passes: Option<u32>,
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', help_heading = "Algorithm")]
+    pub passes: Vec<u32>,
     /// Steps, for algorithms that count steps and not passes
     #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
     pub steps: Option<u64>,
     /// Records in a batch
-    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
-    pub batch_size: Option<u64>,
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', help_heading = "Algorithm")]
+    pub batch_size: Vec<u64>,
     /// How the records of a step are drawn
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
     pub sampling: Option<BatchSampling>,

@@ -12,4 +12,5 @@ pub mod predict;
 pub mod reproduce;
 pub mod schema;
 pub mod train;
+pub mod tune;
 pub mod verify;

@@ -14,7 +14,8 @@ use dp_optim::recipes::{Budget, Share};
 use super::loss::AskedLoss;
 use super::recipes::{self, PrivateAlgorithm};
 use super::settings::Settings;
-use crate::args::{self, Format, GlobalArgs, TrainArgs};
+use super::tuning::Tuning;
+use crate::args::{self, Format, GlobalArgs, TrainArgs, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict, label_hint};
 use crate::progress::ProgressMode;
@@ -42,6 +43,8 @@ pub struct TrainConfig {
     pub method: Method,
     /// Settings that were given; the rest follows from public numbers.
     pub settings: Settings,
+    /// The settings to choose among, of which `settings` are the first, and how.
+    pub tuning: Option<Tuning>,
     /// How noise is drawn.
     pub noise: NoiseMode,
     /// The arithmetic of training.
@@ -155,6 +158,29 @@ impl TrainConfig {
     /// # Errors
     /// `usage.*`.
     pub fn new(args: &TrainArgs, global: &GlobalArgs) -> Result<Self, Failure> {
+        Self::with(args, global, Settings::new(args)?, None)
+    }
+
+    /// Checks the flags of `dp tune`.
+    ///
+    /// # Errors
+    /// `usage.*`.
+    pub fn tuned(args: &TuneArgs, global: &GlobalArgs) -> Result<Self, Failure> {
+        if args.train.algorithm == args::Algorithm::NonPrivate {
+            return Err(conflict("--algorithm", "without privacy there is nothing to be paid for a choice")
+                .help("choose a private --algorithm, or compare trainings by `dp evaluate`"));
+        }
+        let tuning = Tuning::new(args, Settings::grid(&args.train)?, args.train.delta)?;
+        let first = tuning.grid.first().cloned().unwrap_or_default();
+        Self::with(&args.train, global, first, Some(tuning))
+    }
+
+    fn with(
+        args: &TrainArgs,
+        global: &GlobalArgs,
+        settings: Settings,
+        tuning: Option<Tuning>,
+    ) -> Result<Self, Failure> {
         check_stdin(&[
             ("--data", Some(&args.input.data)),
             ("--labels", args.input.labels.as_deref()),
@@ -163,7 +189,6 @@ impl TrainConfig {
         let input = InputConfig::new(&args.input)?.with_labels()?;
         let knowledge = knowledge(args, input.format)?;
         let method = method(args)?;
-        let settings = Settings::new(args)?;
         let one_vs_all = one_vs_all(args)?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
         let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
@@ -178,7 +203,9 @@ impl TrainConfig {
         }
         let schema = args.schema.as_deref().map(|schema| ("--schema", Path::new(schema)));
         let report = args.report.as_deref().map(|report| ("--report", report));
-        let named: Vec<_> = input.named().chain(schema).chain([("--out", args.out.as_path())]).chain(report).collect();
+        let public = tuning.as_ref().and_then(Tuning::public_file).map(|file| ("--public", file));
+        let inputs = input.named().chain(schema).chain(public);
+        let named: Vec<_> = inputs.chain([("--out", args.out.as_path())]).chain(report).collect();
         check_distinct(&named)?;
         let dry_run = args.dry_run.then_some(DryRun { n: args.n });
         let needs_rows = matches!(knowledge, Knowledge::FromData { .. } | Knowledge::Libsvm { features: None, .. });
@@ -202,6 +229,7 @@ impl TrainConfig {
             one_vs_all,
             method,
             settings,
+            tuning,
             noise: match args.noise.unwrap_or_default() {
                 args::Noise::Exact => NoiseMode::Exact,
                 args::Noise::Rounded => NoiseMode::Rounded,
@@ -230,6 +258,9 @@ impl TrainConfig {
             LabelKind::Classes { classes, .. } => classes.len() as u32,
             _ => 2,
         };
+        if let Some(tuning) = &self.tuning {
+            tuning.check_loss(loss)?;
+        }
         let one_vs_all = self.one_vs_all.map(|asked| OneVsAll { classes, ..asked });
         Ok(Self { loss, one_vs_all, ..self.clone() })
     }
@@ -237,6 +268,11 @@ impl TrainConfig {
     /// How many scores a record gets.
     pub fn scores(&self) -> u32 {
         self.one_vs_all.map_or(self.loss.outputs(), |models| models.classes)
+    }
+
+    /// The same for one of the combinations to choose among.
+    pub(super) fn for_settings(&self, settings: &Settings) -> Self {
+        Self { settings: settings.clone(), tuning: None, ..self.clone() }
     }
 
     /// The files to be written.

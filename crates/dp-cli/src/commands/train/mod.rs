@@ -7,6 +7,7 @@ mod recipes;
 mod settings;
 mod source;
 mod training;
+mod tuning;
 
 use std::time::Instant;
 
@@ -19,6 +20,7 @@ pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
 pub use recipes::PrivateAlgorithm;
 pub use settings::Settings;
+pub use tuning::{Chosen, Tuning, Way};
 
 pub(super) use recipes::refusal;
 
@@ -38,12 +40,19 @@ use crate::report;
 /// # Errors
 /// `usage.*`, what is wrong with schema, records or outputs, and `privacy.*` where no guarantee is possible.
 pub fn execute(args: &TrainArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
-    let config = TrainConfig::new(args, global)?;
+    execute_configured(&TrainConfig::new(args, global)?, console)
+}
+
+/// Trains as configured, writes and prints.
+///
+/// # Errors
+/// Those of [`run`] and [`dry_run`].
+pub(super) fn execute_configured(config: &TrainConfig, console: &Console) -> Result<(), Failure> {
     if config.dry_run.is_some() {
-        let outcome = dry_run(&config, console)?;
+        let outcome = dry_run(config, console)?;
         return console.result(&outcome, &outcome.text());
     }
-    let outcome = run(&config, console)?;
+    let outcome = run(config, console)?;
     match config.out {
         Target::Stdout => {
             outcome.text().lines().for_each(|line| console.note(line));
@@ -87,7 +96,8 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
             write_stdout(text.as_bytes(), b"")?;
         }
     }
-    Ok(Outcome::new(config, &file, trained.n, started.elapsed(), trained.training))
+    let chosen = trained.chosen;
+    Ok(Outcome::new(config, &file, trained.n, started.elapsed(), trained.training, chosen))
 }
 
 /// Says what a run would release and cost, without reading a record.

@@ -9,15 +9,16 @@ use serde_json::Value;
 
 use super::config::{Method, Target, TrainConfig};
 use super::recipes::{self, Foreseen};
+use super::tuning::{Chosen, Tuning, Way};
 use crate::args::{self, Algorithm};
-use crate::atomic::shown;
+use crate::atomic;
 use crate::model_file::{ModelFile, assumed_public};
 use crate::wording;
 
 /// The result of a training. For the curator: `seconds` may depend on the records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// `dp.train/1`.
+    /// `dp.train/1`, or `dp.tune/1`.
     pub schema: &'static str,
     /// The algorithm.
     pub algorithm: String,
@@ -37,10 +38,15 @@ pub struct Outcome {
     pub n: u64,
     /// Number of features, intercept included.
     pub dim: u64,
-    /// From start to end.
-    pub seconds: f64,
+    /// What was chosen, by `dp tune`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Chosen>,
+    /// From start to end; absent where it would tell how often a random number of trainings was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
     /// Of that, planning and training.
-    pub training_seconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub training_seconds: Option<f64>,
     /// Whether the model carries a guarantee.
     pub private: bool,
     /// What was taken from the data and assumed public.
@@ -55,11 +61,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn new(config: &TrainConfig, file: &ModelFile, n: u64, elapsed: Duration, training: Duration) -> Self {
+    pub(super) fn new(
+        config: &TrainConfig,
+        file: &ModelFile,
+        n: u64,
+        elapsed: Duration,
+        training: Duration,
+        chosen: Option<Chosen>,
+    ) -> Self {
+        let shown = |time: Duration| {
+            let secret = matches!(&config.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
+            (!secret).then_some(time.as_secs_f64())
+        };
         let certificate = &file.certificate;
         let reached = certificate.reached.filter(|_| certificate.private);
         Self {
-            schema: "dp.train/1",
+            schema: schema(config),
             algorithm: algorithm(config.method),
             loss: config.loss.to_string(),
             epsilon: reached.map_or("inf".into(), |reached| reached.epsilon.into()),
@@ -69,22 +86,27 @@ impl Outcome {
             unit: certificate.unit.to_string(),
             n,
             dim: file.model.features.len() as u64,
-            seconds: elapsed.as_secs_f64(),
-            training_seconds: training.as_secs_f64(),
+            chosen,
+            seconds: shown(elapsed),
+            training_seconds: shown(training),
             private: certificate.private,
             assumed_public: assumed_public(&file.model.encoder),
             model: target(&config.out),
             certificate_sha256: file.certificate_sha256.clone(),
-            report: config.report.as_deref().map(shown),
+            report: config.report.as_deref().map(atomic::shown),
         }
     }
 
     /// The summary for people, at most 12 lines.
     pub fn text(&self) -> String {
+        let time = self.seconds.map_or(String::new(), |seconds| format!(", in {seconds:.2} s"));
         let mut lines = vec![format!(
-            "trained {} ({}) on {} records, {} features, in {:.2} s",
-            self.algorithm, self.loss, self.n, self.dim, self.seconds
+            "trained {} ({}) on {} records, {} features{time}",
+            self.algorithm, self.loss, self.n, self.dim
         )];
+        if let Some(chosen) = &self.chosen {
+            lines.push(format!("chosen     {}", chosen.text()));
+        }
         match self.epsilon.as_f64() {
             Some(epsilon) => {
                 let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
@@ -113,7 +135,7 @@ impl Outcome {
 /// What a dry run foresees.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DryOutcome {
-    /// `dp.train/1`.
+    /// `dp.train/1`, or `dp.tune/1`.
     pub schema: &'static str,
     /// Always true.
     pub dry_run: bool,
@@ -161,7 +183,7 @@ impl DryOutcome {
         };
         let private = matches!(config.method, Method::Private { .. }) && config.seed.is_none();
         Self {
-            schema: "dp.train/1",
+            schema: schema(config),
             dry_run: true,
             algorithm: algorithm(config.method),
             epsilon: if private { reached.map(|reached| reached.epsilon.into()) } else { Some("inf".into()) },
@@ -179,7 +201,7 @@ impl DryOutcome {
             private,
             assumed_public: assumed_public(encoder),
             model: target(&config.out),
-            report: config.report.as_deref().map(shown),
+            report: config.report.as_deref().map(atomic::shown),
         }
     }
 
@@ -224,9 +246,14 @@ fn algorithm(method: Method) -> String {
     }
 }
 
+/// The format of the result.
+fn schema(config: &TrainConfig) -> &'static str {
+    if config.tuning.is_some() { "dp.tune/1" } else { "dp.train/1" }
+}
+
 fn target(target: &Target) -> String {
     match target {
         Target::Stdout => "-".to_owned(),
-        Target::File(path) => shown(path),
+        Target::File(path) => atomic::shown(path),
     }
 }

@@ -2,9 +2,16 @@
 
 use dp_optim::growth::OrderPolicy;
 use dp_optim::recipes::Stopping;
+use dp_optim::tuning::MOST_CANDIDATES;
 
 use crate::args::{self, TrainArgs};
 use crate::failure::Failure;
+use crate::input::conflict;
+
+/// Every value that was given, or that none was.
+fn each<T: Copy>(values: &[T]) -> Vec<Option<T>> {
+    if values.is_empty() { vec![None] } else { values.iter().copied().map(Some).collect() }
+}
 
 /// Settings that were given.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,8 +48,49 @@ impl Settings {
     /// Checks the flags, each by itself.
     ///
     /// # Errors
-    /// `usage.value`.
+    /// `usage.value`; `usage.conflict` for several values of one flag.
     pub fn new(args: &TrainArgs) -> Result<Self, Failure> {
+        let several =
+            [("--lambda", args.lambda.len()), ("--passes", args.passes.len()), ("--batch-size", args.batch_size.len())];
+        if let Some((flag, count)) = several.into_iter().find(|(_, count)| *count > 1) {
+            return Err(conflict(flag, format!("{flag} has {count} values"))
+                .expected("one")
+                .help("`dp tune` chooses among several"));
+        }
+        let first = |grid: Vec<Self>| grid.into_iter().next().unwrap_or_default();
+        Self::grid(args).map(first)
+    }
+
+    /// Checks the flags, each by itself, for every combination of the values of those that take several.
+    ///
+    /// # Errors
+    /// `usage.value`.
+    pub fn grid(args: &TrainArgs) -> Result<Vec<Self>, Failure> {
+        let lambdas = each(&args.lambda);
+        let (passes, batch_sizes) = (each(&args.passes), each(&args.batch_size));
+        // Before memory is asked for: as many as are ever accepted, and a few.
+        let combinations = lambdas.len().saturating_mul(passes.len()).saturating_mul(batch_sizes.len());
+        if combinations > MOST_CANDIDATES {
+            return Err(Failure::usage("--lambda", format!("there are {combinations} combinations"))
+                .expected(format!("at most {MOST_CANDIDATES}")));
+        }
+        let mut grid = Vec::with_capacity(combinations);
+        for &lambda in &lambdas {
+            for &passes in &passes {
+                for &batch_size in &batch_sizes {
+                    grid.push(Self::with(args, lambda, passes.map(u64::from), batch_size)?);
+                }
+            }
+        }
+        Ok(grid)
+    }
+
+    fn with(
+        args: &TrainArgs,
+        lambda: Option<f64>,
+        passes: Option<u64>,
+        batch_size: Option<u64>,
+    ) -> Result<Self, Failure> {
         let number = |flag: &str, value: Option<f64>, zero: bool| match value {
             Some(x) if !(x.is_finite() && (x > 0.0 || (zero && x == 0.0))) => {
                 let range = if zero { "a finite number, 0 or above" } else { "a finite number greater than 0" };
@@ -55,9 +103,9 @@ impl Settings {
             _ => Ok(value),
         };
         Ok(Self {
-            lambda: number("--lambda", args.lambda, true)?,
-            passes: count("--passes", args.passes.map(u64::from))?,
-            batch_size: count("--batch-size", args.batch_size)?,
+            lambda: number("--lambda", lambda, true)?,
+            passes: count("--passes", passes)?,
+            batch_size: count("--batch-size", batch_size)?,
             radius: number("--radius", args.radius, false)?,
             step_size: number("--step-size", args.step_size, false)?,
             schedule: args.schedule,

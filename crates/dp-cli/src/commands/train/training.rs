@@ -18,6 +18,7 @@ use dp_optim::{Derivation, MemorySource};
 use super::config::{Method, TrainConfig};
 use super::recipes::{self, Shape, refusal};
 use super::source::Known;
+use super::tuning::{Chosen, Way, chosen_on_public};
 use super::warn_delta;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
@@ -39,6 +40,8 @@ pub(super) struct TrainedModel {
     pub(super) certificate: Certificate<Derivation>,
     pub(super) n: u64,
     pub(super) training: Duration,
+    /// What was chosen, where there was a choice.
+    pub(super) chosen: Option<Chosen>,
 }
 
 /// Reads the records, then trains.
@@ -107,12 +110,36 @@ fn choose_relation<F: Real + Stored + Feature>(
         return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
     };
     warn_delta(budget, records.shape.n, console);
-    let (recipe, relation) = algorithm.recipe(config, budget, adjacency, records.shape)?;
-    match relation {
-        AdjacencyKind::ZeroOut => train_private::<ZeroOut, F>(config, &recipe, budget, records, rng, console),
-        AdjacencyKind::ReplaceOne => train_private::<ReplaceOne, F>(config, &recipe, budget, records, rng, console),
+    match algorithm.relation(adjacency)? {
+        AdjacencyKind::ZeroOut => choose_and_train::<ZeroOut, F>(config, records, rng, console),
+        AdjacencyKind::ReplaceOne => choose_and_train::<ReplaceOne, F>(config, records, rng, console),
         _ => Err(algorithm.no_proof()),
     }
+}
+
+/// Chooses among settings on public records, where that is asked for, then trains.
+fn choose_and_train<A: RecordAdjacency, F: Real + Stored + Feature>(
+    config: &TrainConfig,
+    records: Records<F>,
+    rng: &mut LentRng<'_>,
+    console: &Console,
+) -> Result<TrainedModel, Failure> {
+    let Method::Private { algorithm, budget, adjacency } = config.method else {
+        return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
+    };
+    let shape = records.shape;
+    if let Some(tuning) = &config.tuning
+        && let Way::Public(input) = &tuning.way
+    {
+        let candidates = algorithm.candidates(config, budget, A::KIND, shape)?;
+        let position = chosen_on_public::<A, F>(config, input, &records.encoder, &candidates, shape, rng, console)?;
+        let recipe = candidates.get(position).or(candidates.first());
+        let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
+        let trained = train_private::<A, F>(config, recipe.ok_or_else(none)?, budget, records, rng, console)?;
+        return Ok(TrainedModel { chosen: Some(Chosen::new(tuning, Some(position))), ..trained });
+    }
+    let (recipe, _) = algorithm.recipe(config, budget, adjacency, shape)?;
+    train_private::<A, F>(config, &recipe, budget, records, rng, console)
 }
 
 fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
@@ -137,7 +164,8 @@ fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
     let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
     let model = Model::new(encoder, config.loss, weights)?;
     let certificate = trained.certificate(Unit::Record, model.assumptions(), model.sha256()?, versions());
-    Ok(TrainedModel { model, certificate, n: shape.n, training })
+    let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &certificate.derivation));
+    Ok(TrainedModel { model, certificate, n: shape.n, training, chosen })
 }
 
 fn train_baseline<F: Real + Stored + Feature>(
@@ -170,7 +198,7 @@ fn train_baseline<F: Real + Stored + Feature>(
         model_sha256: model.sha256()?,
         versions: versions(),
     };
-    Ok(TrainedModel { model, certificate, n: shape.n, training })
+    Ok(TrainedModel { model, certificate, n: shape.n, training, chosen: None })
 }
 
 /// Trains under a progress bar: passes over `n` rows, `total` rows in all.

@@ -128,13 +128,41 @@ impl PrivateAlgorithm {
         shape: Shape,
     ) -> Result<(AnyRecipe, AdjacencyKind), Failure> {
         let relation = self.relation(adjacency)?;
-        let Some(models) = config.one_vs_all else {
-            return Ok(((self.build)(&Request { config, budget, relation, shape })?, relation));
+        let candidates = self.candidates(config, budget, relation, shape)?;
+        let recipe = match &config.tuning {
+            Some(tuning) => tuning.recipe(candidates),
+            None => candidates.into_iter().next(),
         };
+        let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
+        Ok((recipe.ok_or_else(none)?, relation))
+    }
+
+    /// The recipe of each combination of settings to choose among; or of the settings, where there is no choice.
+    pub(super) fn candidates(
+        &self,
+        config: &TrainConfig,
+        budget: Budget,
+        relation: AdjacencyKind,
+        shape: Shape,
+    ) -> Result<Vec<AnyRecipe>, Failure> {
+        let Some(tuning) = &config.tuning else {
+            return Ok(vec![self.one(&Request { config, budget, relation, shape })?]);
+        };
+        let shape = tuning.shape_of_one(shape);
+        let of_settings = |settings| {
+            let config = &config.for_settings(settings);
+            self.one(&Request { config, budget, relation, shape })
+        };
+        tuning.grid.iter().map(of_settings).collect()
+    }
+
+    /// The recipe of one combination of settings.
+    fn one(&self, request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+        let Some(models) = request.config.one_vs_all else { return (self.build)(request) };
         // What is recommended for each model: for about the budget that is its own.
-        let budget = one_vs_all::budget_of_each(models, budget)?;
-        let each = (self.build)(&Request { config, budget, relation, shape })?;
-        Ok((one_vs_all::wrapped(models, each), relation))
+        let budget = one_vs_all::budget_of_each(models, request.budget)?;
+        let each = (self.build)(&Request { budget, ..*request })?;
+        Ok(one_vs_all::wrapped(models, each))
     }
 
     /// Plans for records of this shape.
@@ -155,12 +183,19 @@ impl PrivateAlgorithm {
 
     /// Refuses, before any record is read, what no number of records would make right.
     pub(super) fn check(&self, config: &TrainConfig, budget: Budget, adjacency: Adjacency) -> Result<(), Failure> {
-        let shape = Shape { n: (self.records_to_check)(&config.settings), dim: 1, sparse: false };
-        self.foresee(config, budget, adjacency, shape).map(drop)
+        let check = |config: &TrainConfig| {
+            let shape = Shape { n: (self.records_to_check)(&config.settings), dim: 1, sparse: false };
+            self.foresee(config, budget, adjacency, shape).map(drop)
+        };
+        match &config.tuning {
+            // Each by itself: what the choice costs depends on no number of records.
+            Some(tuning) => tuning.grid.iter().try_for_each(|settings| check(&config.for_settings(settings))),
+            None => check(config),
+        }
     }
 
     /// The relation that was asked for, if there is a proof under it. `dp train` publishes the number of records.
-    fn relation(&self, adjacency: Adjacency) -> Result<AdjacencyKind, Failure> {
+    pub(super) fn relation(&self, adjacency: Adjacency) -> Result<AdjacencyKind, Failure> {
         match adjacency {
             Adjacency::AddRemove if self.relations.contains(&adjacency) => Ok(AdjacencyKind::ZeroOut),
             Adjacency::ReplaceOne if self.relations.contains(&adjacency) => Ok(AdjacencyKind::ReplaceOne),

@@ -1,0 +1,64 @@
+//! Flags of `dp tune`.
+
+use clap::{Args, ValueEnum};
+
+use super::TrainArgs;
+
+/// How hyper-parameters are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum TuningMethod {
+    /// Each combination is trained on a portion of the records, and one more portion chooses (Wu et al. 2017, Algorithm
+    /// 3). Costs what one training costs.
+    #[default]
+    Portions,
+    /// The best of a random number of trainings on all records, of combinations at random (Papernot and Steinke 2022).
+    RandomStopping,
+    /// On public records, at no cost; then one training on the private ones.
+    Public,
+}
+
+/// The law of a random number of trainings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum TrialLaw {
+    /// Logarithmic: heavy tails, so that the whole costs twice one training.
+    #[default]
+    Logarithmic,
+    /// Geometric: three times (Liu and Talwar 2019).
+    Geometric,
+    /// Poisson; none at all is possible, and then the model of zeros is released. Needs a delta.
+    Poisson,
+}
+
+/// Arguments of `dp tune`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+--lambda, --passes and --batch-size take several values, divided by commas: every combination is tried. How good each
+was is never shown.
+
+Examples:
+  dp tune --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-strongly-convex \\
+    --lambda 1e-4,1e-3,1e-2 --passes 5,10 --out model.json
+  dp tune --data people.csv --schema schema.toml --epsilon 1 --delta 1e-6 --algorithm dp-sgd --batch-size 100,1000 \\
+    --method random-stopping --trials 8 --out model.json
+  dp tune --data people.csv --schema schema.toml --epsilon 1 --lambda 0,1e-3 --method public --public survey.csv \\
+    --out model.json")]
+pub struct TuneArgs {
+    /// What is trained, as `dp train` trains it.
+    #[command(flatten)]
+    pub train: TrainArgs,
+    /// How the choice is made
+    #[arg(long, value_enum, value_name = "METHOD", default_value_t, help_heading = "Tuning")]
+    pub method: TuningMethod,
+    /// Public records of the same form, to choose on; they get no protection
+    #[arg(long, value_name = "FILE", help_heading = "Tuning")]
+    pub public: Option<String>,
+    /// The labels of the public images (IDX)
+    #[arg(long, value_name = "FILE", requires = "public", help_heading = "Tuning")]
+    pub public_labels: Option<String>,
+    /// Mean number of trainings of random-stopping [default: twice the number of combinations]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Tuning")]
+    pub trials: Option<f64>,
+    /// The law of their number [default: logarithmic]
+    #[arg(long, value_enum, value_name = "LAW", help_heading = "Tuning")]
+    pub trial_law: Option<TrialLaw>,
+}

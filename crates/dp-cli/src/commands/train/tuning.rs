@@ -1,0 +1,241 @@
+//! Among which settings to choose, and how.
+
+use std::path::Path;
+
+use dp_accountant::Repetitions;
+use dp_data::Encoder;
+use dp_data::encode::Stored;
+use dp_data::examples::Feature;
+use dp_data::read;
+use dp_losses::{LossKind, Real};
+use dp_mechanisms::rng::ReleaseRng;
+use dp_optim::engine::Control;
+use dp_optim::recipes::{AnyRecipe, RecordAdjacency};
+use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping, public};
+use dp_optim::{Derivation, MemorySource};
+use serde::Serialize;
+
+use super::config::TrainConfig;
+use super::recipes::{Shape, refusal};
+use super::settings::Settings;
+use crate::args::{TrialLaw, TuneArgs, TuningMethod};
+use crate::exit_code::ExitStatus;
+use crate::failure::{Failure, one_line};
+use crate::input::{InputConfig, conflict};
+use crate::output::Console;
+
+/// How often a candidate is trained on either half of public records: its noise is averaged over as many.
+const PUBLIC_TRAININGS: u32 = 3;
+
+/// A choice among settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuning {
+    /// How it is made.
+    pub way: Way,
+    /// The combinations, in the order of the flags.
+    pub grid: Vec<Settings>,
+}
+
+/// How a choice is made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way {
+    /// On portions of the records.
+    Portions,
+    /// The best of a random number of trainings.
+    RandomStopping(Repetitions),
+    /// On public records.
+    Public(InputConfig),
+}
+
+impl Tuning {
+    /// Checks the flags.
+    ///
+    /// # Errors
+    /// `usage.*`.
+    pub(super) fn new(args: &TuneArgs, grid: Vec<Settings>, delta: f64) -> Result<Self, Failure> {
+        if !(2..=MOST_CANDIDATES).contains(&grid.len()) {
+            return Err(conflict("--lambda", format!("there are {} combinations to choose from", grid.len()))
+                .expected(format!("between 2 and {MOST_CANDIDATES}"))
+                .help("give several values, divided by commas, to --lambda, --passes or --batch-size; for one, `dp train`"));
+        }
+        let given = [
+            ("--public", args.public.is_some(), TuningMethod::Public),
+            ("--trials", args.trials.is_some(), TuningMethod::RandomStopping),
+            ("--trial-law", args.trial_law.is_some(), TuningMethod::RandomStopping),
+        ];
+        for (flag, given, method) in given {
+            if given && method != args.method {
+                let name = if method == TuningMethod::Public { "public" } else { "random-stopping" };
+                return Err(conflict(flag, format!("{flag} has no meaning but with --method {name}")));
+            }
+        }
+        let way = match args.method {
+            TuningMethod::Portions => Way::Portions,
+            TuningMethod::RandomStopping => Way::RandomStopping(repetitions(args, grid.len(), delta)?),
+            TuningMethod::Public => Way::Public(public_input(args)?),
+        };
+        Ok(Self { way, grid })
+    }
+
+    /// The file of public records.
+    pub(super) fn public_file(&self) -> Option<&Path> {
+        match &self.way {
+            Way::Public(input) => Some(Path::new(&input.data)),
+            Way::Portions | Way::RandomStopping(_) => None,
+        }
+    }
+
+    /// Refuses a loss that has no mistakes to count.
+    pub(super) fn check_loss(&self, loss: LossKind) -> Result<(), Failure> {
+        match loss.classes() {
+            Some(_) => Ok(()),
+            None => Err(conflict("--loss", format!("{loss} is a loss of numbers; settings are judged by mistakes"))
+                .help("tune a model of classes, or train with `dp train`")),
+        }
+    }
+
+    /// The shape of the records that one combination is trained on.
+    pub(super) fn shape_of_one(&self, shape: Shape) -> Shape {
+        match self.way {
+            Way::Portions => Shape { n: Portions::records_of_portion(shape.n, self.grid.len()), ..shape },
+            Way::RandomStopping(_) | Way::Public(_) => shape,
+        }
+    }
+
+    /// The recipe that chooses among these; on public records the choice comes before any recipe, and the first stands for
+    /// all.
+    pub(super) fn recipe(&self, candidates: Vec<AnyRecipe>) -> Option<AnyRecipe> {
+        match self.way {
+            Way::Portions => Some(Portions::new(candidates).into()),
+            Way::RandomStopping(repetitions) => {
+                Some(RandomStopping { candidates, repetitions, score_share: RandomStopping::SCORE_SHARE }.into())
+            }
+            Way::Public(_) => candidates.into_iter().next(),
+        }
+    }
+}
+
+fn repetitions(args: &TuneArgs, combinations: usize, delta: f64) -> Result<Repetitions, Failure> {
+    let mean = args.trials.unwrap_or(2.0 * combinations as f64);
+    let law = args.trial_law.unwrap_or_default();
+    let least = if law == TrialLaw::Poisson { 0.0 } else { 1.0 };
+    if !(mean > least && mean <= 10_000.0) {
+        return Err(Failure::usage("--trials", format!("--trials is {mean}"))
+            .expected(format!("a number above {least}, at most 10000"))
+            .help("twice the number of combinations is usual"));
+    }
+    let negative_binomial = |eta| RandomStopping::repetitions_of_mean(eta, mean);
+    Ok(match law {
+        TrialLaw::Logarithmic => negative_binomial(0.0),
+        TrialLaw::Geometric => negative_binomial(1.0),
+        TrialLaw::Poisson if delta == 0.0 => {
+            return Err(conflict(
+                "--trial-law",
+                "the best of a Poisson number of trainings has no guarantee without a delta",
+            )
+            .help("add --delta, or choose the logarithmic or the geometric law"));
+        }
+        TrialLaw::Poisson => Repetitions::Poisson { mean },
+    })
+}
+
+/// The public records, of the same form as the private ones.
+fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
+    let Some(public) = &args.public else {
+        let missing = Failure::usage("--public", "which public records to choose on was not said");
+        return Err(Failure { code: "usage.missing", ..missing }.help("add --public FILE, or choose another --method"));
+    };
+    let mut input = args.train.input.clone();
+    input.format = Some(input.format());
+    input.data.clone_from(public);
+    input.labels.clone_from(&args.public_labels);
+    let config = InputConfig::new(&input).and_then(InputConfig::with_labels);
+    let config = config.map_err(|failure| match failure.details.location.flag.as_deref() {
+        Some("--labels") => failure.at_flag("--public-labels"),
+        _ => failure,
+    })?;
+    if config.data == "-" {
+        return Err(Failure::usage("--public", "public records cannot come from standard input").help("name a file"));
+    }
+    Ok(config)
+}
+
+/// The configuration with the combination that is best on the public records.
+pub(super) fn chosen_on_public<A: RecordAdjacency, F: Real + Stored + Feature>(
+    config: &TrainConfig,
+    input: &InputConfig,
+    encoder: &Encoder,
+    candidates: &[AnyRecipe],
+    shape: Shape,
+    rng: &mut impl ReleaseRng,
+    console: &Console,
+) -> Result<usize, Failure> {
+    let (super::config::Method::Private { budget, .. }, Some(_)) = (config.method, &config.tuning) else {
+        return Err(Failure::new(ExitStatus::Failed, "train.failed", "nothing to choose from"));
+    };
+    let from_data = |error: &dp_data::DataError| Failure::from_data(error);
+    let loaded = read::load::<F>(input.open()?, encoder, &config.input.csv).map_err(|error| from_data(&error))?;
+    for warning in &loaded.warnings {
+        console.warn_curator(&one_line(&format!("public records: {warning}")));
+    }
+    let mut source = MemorySource::new(loaded.examples, encoder.row_bound(), encoder.target_bound());
+    public::choose::<A, F>(candidates, &mut source, shape.n, budget, PUBLIC_TRAININGS, rng, &Control::default())
+        .map_err(|error| refusal(&error))
+}
+
+/// The settings that were chosen.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Chosen {
+    /// Its number among the combinations, from 1; absent where a random number of trainings was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<usize>,
+    /// How many combinations there were.
+    pub of: usize,
+    /// L2 regularisation, where it was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// Passes, where they were chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u64>,
+    /// Records in a batch, where they were chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_size: Option<u64>,
+}
+
+impl Chosen {
+    /// What a certificate's recipe says was chosen, which is released with the model.
+    pub(super) fn of(tuning: &Tuning, derivation: &Derivation) -> Option<Self> {
+        match derivation {
+            Derivation::Portions(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
+            Derivation::RandomStopping(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
+            _ => None,
+        }
+    }
+
+    pub(super) fn new(tuning: &Tuning, position: Option<usize>) -> Self {
+        let of = tuning.grid.len();
+        let settings = position.and_then(|position| tuning.grid.get(position));
+        settings.map_or(Self { of, ..Self::default() }, |settings| Self {
+            number: position.map(|position| position + 1),
+            of,
+            lambda: settings.lambda,
+            passes: settings.passes,
+            batch_size: settings.batch_size,
+        })
+    }
+
+    /// In words, as flags.
+    pub fn text(&self) -> String {
+        let flags = [
+            self.lambda.map(|lambda| format!(" --lambda {lambda}")),
+            self.passes.map(|passes| format!(" --passes {passes}")),
+            self.batch_size.map(|size| format!(" --batch-size {size}")),
+        ];
+        match self.number {
+            Some(number) => {
+                format!("{} (number {number} of {})", flags.into_iter().flatten().collect::<String>().trim(), self.of)
+            }
+            None => format!("none of {}: there was no training, and the model is zero", self.of),
+        }
+    }
+}
