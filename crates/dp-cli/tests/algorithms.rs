@@ -31,6 +31,23 @@ const RECORDS: usize = 400;
 
 const ALGORITHMS: &[Row] = &[
     Row {
+        name: "auto",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "1"],
+            &["--epsilon", "2", "--delta", "1e-6", "--loss", "hinge", "--noise", "rounded", "--float", "f32"],
+            &["--epsilon", "1", "--delta", "1e-6", "--loss", "squared", "--lambda", "0.01", "--passes", "7"],
+            &["--epsilon", "1", "--radius", "3", "--loss", "hinge"],
+        ],
+        untaken: ["--batch-size", "5"],
+        decisive: &["/std_dev", "/recipe/passes", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1", "--radius", "1e200"], 4, "privacy.refused", "radius"),
+            (&["--epsilon", "1", "--loss", "softmax"], 2, "usage.value", "--loss"),
+        ],
+    },
+    Row {
         name: "bolt-on-convex",
         relations: &["replace-one", "add-remove"],
         runs: &[
@@ -250,6 +267,38 @@ fn all_train_and_verify_under_each_relation() {
         let usual = train(&place, &arguments, row.runs[0]);
         assert_eq!(usual["adjacency"], row.relations[0], "{}", row.name);
     }
+}
+
+/// What `auto` says of its choice: in its result, to people, and alike in a dry run.
+#[test]
+fn auto_says_what_it_chose_and_what_to_expect() {
+    let (place, table) = place();
+    let arguments = [&table[..], &["--algorithm", "auto", "--epsilon", "1"]].concat();
+    for (delta, recipe) in [("1e-6", "dp-sgd"), ("0", "bolt-on")] {
+        let result = train(&place, &arguments, &["--delta", delta]);
+        let choice = &result["choice"];
+        assert!(choice["reason"].as_str().unwrap().starts_with(recipe), "{choice}");
+        let of = |value: &Value| value.as_f64().unwrap();
+        let (loss, low, high) = (
+            of(&choice["expected_loss"]),
+            of(&choice["expected_loss_range"][0]),
+            of(&choice["expected_loss_range"][1]),
+        );
+        assert!(0.0 < low && low < loss && loss <= high && high <= 1.0, "{choice}");
+        // The certificate is that of the recipe, with nothing of the choice.
+        assert_eq!(place.json("m.json")["certificate"]["derivation"]["kind"], recipe);
+        let text = place.dp(&[&arguments[..], &["--delta", delta, "--out", "m.json", "--force"]].concat()).ok();
+        assert!(text.contains("chosen     ") && text.contains("expect     to lose about "), "{text}");
+        assert!(text.lines().count() <= 12, "{text}");
+    }
+    // A table of other values has the same choice: it knows public numbers only.
+    place.write("others.csv", people(RECORDS, 77));
+    let chosen = |file: &'static str| {
+        let arguments: Vec<&str> =
+            arguments.iter().map(|&word| if word == "people.csv" { file } else { word }).collect();
+        train(&place, &arguments, &["--delta", "1e-6"])["choice"].clone()
+    };
+    assert_eq!(chosen("people.csv"), chosen("others.csv"));
 }
 
 #[test]

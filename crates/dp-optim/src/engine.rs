@@ -3,7 +3,7 @@
 //! ```text
 //! batches  x  gradient estimate  x  update rule            x  averaging  x  stop rule
 //! rows        plain                 gradient descent, L2,     weights       passes
-//! lists       clipped and noised    projection                per update    certified minimiser
+//! lists       clipped and noised    projection, momentum      per update    certified minimiser
 //! ```
 //! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses
 //! the parts, derives the sensitivity or the event, and releases; nothing in this module is private by itself but the
@@ -12,6 +12,7 @@
 //! Data come through [`Batches`], models through [`Model`]; both are type parameters, so that nothing is dispatched or
 //! allocated per example or per step.
 
+mod accelerated;
 mod batches;
 mod control;
 pub mod dual_ascent;
@@ -28,6 +29,7 @@ mod update;
 #[cfg(test)]
 mod tests;
 
+pub use accelerated::AcceleratedDescent;
 pub(crate) use batches::check_shape;
 pub use batches::{BatchSizes, Batches, RowBatches, Visit};
 pub use control::{Control, Progress};

@@ -19,6 +19,7 @@
 //! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update.
 //! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`],
 //!   [`recipes::non_private`].
+//! - [`Auto`]: one of these with all its settings, from public numbers.
 //! - [`tuning`]: hyper-parameters, chosen privately or on public records.
 //! - [`MemorySource`]: examples in memory as a source; other sources implement
 //!   [`PassSource`](dp_data::PassSource).
@@ -53,9 +54,11 @@
 
 #[cfg(feature = "audit")]
 pub mod audit;
+pub mod auto;
 pub mod averaging;
 pub mod defaults;
 pub mod derivation;
+pub mod descent;
 pub mod engine;
 pub mod error;
 pub mod float;
@@ -66,8 +69,10 @@ pub mod schedule;
 pub mod trained;
 pub mod tuning;
 
+pub use auto::Auto;
 pub use averaging::Averaging;
 pub use derivation::{Derivation, DerivesModel, ModelTerms};
+pub use descent::Descent;
 pub use error::Error;
 pub use float::FloatKind;
 pub use growth::Growth;

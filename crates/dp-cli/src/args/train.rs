@@ -11,6 +11,9 @@ use super::InputArgs;
 /// A training algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Algorithm {
+    /// Chosen, with its settings, by public numbers alone: records, features, budget, loss. Says why and what to expect; takes
+    /// --lambda, --passes and --radius.
+    Auto,
     /// Bolt-on private SGD for convex losses: noise once, on the trained weights (Wu et al. 2017, Algorithm 1).
     #[default]
     BoltOnConvex,
@@ -287,7 +290,7 @@ pub struct TrainArgs {
     /// Delta of the guarantee; 0 is pure differential privacy
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 0.0, help_heading = "Privacy")]
     pub delta: f64,
-    /// Which data sets count as neighbours [default: as in the algorithm's paper; replace-one for bolt-on]
+    /// Which data sets count as neighbours [default: as in the algorithm's paper, replace-one for bolt-on; add-remove for auto and dp-sgd]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
     pub adjacency: Option<Adjacency>,
     /// How noise is drawn [default: exact]

@@ -39,8 +39,12 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
     }
 
     /// The output, and the gradient estimate that it came from, which may have to end its own account.
-    pub fn into_parts(self) -> (Vec<F>, G) {
-        (self.average.unwrap_or(self.parameters), self.gradient)
+    pub fn into_parts(self) -> (Vec<F>, G)
+    where
+        U: UpdateRule<F>,
+    {
+        let Self { parameters, average, gradient, rule, .. } = self;
+        (average.unwrap_or_else(|| rule.point(&parameters).to_vec()), gradient)
     }
 }
 
@@ -59,7 +63,7 @@ where
             && step.weight != 0.0
         {
             let weight: F = convert(step.weight);
-            for (sum, &parameter) in average.iter_mut().zip(&self.parameters) {
+            for (sum, &parameter) in average.iter_mut().zip(self.rule.point(&self.parameters)) {
                 *sum += weight * parameter;
             }
         }
@@ -67,7 +71,7 @@ where
     }
 
     fn current(&mut self) -> &[F] {
-        &self.parameters
+        self.rule.point(&self.parameters)
     }
 
     fn into_output(self) -> Vec<F> {

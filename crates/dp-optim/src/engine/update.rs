@@ -19,6 +19,13 @@ pub struct Step {
 pub trait UpdateRule<F> {
     /// Moves `parameters`, given the estimated sum of the batch's data gradients.
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step);
+
+    /// The point that counts in the average and is the output: `parameters` themselves, unless the rule takes gradients
+    /// elsewhere.
+    #[inline]
+    fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
+        parameters
+    }
 }
 
 /// Gradient descent on a loss with an L2 regulariser, projected onto a ball around the origin.

@@ -35,6 +35,7 @@ use dp_losses::{L2, LossKind};
 use super::noisy_run::{Batching, Bounds, Length, NoisyRun, Parts, Sampling};
 use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 use crate::averaging::Averaging;
+use crate::descent::Descent;
 use crate::engine::BatchLaw;
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
@@ -178,6 +179,7 @@ impl Bst14 {
             sampling: self.sampling,
             batch_size: self.batch_size,
             length: Length::Steps(steps),
+            descent: Descent::Plain,
             declared_order: false,
             float: self.float,
             relation,

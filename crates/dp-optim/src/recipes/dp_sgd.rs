@@ -34,6 +34,7 @@ use dp_mechanisms::clip::ClippingNorm;
 use super::noisy_run::{Bounds, Length, NoisyRun, Parts};
 use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 use crate::averaging::Averaging;
+use crate::descent::Descent;
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::schedule::Schedule;
@@ -84,6 +85,10 @@ pub struct DpSgd {
     pub radius: Option<f64>,
     /// Which combination of the iterates is released. All of them might be.
     pub averaging: Averaging,
+    /// Whether steps are taken straight, or with momentum; it costs no privacy. A serialised recipe that does not say goes
+    /// straight.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
+    pub descent: Descent,
     /// With [`Sampling::Passes`]: the rows are read as the source holds them, in an order that the curator vouches for as
     /// independent of their values; else in a random order.
     pub declared_order: bool,
@@ -121,6 +126,7 @@ impl DpSgd {
             clipping: None,
             radius: None,
             averaging: Averaging::Last,
+            descent: Descent::Plain,
             declared_order: false,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F64,
@@ -159,6 +165,7 @@ impl DpSgd {
             sampling: self.sampling,
             batch_size: self.batch_size,
             length: self.steps.map_or(Length::Passes(self.passes), Length::Steps),
+            descent: self.descent,
             declared_order: self.declared_order,
             float: self.float,
             relation,

@@ -19,6 +19,7 @@ use dp_mechanisms::{Gaussian, L2Sensitivity};
 
 use super::recipe::{Budget, RecordAdjacency, least_scale, repeated};
 use crate::averaging::{Averaging, AveragingWeights};
+use crate::descent::{Descent, Range};
 use crate::engine::{BatchLaw, Contributions, StepSum};
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
@@ -82,6 +83,7 @@ pub(crate) struct NoisyRun {
     pub(crate) sum: StepSum,
     pub(crate) plan: StepPlan,
     pub(crate) batching: Batching,
+    pub(crate) descent: Descent,
     pub(crate) divisor: f64,
     pub(crate) float: FloatKind,
     /// Of the release.
@@ -141,6 +143,7 @@ pub(super) struct Parts {
     pub(super) sampling: Sampling,
     pub(super) batch_size: u64,
     pub(super) length: Length,
+    pub(super) descent: Descent,
     pub(super) declared_order: bool,
     pub(super) float: FloatKind,
     pub(super) relation: AdjacencyKind,
@@ -159,6 +162,7 @@ impl NoisyRun {
         let Parts { recipe, n, dim, bounds, lambda, batch_size, float, relation, .. } = parts;
         bounds.check()?;
         non_negative("lambda", lambda)?;
+        parts.descent.check()?;
         for (name, value) in [("number of records", n), ("dimension", dim), ("batch size", batch_size)] {
             if value == 0 {
                 return Err(Error::Count { name, value, range: "1 or more" });
@@ -240,6 +244,7 @@ impl NoisyRun {
             sum,
             plan,
             batching,
+            descent: parts.descent,
             divisor,
             float,
             relation,
@@ -310,9 +315,9 @@ impl NoisyRun {
     /// might fail for some data and not for other.
     ///
     /// # Formula
-    /// With `K` bounding the norm of a step's noise and `b` the most examples of a step, a step moves the iterate by at
-    /// most `η_t (bC + K) / divisor`; the regulariser alone moves it towards the origin where `ηλ <= 2`. With a radius one
-    /// step counts, else all. `K` is 1000 times the noise's expected size: beyond it with probability below `e^-900`.
+    /// With `K` bounding the norm of a step's noise and `b` the most examples of a step, a step's noisy sum is at most
+    /// `bC + K`; how far such steps lead is [`Descent::check_range`]'s. `K` is 1000 times the noise's expected size: beyond
+    /// it with probability below `e^-900`.
     pub(super) fn prepare(
         &self,
         schedule: &Schedule,
@@ -321,23 +326,17 @@ impl NoisyRun {
     ) -> Result<(StepSizes, AveragingWeights), Error> {
         let updates = self.updates();
         let (steps, weights) = (schedule.prepare(updates)?, averaging.prepare(updates)?);
-        let farthest = match self.float {
-            FloatKind::F64 => 1e140,
-            FloatKind::F32 => 1e15,
-        };
-        let longest = steps.largest();
         let noise = 1000.0 * std_dev * (self.parameters() as f64).sqrt();
-        let step = self.sum.contributions.bound() * self.sum.examples as f64 + noise;
-        let moved = longest * step / self.divisor;
-        let (count, pulled) = match self.radius {
-            Some(radius) => (1.0, (longest * self.lambda + 1.0) * radius),
-            None => (updates as f64, 0.0),
-        };
-        let stretched = self.radius.is_none() && !(longest * self.lambda <= 2.0);
-        if stretched || !(moved * count + pulled <= farthest) || !(step <= farthest) {
-            let why = "steps so long could overflow: shorten them, or set a radius";
-            return Err(Error::NotProved { recipe: self.recipe, why });
-        }
+        self.descent.check_range(&Range {
+            recipe: self.recipe,
+            steps: &steps,
+            updates,
+            sum: self.sum.contributions.bound() * self.sum.examples as f64 + noise,
+            divisor: self.divisor,
+            lambda: self.lambda,
+            radius: self.radius,
+            float: self.float,
+        })?;
         Ok((steps, weights))
     }
 
@@ -370,6 +369,9 @@ impl NoisyRun {
             }
             Batching::Drawn(law) => {
                 format!("{} steps on random batches of {}", self.updates(), law.nominal_size())
+            }
+            Batching::Passes { passes, batch_size, .. } if batch_size >= self.n => {
+                format!("{passes} passes, all records at each step")
             }
             Batching::Passes { passes, batch_size, .. } => format!("{passes} passes, batches of {batch_size}"),
         }

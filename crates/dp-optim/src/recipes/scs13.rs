@@ -38,6 +38,7 @@ use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::steps::StepPlan;
 
 use crate::averaging::{Averaging, AveragingWeights};
+use crate::descent::{Descent, Range};
 use crate::engine::{Contributions, StepSum};
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
@@ -111,6 +112,10 @@ pub struct Scs13 {
     pub clipping: Option<ClippingNorm>,
     /// Which combination of the iterates is released. All of them might be.
     pub averaging: Averaging,
+    /// Whether steps are taken straight, or with momentum; it costs no privacy. A serialised recipe that does not say goes
+    /// straight.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
+    pub descent: Descent,
     /// One permutation for all passes, or one for each.
     pub order: OrderPolicy,
     /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
@@ -155,6 +160,7 @@ impl Scs13 {
             radius: None,
             clipping: None,
             averaging: Averaging::Last,
+            descent: Descent::Plain,
             order: OrderPolicy::Fixed,
             declared_order: false,
             divisor: Divisor::Actual,
@@ -195,6 +201,7 @@ impl Scs13 {
             return Err(Error::Count { name: "batch size", value: 0, range: "1 or more" });
         }
         non_negative("lambda", self.lambda)?;
+        self.descent.check()?;
         if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
             return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
         }
@@ -255,33 +262,23 @@ impl Scs13 {
     /// and not for other.
     ///
     /// # Formula
-    /// With `K` bounding the norm of a step's noise, a step moves the iterate by at most `η_t (bC + K)/divisor`; the
-    /// regulariser alone moves it towards the origin where `ηλ <= 2`. With a radius one step counts, else all. `K` is
-    /// 1000 times the noise's expected size: beyond it with probability below `e^-900`.
+    /// With `K` bounding the norm of a step's noise, a step's noisy sum is at most `bC + K`; how far such steps lead is
+    /// [`Descent::check_range`]'s. `K` is 1000 times the noise's expected size: beyond it with probability below `e^-900`.
     fn check_range(&self, terms: &Terms, noise_size: f64) -> Result<(), Error> {
-        let farthest = match self.float {
-            FloatKind::F64 => 1e140,
-            FloatKind::F32 => 1e15,
-        };
-        let longest = terms.step_sizes.largest();
         let least_divisor = match self.divisor {
             Divisor::Nominal => terms.batch_size,
             Divisor::Actual => terms.last_batch,
         };
-        let bound = terms.sum.contributions.bound() * terms.batch_size as f64;
-        let moved = longest * (bound + 1000.0 * noise_size) / least_divisor as f64;
-        let (steps, pulled) = match self.radius {
-            Some(radius) => (1.0, (longest * self.lambda + 1.0) * radius),
-            None => (terms.steps.steps() as f64, 0.0),
-        };
-        let stretched = self.radius.is_none() && !(longest * self.lambda <= 2.0);
-        if stretched || !(moved * steps + pulled <= farthest) || !(1000.0 * noise_size + bound <= farthest) {
-            return Err(Error::NotProved {
-                recipe: RECIPE,
-                why: "steps so long could overflow: shorten them, or set a radius",
-            });
-        }
-        Ok(())
+        self.descent.check_range(&Range {
+            recipe: RECIPE,
+            steps: &terms.step_sizes,
+            updates: terms.steps.steps(),
+            sum: terms.sum.contributions.bound() * terms.batch_size as f64 + 1000.0 * noise_size,
+            divisor: least_divisor as f64,
+            lambda: self.lambda,
+            radius: self.radius,
+            float: self.float,
+        })
     }
 }
 

@@ -18,7 +18,7 @@ use dp_optim::recipes::Budget;
 pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
 pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
-pub use recipes::PrivateAlgorithm;
+pub use recipes::{Advice, PrivateAlgorithm};
 pub use settings::Settings;
 pub use tuning::{Chosen, Tuning, Way};
 
@@ -78,7 +78,8 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
         FloatKind::F64 => load_and_train::<f64>(config, known, console)?,
         FloatKind::F32 => load_and_train::<f32>(config, known, console)?,
     };
-    let file = ModelFile::seal(trained.model, trained.certificate)?;
+    let training::TrainedModel { model, certificate, n, training, advice, chosen } = trained;
+    let file = ModelFile::seal(model, certificate)?;
     let text = file.to_text()?;
     let name = match &config.out {
         Target::File(path) => path.file_name().map_or("model".into(), |name| name.to_string_lossy().into_owned()),
@@ -96,8 +97,8 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
             write_stdout(text.as_bytes(), b"")?;
         }
     }
-    let chosen = trained.chosen;
-    Ok(Outcome::new(config, &file, trained.n, started.elapsed(), trained.training, chosen))
+    let times = (started.elapsed(), training);
+    Ok(Outcome::new(config, &file, n, times, outcome::Picked { advice, chosen }))
 }
 
 /// Says what a run would release and cost, without reading a record.

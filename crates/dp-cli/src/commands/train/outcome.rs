@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use dp_accountant::DpEvent;
 use dp_data::Encoder;
+use dp_losses::LossKind;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::config::{Method, Target, TrainConfig};
-use super::recipes::{self, Foreseen};
+use super::recipes::{self, Advice, Foreseen};
 use super::tuning::{Chosen, Tuning, Way};
 use crate::args::{self, Algorithm};
 use crate::atomic;
@@ -47,6 +48,9 @@ pub struct Outcome {
     /// Of that, planning and training.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training_seconds: Option<f64>,
+    /// What was chosen and what it is expected to cost, where the choice was left to the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Advice>,
     /// Whether the model carries a guarantee.
     pub private: bool,
     /// What was taken from the data and assumed public.
@@ -60,14 +64,22 @@ pub struct Outcome {
     pub report: Option<String>,
 }
 
+/// What was left to choose, and what was chosen.
+pub(super) struct Picked {
+    /// Of `--algorithm auto`.
+    pub(super) advice: Option<Advice>,
+    /// Of `dp tune`.
+    pub(super) chosen: Option<Chosen>,
+}
+
 impl Outcome {
+    /// `times`: from start to end, and of planning and training.
     pub(super) fn new(
         config: &TrainConfig,
         file: &ModelFile,
         n: u64,
-        elapsed: Duration,
-        training: Duration,
-        chosen: Option<Chosen>,
+        (elapsed, training): (Duration, Duration),
+        Picked { advice, chosen }: Picked,
     ) -> Self {
         let shown = |time: Duration| {
             let secret = matches!(&config.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
@@ -89,6 +101,7 @@ impl Outcome {
             chosen,
             seconds: shown(elapsed),
             training_seconds: shown(training),
+            choice: advice,
             private: certificate.private,
             assumed_public: assumed_public(&file.model.encoder),
             model: target(&config.out),
@@ -107,6 +120,7 @@ impl Outcome {
         if let Some(chosen) = &self.chosen {
             lines.push(format!("chosen     {}", chosen.text()));
         }
+        lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
         match self.epsilon.as_f64() {
             Some(epsilon) => {
                 let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
@@ -156,6 +170,11 @@ pub struct DryOutcome {
     /// Noise and settings in words, where n is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// The loss.
+    pub loss: String,
+    /// What would be chosen and what it is expected to cost, where n is known and the choice is left to the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Advice>,
     /// The neighbouring relation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjacency: Option<&'static str>,
@@ -177,9 +196,9 @@ pub struct DryOutcome {
 
 impl DryOutcome {
     pub(super) fn new(config: &TrainConfig, encoder: &Encoder, n: Option<u64>, planned: Option<Foreseen>) -> Self {
-        let (event, reached, summary) = match planned {
-            Some(Foreseen { event, reached, summary }) => (Some(event), Some(reached), Some(summary)),
-            None => (None, None, None),
+        let (event, reached, summary, choice) = match planned {
+            Some(Foreseen { event, reached, summary, advice }) => (Some(event), Some(reached), Some(summary), advice),
+            None => (None, None, None, None),
         };
         let private = matches!(config.method, Method::Private { .. }) && config.seed.is_none();
         Self {
@@ -191,6 +210,8 @@ impl DryOutcome {
             event,
             sensitivity: summary.as_ref().and_then(|summary| summary.sensitivity),
             plan: summary.map(|summary| summary.text),
+            loss: config.loss.to_string(),
+            choice,
             adjacency: match config.method {
                 Method::Private { adjacency: args::Adjacency::AddRemove, .. } => Some("add-remove"),
                 Method::Private { adjacency: args::Adjacency::ReplaceOne, .. } => Some("replace-one"),
@@ -209,6 +230,7 @@ impl DryOutcome {
     pub fn text(&self) -> String {
         let mut lines =
             vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
+        lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
         match (&self.epsilon, self.private) {
             (Some(epsilon), true) => {
                 let epsilon = epsilon.as_f64().unwrap_or(f64::INFINITY);
@@ -237,6 +259,20 @@ impl DryOutcome {
         }
         lines.join("\n")
     }
+}
+
+/// What was chosen and what to expect, in two lines.
+fn choice(advice: &Advice, loss: &str) -> [String; 2] {
+    let of = match loss.parse::<LossKind>().ok().and_then(|loss| loss.classes()) {
+        Some(_) => "of what can be gained over naming the largest class",
+        None => "of what the features explain",
+    };
+    let percent = |share: f64| format!("{:.1$}%", 100.0 * share, usize::from(share < 0.1));
+    let [low, high] = advice.expected_loss_range.map(percent);
+    [
+        format!("chosen     {}", advice.reason),
+        format!("expect     to lose about {} {of} ({low} to {high})", percent(advice.expected_loss)),
+    ]
 }
 
 fn algorithm(method: Method) -> String {

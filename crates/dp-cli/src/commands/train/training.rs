@@ -12,11 +12,11 @@ use dp_data::{Encoder, Examples};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::engine::Control;
-use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, train_without_privacy};
+use dp_optim::recipes::{Budget, Planned, Recipe, RecordAdjacency, train_without_privacy};
 use dp_optim::{Derivation, MemorySource};
 
 use super::config::{Method, TrainConfig};
-use super::recipes::{self, Shape, refusal};
+use super::recipes::{self, Advice, Built, Shape, refusal};
 use super::source::Known;
 use super::tuning::{Chosen, Way, chosen_on_public};
 use super::warn_delta;
@@ -42,6 +42,8 @@ pub(super) struct TrainedModel {
     pub(super) training: Duration,
     /// What was chosen, where there was a choice.
     pub(super) chosen: Option<Chosen>,
+    /// Where the algorithm was chosen.
+    pub(super) advice: Option<Advice>,
 }
 
 /// Reads the records, then trains.
@@ -135,16 +137,17 @@ fn choose_and_train<A: RecordAdjacency, F: Real + Stored + Feature>(
         let position = chosen_on_public::<A, F>(config, input, &records.encoder, &candidates, shape, rng, console)?;
         let recipe = candidates.get(position).or(candidates.first());
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
-        let trained = train_private::<A, F>(config, recipe.ok_or_else(none)?, budget, records, rng, console)?;
+        let recipe = recipe.ok_or_else(none)?.clone();
+        let trained = train_private::<A, F>(config, recipe.into(), budget, records, rng, console)?;
         return Ok(TrainedModel { chosen: Some(Chosen::new(tuning, Some(position))), ..trained });
     }
-    let (recipe, _) = algorithm.recipe(config, budget, adjacency, shape)?;
-    train_private::<A, F>(config, &recipe, budget, records, rng, console)
+    let (built, _) = algorithm.recipe(config, budget, adjacency, shape)?;
+    train_private::<A, F>(config, built, budget, records, rng, console)
 }
 
 fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
     config: &TrainConfig,
-    recipe: &AnyRecipe,
+    built: Built,
     budget: Budget,
     records: Records<F>,
     rng: &mut LentRng<'_>,
@@ -153,7 +156,7 @@ fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
     let refused = |error: dp_optim::Error| refusal(&error);
     let Records { encoder, examples, shape } = records;
     let started = Instant::now();
-    let plan = recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(refused)?;
+    let plan = built.recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(refused)?;
     let summary = plan.summary();
     console.detail(&summary.text);
     let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
@@ -165,7 +168,7 @@ fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
     let model = Model::new(encoder, config.loss, weights)?;
     let certificate = trained.certificate(Unit::Record, model.assumptions(), model.sha256()?, versions());
     let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &certificate.derivation));
-    Ok(TrainedModel { model, certificate, n: shape.n, training, chosen })
+    Ok(TrainedModel { model, certificate, n: shape.n, training, advice: built.advice, chosen })
 }
 
 fn train_baseline<F: Real + Stored + Feature>(
@@ -198,7 +201,7 @@ fn train_baseline<F: Real + Stored + Feature>(
         model_sha256: model.sha256()?,
         versions: versions(),
     };
-    Ok(TrainedModel { model, certificate, n: shape.n, training, chosen: None })
+    Ok(TrainedModel { model, certificate, n: shape.n, training, advice: None, chosen: None })
 }
 
 /// Trains under a progress bar: passes over `n` rows, `total` rows in all.

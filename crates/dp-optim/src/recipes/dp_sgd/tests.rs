@@ -251,3 +251,123 @@ proptest! {
         }
     }
 }
+
+/// All records at each step, with momentum.
+fn accelerated(lambda: f64, step: f64) -> DpSgd {
+    DpSgd {
+        lambda,
+        sampling: Sampling::Passes,
+        batch_size: u64::MAX,
+        passes: 12,
+        schedule: Some(Schedule::Constant { step }),
+        descent: Descent::suited_to(step * lambda),
+        averaging: Averaging::Suffix { updates: 6 },
+        ..DpSgd::new(LossKind::Logistic)
+    }
+}
+
+#[test]
+fn momentum_costs_nothing() {
+    fn check<A: RecordAdjacency>() {
+        let recipe = accelerated(0.01, 3.0);
+        let plain = DpSgd { descent: Descent::Plain, ..recipe.clone() };
+        let (with, without) = (recipe.plan::<A>(400, 2, budget()).unwrap(), plain.plan::<A>(400, 2, budget()).unwrap());
+        assert_eq!((with.event(), with.std_dev()), (without.event(), without.std_dev()));
+        assert_eq!((with.steps(), with.divisor()), (12, 400.0));
+        // One Gaussian release for each pass, whatever the order of the records: nothing is assumed of it.
+        let DpEvent::SelfComposed { event, count: 12 } = with.event() else { panic!("{:?}", with.event()) };
+        assert!(matches!(*event, DpEvent::Gaussian { .. }));
+        assert!(!with.derivation().assumptions().contains(&Assumption::DeclaredOrder));
+        let trained = train(&with, 400, 1);
+        assert_eq!(trained.log.to_event(), with.event());
+        assert_eq!(with.derivation().event().unwrap(), with.event());
+        assert_ne!(trained.weights, train(&without, 400, 1).weights);
+        let still = DpSgd { descent: Descent::Accelerated { momentum: 0.0 }, ..recipe };
+        let still = still.plan::<A>(400, 2, budget()).unwrap();
+        assert_eq!(train(&still, 400, 1).weights, train(&without, 400, 1).weights);
+    }
+    check::<ReplaceOne>();
+    check::<ZeroOut>();
+}
+
+/// The released model of a run with momentum, from the noise-free gradients of all records and the same noise, by hand.
+#[test]
+fn momentum_is_nesterovs() {
+    // So large a budget that the noise does not show.
+    let generous = Budget { epsilon: Epsilon::new(1e9).unwrap(), delta: Delta::new(0.5).unwrap() };
+    let (lambda, eta) = (0.05, 2.0);
+    let plan = accelerated(lambda, eta).plan::<ZeroOut>(400, 2, generous).unwrap();
+    let found = train(&plan, 400, 3).weights.into_inner();
+    let momentum = Descent::suited_to(lambda * eta).momentum();
+    let (mut x, mut y, mut mean) = ([0.0; 2], [0.0; 2], [0.0; 2]);
+    for t in 1..=12 {
+        let mut sum = [0.0; 2];
+        for sign in [1.0, -1.0] {
+            let one = contribution([0.8 * sign, 0.6], sign, y, None);
+            (sum[0], sum[1]) = (sum[0] + 200.0 * one[0], sum[1] + 200.0 * one[1]);
+        }
+        for j in 0..2 {
+            let next = y[j] - eta * (sum[j] / 400.0 + lambda * y[j]);
+            y[j] = next + momentum * (next - x[j]);
+            x[j] = next;
+            mean[j] += if t > 6 { next / 6.0 } else { 0.0 };
+        }
+    }
+    for j in 0..2 {
+        assert!((found[j] - mean[j]).abs() < 1e-3, "{found:?} {mean:?}");
+    }
+}
+
+#[test]
+fn momentum_that_could_run_away_is_refused() {
+    let recipe = accelerated(0.1, 1.0);
+    let refused = |recipe: &DpSgd| recipe.plan::<ZeroOut>(400, 2, budget());
+    for momentum in [1.0, -0.5, f64::NAN, f64::INFINITY] {
+        let descent = Descent::Accelerated { momentum };
+        assert!(matches!(refused(&DpSgd { descent, ..recipe.clone() }), Err(Error::OutOfRange { .. })), "{momentum}");
+    }
+    let falling = DpSgd { schedule: Some(Schedule::InverseSqrt { step: 1.0 }), ..recipe.clone() };
+    assert!(matches!(refused(&falling), Err(Error::NotProved { .. })));
+    assert!(refused(&DpSgd { radius: Some(3.0), ..falling.clone() }).is_ok());
+    assert!(refused(&DpSgd { lambda: 0.0, ..falling }).is_ok());
+    let long = DpSgd { lambda: 1.5, ..recipe.clone() };
+    assert!(matches!(refused(&long), Err(Error::NotProved { .. })));
+    assert!(refused(&DpSgd { descent: Descent::Plain, ..long }).is_ok());
+    // The square of the number of steps counts.
+    let far = DpSgd { schedule: Some(Schedule::Constant { step: 1e134 }), lambda: 0.0, ..recipe };
+    assert!(refused(&DpSgd { descent: Descent::Plain, ..far.clone() }).is_ok());
+    assert!(matches!(refused(&DpSgd { passes: 3000, ..far }), Err(Error::NotProved { .. })));
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn recipes_written_before_there_was_momentum_are_read_and_written_alike() {
+    let before = r#"{"loss":{"name":"logistic"},"lambda":0.0,"sampling":"poisson","batch_size":40,"passes":3,"steps":null,
+        "schedule":{"kind":"constant","step":0.5},"clipping":0.5,"radius":null,"averaging":{"kind":"last"},
+        "declared_order":false,"noise_mode":"exact","float":"f64","row_norm":1.0,"target_bound":1.0}"#;
+    let recipe: DpSgd = serde_json::from_str(before).unwrap();
+    assert_eq!(recipe.descent, Descent::Plain);
+    let value: serde_json::Value = serde_json::from_str(before).unwrap();
+    assert_eq!(serde_json::to_value(&recipe).unwrap(), value);
+    let with = DpSgd { descent: Descent::Accelerated { momentum: 0.75 }, ..recipe };
+    let text = serde_json::to_string(&with).unwrap();
+    assert!(text.contains(r#""descent":{"kind":"accelerated","momentum":0.75}"#), "{text}");
+    assert_eq!(serde_json::from_str::<DpSgd>(&text).unwrap(), with);
+    assert!(serde_json::from_str::<DpSgd>(&text.replace("accelerated", "heavy")).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+    /// What the range of the iterates rests on: what is left of a push after k steps of accelerated descent is at most
+    /// k + 1 times the push.
+    #[test]
+    fn a_push_fades_or_grows_by_one_each_step(
+        shrink in prop_oneof![Just(1.0), 0.0..1.0f64, 0.99..1.0f64], momentum in prop_oneof![0.0..1.0f64, 0.99..1.0f64],
+    ) {
+        let (mut before, mut now) = (0.0f64, 1.0f64);
+        for k in 1..500 {
+            (before, now) = (now, shrink * (now + momentum * (now - before)));
+            prop_assert!(now.abs() <= f64::from(k + 1), "{}: {}", k, now);
+        }
+    }
+}

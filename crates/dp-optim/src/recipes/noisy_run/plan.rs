@@ -76,11 +76,12 @@ impl NoisyPlan {
 
     pub(in crate::recipes) fn summary(&self) -> Summary {
         let noise_norm = self.std_dev * (self.run.parameters() as f64).sqrt();
+        let momentum = self.run.descent.in_words();
         Summary {
             sensitivity: Some(self.sensitivity),
             rows: self.run.rows(),
             text: format!(
-                "sensitivity {:.4e} of each sum, noise of norm {noise_norm:.4e} on each, {}, lambda {:e}",
+                "sensitivity {:.4e} of each sum, noise of norm {noise_norm:.4e} on each, {}{momentum}, lambda {:e}",
                 self.sensitivity,
                 self.run.describe_batches(),
                 self.run.lambda,

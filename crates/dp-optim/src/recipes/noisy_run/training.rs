@@ -11,8 +11,8 @@ use dp_mechanisms::{Gaussian, ReleaseRng, Released};
 use super::{Batching, NoisyRun};
 use crate::averaging::AveragingWeights;
 use crate::engine::{
-    BatchSizes, Buffered, Control, GradientDescent, GradientEstimate, NoisyGradient, Passes, RowBatches, Run,
-    SampledRun,
+    AcceleratedDescent, BatchSizes, Buffered, Control, GradientDescent, GradientEstimate, NoisyGradient, Passes,
+    RowBatches, Run, SampledRun,
 };
 use crate::error::Error;
 use crate::growth::Divisor;
@@ -111,8 +111,9 @@ where
         let gradient = NoisyGradient::start(&model, run.sum, noise.into(), run.plan, &mut log, rng)?;
         let microbatch = usize::try_from(run.sum.microbatch).unwrap_or(usize::MAX);
         let gradient = InPieces { gradient, microbatch, counted: BlockBuffer::default() };
-        let rule = GradientDescent { lambda: run.lambda, radius: run.radius };
         let start = vec![F::zero(); model.parameters()];
+        let descent = GradientDescent { lambda: run.lambda, radius: run.radius };
+        let rule = AcceleratedDescent::new(descent, run.descent.momentum(), &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
         match run.batching {
             Batching::Drawn(law) => {
@@ -135,7 +136,9 @@ where
                     steps: steps.clone(),
                     weights: weights.clone(),
                 };
-                let order = if declared_order { Order::Declared } else { Order::Keyed { key, fresh_each_pass: true } };
+                // A sum of all records has the same sensitivity in any order.
+                let as_held = declared_order || batch_size >= run.n;
+                let order = if as_held { Order::Declared } else { Order::Keyed { key, fresh_each_pass: true } };
                 let mut batches = RowBatches::new(&mut *source, order);
                 passed.run(&model, &mut batches, &mut iterate, &mut Passes(passes), control)?;
             }

@@ -165,16 +165,17 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn summary(&self) -> Summary {
         let recipe = &self.derivation.recipe;
+        let momentum = recipe.descent.in_words();
         Summary {
             sensitivity: Some(self.sensitivity()),
             rows: self.derivation.n.saturating_mul(recipe.passes),
             text: format!(
-                "sensitivity {:.4e} of each of {} sums, noise of norm {:.4e} on each, {} passes, batches of {}, lambda {:e}",
+                "sensitivity {:.4e} of each of {} sums, noise of norm {:.4e} on each, {} passes, batches of {}{momentum}, lambda {:e}",
                 self.sensitivity(),
                 self.terms.steps.steps(),
                 self.noise_norm,
                 recipe.passes,
-                recipe.batch_size,
+                self.terms.batch_size,
                 recipe.lambda
             ),
         }

@@ -10,7 +10,8 @@ use dp_mechanisms::ReleaseRng;
 use super::plan::Plan;
 use crate::derivation::Derivation;
 use crate::engine::{
-    BatchSizes, Buffered, Control, GradientDescent, NoisyGradient, Passes, RowBatches, Run, Step, UpdateRule,
+    AcceleratedDescent, BatchSizes, Buffered, Control, GradientDescent, NoisyGradient, Passes, RowBatches, Run, Step,
+    UpdateRule,
 };
 use crate::error::Error;
 use crate::growth::OrderPolicy;
@@ -48,7 +49,8 @@ where
 
     fn order(&mut self) -> Order {
         let recipe = &self.plan.derivation.recipe;
-        if recipe.declared_order {
+        // A sum of all records has the same sensitivity in any order.
+        if recipe.declared_order || recipe.batch_size >= self.plan.derivation.n {
             return Order::Declared;
         }
         let mut key = [0; 32];
@@ -83,8 +85,10 @@ where
         };
         let mut log = EventLog::new();
         let gradient = NoisyGradient::start(&model, terms.sum, plan.noise, terms.steps, &mut log, rng)?;
-        let rule = Observed { rule: GradientDescent { lambda: recipe.lambda, radius: recipe.radius }, observe };
         let start = vec![F::zero(); model.parameters()];
+        let descent = GradientDescent { lambda: recipe.lambda, radius: recipe.radius };
+        let rule = AcceleratedDescent::new(descent, recipe.descent.momentum(), &start);
+        let rule = Observed { rule, observe };
         let mut iterate = Buffered::new(start, !run.weights.is_last(), gradient, rule);
         let mut batches = RowBatches::new(&mut *source, order);
         run.run(&model, &mut batches, &mut iterate, &mut Passes(recipe.passes), control)?;
@@ -122,7 +126,12 @@ impl<F, U: UpdateRule<F>, O: FnMut(Observation<'_, F>)> UpdateRule<F> for Observ
     #[inline]
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
         self.rule.apply(parameters, gradient_sum, step);
-        (self.observe)(Observation { update: step.update, noisy_sum: gradient_sum, iterate: parameters });
+        let iterate = self.rule.point(parameters);
+        (self.observe)(Observation { update: step.update, noisy_sum: gradient_sum, iterate });
+    }
+
+    fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
+        self.rule.point(parameters)
     }
 }
 

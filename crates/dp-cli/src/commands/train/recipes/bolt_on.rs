@@ -1,9 +1,9 @@
 //! `bolt-on-convex` and `bolt-on-strongly-convex`.
 
 use dp_optim::defaults::{Defaults, passes_to_converge};
-use dp_optim::recipes::{Algorithm, AnyRecipe, OutputNoise};
+use dp_optim::recipes::{Algorithm, OutputNoise};
 
-use super::{PrivateAlgorithm, Request, arithmetic, refusal, steps};
+use super::{Built, PrivateAlgorithm, Request, arithmetic, refusal, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 
@@ -34,7 +34,7 @@ pub(super) const STRONGLY_CONVEX: PrivateAlgorithm = PrivateAlgorithm {
     ..CONVEX
 };
 
-fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<AnyRecipe, Failure> {
+fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> {
     let &Request { config, budget, relation, shape } = request;
     let settings = &config.settings;
     let refused = |error: dp_optim::Error| refusal(&error);

@@ -1,9 +1,9 @@
 //! `bst14-convex` and `bst14-strongly-convex`.
 
 use dp_optim::defaults::Defaults;
-use dp_optim::recipes::{Algorithm, AnyRecipe, Bst14, Sampling};
+use dp_optim::recipes::{Algorithm, Bst14, Sampling};
 
-use super::{PrivateAlgorithm, Request, refusal, steps};
+use super::{Built, PrivateAlgorithm, Request, refusal, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 
@@ -26,7 +26,7 @@ pub(super) const STRONGLY_CONVEX: PrivateAlgorithm = PrivateAlgorithm {
     ..CONVEX
 };
 
-fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<AnyRecipe, Failure> {
+fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> {
     let &Request { config, budget, relation, shape } = request;
     let settings = &config.settings;
     let refused = |error: dp_optim::Error| refusal(&error);

@@ -2,9 +2,9 @@
 
 use dp_mechanisms::clip::ClippingNorm;
 use dp_optim::Averaging;
-use dp_optim::recipes::{AnyRecipe, DpSgd, Sampling};
+use dp_optim::recipes::{DpSgd, Sampling};
 
-use super::{PrivateAlgorithm, Request, refusal, steps};
+use super::{Built, PrivateAlgorithm, Request, refusal, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 
@@ -27,7 +27,7 @@ pub(super) const DP_SGD: PrivateAlgorithm = PrivateAlgorithm {
     build,
 };
 
-fn build(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+fn build(request: &Request<'_>) -> Result<Built, Failure> {
     let &Request { config, budget, relation, shape } = request;
     let settings = &config.settings;
     let refused = |error: dp_optim::Error| refusal(&error);

@@ -3,9 +3,9 @@
 use dp_optim::FloatKind;
 use dp_optim::recipes::pnsgd::Batching;
 use dp_optim::recipes::snowball_sgd::SnowballSteps;
-use dp_optim::recipes::{AnyRecipe, Pnsgd, SnowballSgd};
+use dp_optim::recipes::{Pnsgd, SnowballSgd};
 
-use super::{PrivateAlgorithm, Request, steps};
+use super::{Built, PrivateAlgorithm, Request, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 use crate::input::conflict;
@@ -31,7 +31,7 @@ pub(super) const SNOWBALL_SGD: PrivateAlgorithm = PrivateAlgorithm {
     ..PNSGD
 };
 
-fn pnsgd(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+fn pnsgd(request: &Request<'_>) -> Result<Built, Failure> {
     check_float(request)?;
     let &Request { config, shape, .. } = request;
     let settings = &config.settings;
@@ -50,7 +50,7 @@ fn pnsgd(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
     Ok(recipe.into())
 }
 
-fn snowball_sgd(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+fn snowball_sgd(request: &Request<'_>) -> Result<Built, Failure> {
     check_float(request)?;
     let config = request.config;
     let settings = &config.settings;

@@ -4,6 +4,7 @@
 //! neighbouring relations it is proved, and how settings become its recipe. [`private`] names them all; everything else
 //! (planning, training, certificates, dry runs) goes through [`AnyRecipe`].
 
+mod auto;
 mod bolt_on;
 mod bst14;
 mod dp_sgd;
@@ -21,6 +22,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use dp_optim::growth::Arithmetic;
 use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
 
+pub use auto::Advice;
 pub(super) use non_private::non_private;
 pub(in crate::commands) use refusal::refusal;
 
@@ -62,12 +64,27 @@ pub struct PrivateAlgorithm {
     /// because they are too few, and planning has to be quick.
     records_to_check: fn(&Settings) -> u64,
     /// The recipe: what was asked for, and for the rest what is recommended for these public numbers.
-    build: fn(&Request<'_>) -> Result<AnyRecipe, Failure>,
+    build: fn(&Request<'_>) -> Result<Built, Failure>,
+}
+
+/// A recipe, and what there is to say of how it was chosen.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub(super) recipe: AnyRecipe,
+    /// Of an algorithm that is chosen.
+    pub(super) advice: Option<Advice>,
+}
+
+impl<R: Into<AnyRecipe>> From<R> for Built {
+    fn from(recipe: R) -> Self {
+        Self { recipe: recipe.into(), advice: None }
+    }
 }
 
 /// The private algorithm of a name; `None` for the baseline.
 pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm> {
     match algorithm {
+        Algorithm::Auto => Some(&auto::AUTO),
         Algorithm::BoltOnConvex => Some(&bolt_on::CONVEX),
         Algorithm::BoltOnStronglyConvex => Some(&bolt_on::STRONGLY_CONVEX),
         Algorithm::Bst14Convex => Some(&bst14::CONVEX),
@@ -106,6 +123,7 @@ pub(super) struct Foreseen {
     pub(super) event: DpEvent,
     pub(super) reached: EpsilonDelta,
     pub(super) summary: Summary,
+    pub(super) advice: Option<Advice>,
 }
 
 impl PrivateAlgorithm {
@@ -126,15 +144,14 @@ impl PrivateAlgorithm {
         budget: Budget,
         adjacency: Adjacency,
         shape: Shape,
-    ) -> Result<(AnyRecipe, AdjacencyKind), Failure> {
+    ) -> Result<(Built, AdjacencyKind), Failure> {
         let relation = self.relation(adjacency)?;
-        let candidates = self.candidates(config, budget, relation, shape)?;
-        let recipe = match &config.tuning {
-            Some(tuning) => tuning.recipe(candidates),
-            None => candidates.into_iter().next(),
+        let Some(tuning) = &config.tuning else {
+            return Ok((self.one(&Request { config, budget, relation, shape })?, relation));
         };
+        let recipe = tuning.recipe(self.candidates(config, budget, relation, shape)?);
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
-        Ok((recipe.ok_or_else(none)?, relation))
+        Ok((recipe.ok_or_else(none)?.into(), relation))
     }
 
     /// The recipe of each combination of settings to choose among; or of the settings, where there is no choice.
@@ -146,23 +163,23 @@ impl PrivateAlgorithm {
         shape: Shape,
     ) -> Result<Vec<AnyRecipe>, Failure> {
         let Some(tuning) = &config.tuning else {
-            return Ok(vec![self.one(&Request { config, budget, relation, shape })?]);
+            return Ok(vec![self.one(&Request { config, budget, relation, shape })?.recipe]);
         };
         let shape = tuning.shape_of_one(shape);
         let of_settings = |settings| {
             let config = &config.for_settings(settings);
-            self.one(&Request { config, budget, relation, shape })
+            Ok(self.one(&Request { config, budget, relation, shape })?.recipe)
         };
         tuning.grid.iter().map(of_settings).collect()
     }
 
     /// The recipe of one combination of settings.
-    fn one(&self, request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+    fn one(&self, request: &Request<'_>) -> Result<Built, Failure> {
         let Some(models) = request.config.one_vs_all else { return (self.build)(request) };
         // What is recommended for each model: for about the budget that is its own.
         let budget = one_vs_all::budget_of_each(models, request.budget)?;
-        let each = (self.build)(&Request { budget, ..*request })?;
-        Ok(one_vs_all::wrapped(models, each))
+        let Built { recipe, advice } = (self.build)(&Request { budget, ..*request })?;
+        Ok(Built { recipe: one_vs_all::wrapped(models, recipe), advice })
     }
 
     /// Plans for records of this shape.
@@ -173,10 +190,10 @@ impl PrivateAlgorithm {
         adjacency: Adjacency,
         shape: Shape,
     ) -> Result<Foreseen, Failure> {
-        let (recipe, relation) = self.recipe(config, budget, adjacency, shape)?;
+        let (built, relation) = self.recipe(config, budget, adjacency, shape)?;
         match relation {
-            AdjacencyKind::ZeroOut => foresee::<ZeroOut>(&recipe, budget, shape),
-            AdjacencyKind::ReplaceOne => foresee::<ReplaceOne>(&recipe, budget, shape),
+            AdjacencyKind::ZeroOut => foresee::<ZeroOut>(built, budget, shape),
+            AdjacencyKind::ReplaceOne => foresee::<ReplaceOne>(built, budget, shape),
             _ => Err(self.no_proof()),
         }
     }
@@ -225,9 +242,9 @@ impl PrivateAlgorithm {
     }
 }
 
-fn foresee<A: RecordAdjacency>(recipe: &AnyRecipe, budget: Budget, shape: Shape) -> Result<Foreseen, Failure> {
-    let plan = recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
-    Ok(Foreseen { event: plan.event(), reached: plan.reached(), summary: plan.summary() })
+fn foresee<A: RecordAdjacency>(built: Built, budget: Budget, shape: Shape) -> Result<Foreseen, Failure> {
+    let plan = built.recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
+    Ok(Foreseen { event: plan.event(), reached: plan.reached(), summary: plan.summary(), advice: built.advice })
 }
 
 /// How the iterate is carried: added to in place where rows are sparse.

@@ -2,9 +2,9 @@
 
 use dp_optim::FloatKind;
 use dp_optim::growth::Arithmetic;
-use dp_optim::recipes::{AnyRecipe, PhasedErm, PhasedSgd};
+use dp_optim::recipes::{PhasedErm, PhasedSgd};
 
-use super::{PrivateAlgorithm, Request};
+use super::{Built, PrivateAlgorithm, Request};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 use crate::input::conflict;
@@ -25,7 +25,7 @@ pub(super) const SGD: PrivateAlgorithm = PrivateAlgorithm {
 
 pub(super) const ERM: PrivateAlgorithm = PrivateAlgorithm { name: args::Algorithm::PhasedErm, build: erm, ..SGD };
 
-fn sgd(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+fn sgd(request: &Request<'_>) -> Result<Built, Failure> {
     let (config, settings) = (request.config, &request.config.settings);
     let usual = PhasedSgd::new(config.loss, radius(request)?);
     let recipe = PhasedSgd {
@@ -39,7 +39,7 @@ fn sgd(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
     Ok(recipe.into())
 }
 
-fn erm(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+fn erm(request: &Request<'_>) -> Result<Built, Failure> {
     let (config, settings) = (request.config, &request.config.settings);
     let usual = PhasedErm::new(config.loss, radius(request)?);
     let recipe = PhasedErm {

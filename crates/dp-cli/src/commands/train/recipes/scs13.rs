@@ -1,10 +1,10 @@
 //! `scs13`.
 
 use dp_mechanisms::clip::ClippingNorm;
+use dp_optim::recipes::Scs13;
 use dp_optim::recipes::scs13::StepLaw;
-use dp_optim::recipes::{AnyRecipe, Scs13};
 
-use super::{PrivateAlgorithm, Request, refusal, steps};
+use super::{Built, PrivateAlgorithm, Request, refusal, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 
@@ -27,7 +27,7 @@ pub(super) const SCS13: PrivateAlgorithm = PrivateAlgorithm {
     build,
 };
 
-fn build(request: &Request<'_>) -> Result<AnyRecipe, Failure> {
+fn build(request: &Request<'_>) -> Result<Built, Failure> {
     let &Request { config, shape, .. } = request;
     let settings = &config.settings;
     let mut recipe = Scs13::new(config.loss);
