@@ -35,6 +35,8 @@ pub enum Algorithm {
     SnowballSgd,
     /// Feldman, Koren and Talwar 2020: one pass in phases, noise at the end of each.
     PhasedSgd,
+    /// Algorithm and settings chosen from public numbers; of a setting it takes the loss alone.
+    Auto,
 }
 
 impl Algorithm {
@@ -57,6 +59,7 @@ impl Algorithm {
             Self::Pnsgd => "PNSGD",
             Self::SnowballSgd => "Snowball-SGD",
             Self::PhasedSgd => "Phased-SGD",
+            Self::Auto => "Auto",
         }
     }
 }
@@ -75,6 +78,7 @@ impl fmt::Display for Algorithm {
             Self::Pnsgd => "pnsgd",
             Self::SnowballSgd => "snowball-sgd",
             Self::PhasedSgd => "phased-sgd",
+            Self::Auto => "auto",
         })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Delta, Epsilon, ReplaceOne};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne};
 use dp_data::{Examples, SampleSource};
 use dp_mechanisms::SeededRng;
 use dp_mechanisms::rng::{Purpose, ReleaseRng};
@@ -16,7 +16,7 @@ use dp_optim::recipes::{
     AnyRecipe, BoltOn, Bst14, Bst14Calibration, Budget, DpSgd, PhasedSgd, Planned, Pnsgd, Recipe, Sampling, Scs13,
     SnowballSgd, train_without_privacy,
 };
-use dp_optim::{MemorySource, Schedule};
+use dp_optim::{Auto, MemorySource, Schedule};
 use rand::seq::index;
 
 use super::{Algorithm, published};
@@ -108,7 +108,21 @@ fn train_model(
     let (n, dim) = (description.n, description.dim);
     let mut control = Control { cancelled: Some(cancelled), progress: None };
     let delta = setting.privacy.delta(n);
-    let Some(recipe) = recipe(setting) else {
+    let epsilon = setting.privacy.epsilon().unwrap_or(f64::NAN);
+    let budget = || {
+        Ok::<_, dp_optim::Error>(Budget {
+            epsilon: Epsilon::new(epsilon / shares)?,
+            delta: Delta::new(delta / shares)?,
+        })
+    };
+    let chosen = match setting.algorithm {
+        Algorithm::Auto => {
+            let auto = Auto { noise_mode: NoiseMode::Rounded, ..Auto::new(setting.loss) };
+            Some(auto.choose(n, dim as u64, budget()?, AdjacencyKind::ReplaceOne)?.recipe)
+        }
+        _ => recipe(setting),
+    };
+    let Some(recipe) = chosen else {
         let key = rng.derive_key(Purpose::Permutation);
         let mut plain = NonPrivateDerivation {
             passes: setting.passes,
@@ -130,10 +144,8 @@ fn train_model(
         }
         return Ok((weights, started.elapsed()));
     };
-    let epsilon = setting.privacy.epsilon().unwrap_or(f64::NAN);
-    let budget = Budget { epsilon: Epsilon::new(epsilon / shares)?, delta: Delta::new(delta / shares)? };
     // Calibration depends on public numbers alone and is part of no pass.
-    let plan = recipe.plan_copies::<ReplaceOne>(n, dim as u64, budget, 1)?;
+    let plan = recipe.plan_copies::<ReplaceOne>(n, dim as u64, budget()?, 1)?;
     let started = Instant::now();
     let trained = plan.train::<f64>(source, rng, &mut control)?;
     Ok((trained.weights.into_inner(), started.elapsed()))
@@ -142,10 +154,10 @@ fn train_model(
 /// Where BST14 and Phased-SGD look for a convex model: their step sizes are multiples of a radius.
 const RADIUS: f64 = 10.0;
 
-/// The private recipe of a setting; `None` for what has none.
+/// The private recipe of a setting; `None` for what has none, or is chosen by other numbers too.
 fn recipe(setting: &Setting) -> Option<AnyRecipe> {
     match setting.algorithm {
-        Algorithm::Noiseless | Algorithm::OursAsPublished => None,
+        Algorithm::Noiseless | Algorithm::OursAsPublished | Algorithm::Auto => None,
         Algorithm::Ours => {
             let recipe = match setting.lambda > 0.0 {
                 true => BoltOn::strongly_convex(setting.loss, setting.lambda),

@@ -39,7 +39,13 @@ pub fn settings(effort: Effort) -> Vec<Setting> {
         [DataSet::Mnist, DataSet::Covertype, DataSet::KddCup, DataSet::Higgs, DataSet::Occupancy, DataSet::Banknote];
     let mut algorithms = vec![Algorithm::Noiseless, Algorithm::Ours];
     algorithms.extend(super::bolt_on::PER_STEP);
-    algorithms.extend([Algorithm::DpSgd, Algorithm::Pnsgd, Algorithm::SnowballSgd, Algorithm::PhasedSgd]);
+    algorithms.extend([
+        Algorithm::DpSgd,
+        Algorithm::Pnsgd,
+        Algorithm::SnowballSgd,
+        Algorithm::PhasedSgd,
+        Algorithm::Auto,
+    ]);
     let mut settings = Vec::new();
     for data in sets {
         for &algorithm in &algorithms {
