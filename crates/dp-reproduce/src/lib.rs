@@ -53,7 +53,7 @@ pub use dataset::{DataFile, DataSet, Prepared};
 pub use error::Error;
 pub use figure::Figure;
 pub use results::Results;
-pub use runner::Runner;
+pub use runner::{Refused, Runner};
 pub use setting::{Cell, Privacy, Setting, Step};
 pub use statistics::Sample;
 pub use store::Store;

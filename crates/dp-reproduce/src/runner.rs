@@ -34,43 +34,64 @@ pub struct Runner<'r> {
     pub progress: &'r mut dyn FnMut(Progress),
 }
 
+/// What is done with the result of a run.
+type Keep<'k> = dyn FnMut(&Cell, Result<algorithm::Outcome, Error>) -> Result<Progress, Error> + 'k;
+
+/// A run whose algorithm refused its public numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Which run.
+    pub run: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Whether an algorithm refused what it was asked for, before any record was read.
+fn is_refusal(error: &dp_optim::Error) -> bool {
+    use dp_optim::Error as E;
+    matches!(error, E::OutOfRange { .. } | E::Count { .. } | E::NotProved { .. })
+}
+
 impl Runner<'_> {
     /// Runs every cell that `store` does not have yet, once each however often it is named.
     ///
     /// The result of a cell depends on its setting and repetition alone: neither on the number of threads nor on the
     /// order. Only times do, which is why timed cells come last and one by one.
     ///
+    /// What an algorithm refuses at its public numbers, such as a published noise whose epsilon no theorem shows, is
+    /// returned and not kept: it has no result.
+    ///
     /// # Errors
     /// The first failure; runs that had finished are in the store.
-    pub fn run(&mut self, cells: &[Cell], store: &mut Store) -> Result<(), Error> {
+    pub fn run(&mut self, cells: &[Cell], store: &mut Store) -> Result<Vec<Refused>, Error> {
         let mut pending: BTreeMap<DataSet, BTreeMap<String, Cell>> = BTreeMap::new();
         for cell in cells.iter().filter(|cell| store.get(cell).is_none()) {
             pending.entry(cell.setting.data).or_default().insert(cell.key(), *cell);
         }
         let total = pending.values().map(BTreeMap::len).sum::<usize>() as u64;
-        let mut finished = 0;
+        let (mut finished, mut refused) = (0, Vec::new());
         for (data, cells) in pending {
             (self.progress)(Progress { finished, total, data });
             let prepared = data.load(self.folder)?;
             let (timed, free): (Vec<Cell>, Vec<Cell>) = cells.into_values().partition(|cell| cell.setting.timed);
             for (cells, threads) in [(free, self.threads.max(1)), (timed, 1)] {
-                self.run_on(&cells, threads, &prepared, &mut |cell, outcome| {
-                    store.append(cell, outcome)?;
+                self.run_on(&cells, threads, &prepared, &mut |cell, result| {
+                    match result {
+                        Ok(outcome) => store.append(cell, outcome)?,
+                        Err(Error::Training { run, source }) if is_refusal(&source) => {
+                            refused.push(Refused { run, reason: source.to_string() });
+                        }
+                        Err(error) => return Err(error),
+                    }
                     finished += 1;
                     Ok(Progress { finished, total, data })
                 })?;
             }
         }
-        Ok(())
+        Ok(refused)
     }
 
-    fn run_on(
-        &mut self,
-        cells: &[Cell],
-        threads: usize,
-        data: &Prepared,
-        keep: &mut dyn FnMut(&Cell, algorithm::Outcome) -> Result<Progress, Error>,
-    ) -> Result<(), Error> {
+    fn run_on(&mut self, cells: &[Cell], threads: usize, data: &Prepared, keep: &mut Keep<'_>) -> Result<(), Error> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let cancelled = self.cancelled;
         std::thread::scope(|scope| {
@@ -90,7 +111,7 @@ impl Runner<'_> {
             drop(sender);
             let mut failure = None;
             for (cell, result) in receiver {
-                match result.and_then(|outcome| keep(cell, outcome)) {
+                match keep(cell, result) {
                     Ok(progress) => (self.progress)(progress),
                     Err(error) => {
                         stop.store(true, Ordering::Relaxed);

@@ -147,3 +147,26 @@ fn a_figure_has_all_its_files() {
         text(2)
     );
 }
+
+/// What an algorithm refuses is no result and no failure: the other runs go on.
+#[test]
+fn what_an_algorithm_refuses_has_no_result() {
+    let setting = |algorithm| Setting {
+        rows: Some(500),
+        passes: 1,
+        ..Setting::new(DataSet::Sphere, algorithm, Privacy::Pure { epsilon: 1.0 })
+    };
+    // Gaussian noise is not pure.
+    let cells =
+        [Algorithm::SnowballSgd, Algorithm::Ours].map(|algorithm| Cell { setting: setting(algorithm), repetition: 0 });
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("runs.csv")).unwrap();
+    let (cancelled, mut finished) = (AtomicBool::new(false), 0);
+    let progress = &mut |progress: dp_reproduce::runner::Progress| finished = progress.finished;
+    let mut runner = Runner { folder: folder.path(), threads: 1, cancelled: &cancelled, progress };
+    let found = runner.run(&cells, &mut store).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].run.contains("snowball-sgd") && found[0].reason.contains("delta"), "{found:?}");
+    assert!(store.get(&cells[0]).is_none() && store.get(&cells[1]).is_some());
+    assert_eq!(finished, 2);
+}

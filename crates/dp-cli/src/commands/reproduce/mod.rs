@@ -150,7 +150,15 @@ fn run_cells(
     let mut runner = Runner { folder: &args.data, threads, cancelled: &cancelled, progress };
     let result = runner.run(cells, &mut store);
     shown.finish(total);
-    result.map_err(|error| failure(&error))?;
+    let refused = result.map_err(|error| failure(&error))?;
+    if let Some(first) = refused.first() {
+        console.warn(&format!(
+            "{} runs have no result, because the algorithm refused their numbers; the first is\n{}: {}",
+            refused.len(),
+            first.run,
+            first.reason
+        ));
+    }
     Ok(Some(store))
 }
 
