@@ -145,9 +145,10 @@ impl Claim {
 
     /// Judges the claim by what was measured.
     pub fn judge(&self, results: &Results<'_>) -> Finding {
-        let mut outcomes: Vec<(f64, String)> = Vec::new();
+        let (mut outcomes, mut missing): (Vec<(f64, String)>, usize) = (Vec::new(), 0);
         for comparison in &self.comparisons {
             let (Some(left), Some(right)) = (results.at(comparison.left), results.at(comparison.right)) else {
+                missing += 1;
                 continue;
             };
             let slack = comparison.relation.slack(&left.sample, &right.sample);
@@ -167,7 +168,8 @@ impl Claim {
             (0, ..) => Verdict::NotMeasured,
             (_, 0, _) => Verdict::DoesNotHold,
             (_, _, Quantifier::Some) => Verdict::Holds,
-            (compared, confirmed, _) if compared == confirmed => Verdict::Holds,
+            // What could not be compared confirms nothing either.
+            (compared, confirmed, _) if compared == confirmed && missing == 0 => Verdict::Holds,
             _ => Verdict::HoldsInPart,
         };
         outcomes.sort_by(|(one, _), (other, _)| one.total_cmp(other));
@@ -182,6 +184,9 @@ impl Claim {
             }
         } else {
             sentence.push('.');
+        }
+        if missing > 0 {
+            sentence.push_str(&format!(" Comparisons without a result: {missing}."));
         }
         Finding { verdict, confirmed, compared, sentence }
     }

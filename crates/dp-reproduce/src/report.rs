@@ -126,6 +126,8 @@ pub fn markdown(results: &Results<'_>) -> String {
                     Some(measured) => {
                         let _ = write!(text, " {} |", measured.sample);
                     }
+                    // An algorithm may refuse its numbers; a series need not have a point everywhere.
+                    None if point.is_some() => text.push_str(" no result |"),
                     None => text.push_str(" |"),
                 }
             }

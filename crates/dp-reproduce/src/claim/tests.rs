@@ -95,3 +95,28 @@ fn what_was_not_run_is_not_judged() {
     let nobody = Claim::between("better", &figure.panels, "nobody", Relation::MORE, "sound", Quantifier::Every);
     assert!(nobody.comparisons.is_empty());
 }
+
+/// One point of two has no result: every comparison that can be made confirms the claim, and it holds in part only.
+#[test]
+fn what_has_no_result_confirms_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(&folder.path().join("runs.csv")).unwrap();
+    let runs = [(Algorithm::Ours, 0.1, 0.5), (Algorithm::Ours, 1.0, 0.5), (Algorithm::OursAsPublished, 0.1, 0.9)];
+    for (algorithm, epsilon, accuracy) in runs {
+        for repetition in [0, 1] {
+            let outcome = Outcome { accuracy, objective: 1.0, seconds: 1.0 };
+            store.append(&Cell { setting: setting(algorithm, epsilon), repetition }, outcome).unwrap();
+        }
+    }
+    let figure = figure(Vec::new());
+    let judged = |quantifier| {
+        let claim = Claim::between("better", &figure.panels, "printed", Relation::MORE, "sound", quantifier);
+        claim.judge(&Results::collect(&figure, &store, 2))
+    };
+    let every = judged(Quantifier::Every);
+    assert_eq!((every.verdict, every.confirmed, every.compared), (Verdict::HoldsInPart, 1, 1));
+    assert!(every.sentence.ends_with("Comparisons without a result: 1."), "{}", every.sentence);
+    assert_eq!(judged(Quantifier::Some).verdict, Verdict::Holds);
+    let text = crate::report::markdown(&Results::collect(&figure, &store, 2));
+    assert!(text.contains("| no result |"), "{text}");
+}

@@ -84,8 +84,13 @@ pub fn rows(effort: Effort, store: &Store, repetitions: u32) -> Vec<Row> {
     settings(effort).into_iter().filter_map(row).collect()
 }
 
-/// The table for readers: means and standard errors.
-pub fn markdown(rows: &[Row]) -> String {
+/// Settings that no run has a result for: not run yet, or refused by their algorithm.
+pub fn without_result(effort: Effort, rows: &[Row]) -> Vec<Setting> {
+    settings(effort).into_iter().filter(|setting| !rows.iter().any(|row| row.setting == *setting)).collect()
+}
+
+/// The table for readers: means and standard errors; and which settings have no result.
+pub fn markdown(rows: &[Row], without_result: &[Setting]) -> String {
     let mut text = format!(
         "Logistic regression, λ = {LAMBDA}, δ = 1/n², ten passes, batches of 50; mean ± standard error over repetitions.\n\n\
          | data | algorithm | ε | n | test accuracy | objective | seconds |\n|---|---|---|---|---|---|---|\n"
@@ -94,6 +99,11 @@ pub fn markdown(rows: &[Row]) -> String {
         let epsilon = setting.privacy.epsilon().map_or_else(|| "∞".to_owned(), number);
         let (data, algorithm, n) = (setting.data.title(), setting.algorithm.title(), accuracy.n);
         let _ = writeln!(text, "| {data} | {algorithm} | {epsilon} | {n} | {accuracy} | {objective} | {seconds} |");
+    }
+    for setting in without_result {
+        let epsilon = setting.privacy.epsilon().map_or_else(|| "∞".to_owned(), number);
+        let (data, algorithm) = (setting.data.title(), setting.algorithm.title());
+        let _ = writeln!(text, "| {data} | {algorithm} | {epsilon} | 0 | no result | | |");
     }
     text
 }

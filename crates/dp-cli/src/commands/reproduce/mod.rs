@@ -89,7 +89,8 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
         return Ok(());
     };
     let rows = table::rows(effort, &store, repetitions);
-    let markdown = table::markdown(&rows);
+    let without_result = table::without_result(effort, &rows);
+    let markdown = table::markdown(&rows, &without_result);
     let documents = [
         Document { name: format!("{}.md", table::ID), content: markdown.clone().into_bytes() },
         Document { name: format!("{}.csv", table::ID), content: table::csv(&rows).into_bytes() },
@@ -108,6 +109,7 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
     let value = json!({
         "schema": "dp.reproduce-table/1",
         "rows": of_rows.collect::<Vec<_>>(),
+        "without_result": without_result.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "files": written,
         "private_release": false,
     });
