@@ -23,6 +23,9 @@ pub struct Budget {
 /// A neighbouring relation under which one record differs and the number of records is public: [`ReplaceOne`] and
 /// [`ZeroOut`]. Under another relation a recipe does not compile.
 ///
+/// The null record of [`ZeroOut`] is one that the source marks invalid ([`Block::valid`](dp_data::Block::valid)): it keeps
+/// its place and adds nothing to a sum or a count. A row of zeros that is not marked is a record like any other.
+///
 /// ```compile_fail,E0277
 /// # use dp_optim::recipes::{BoltOn, Budget}; use dp_losses::LossKind;
 /// fn plan(recipe: &BoltOn, budget: Budget) {
