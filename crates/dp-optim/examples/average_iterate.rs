@@ -16,7 +16,7 @@ use dp_losses::{HuberSvm, LossKind};
 use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 use dp_optim::recipes::pnsgd::Batching;
-use dp_optim::recipes::{Budget, Pnsgd};
+use dp_optim::recipes::{Budget, Planned, Pnsgd};
 use dp_optim::{MemorySource, Schedule};
 use rand::RngExt;
 

@@ -35,6 +35,7 @@ mod likelihood;
 mod noisy_steps;
 mod one_vs_all;
 mod phased;
+mod random_stopping;
 mod scs13;
 mod tuning;
 
@@ -189,6 +190,11 @@ pub const RECIPES: &[Recipe] = &[
         name: "portions",
         about: "a choice among candidates on a portion of the records (Wu et al. 2017, Algorithm 3)",
         build: tuning::portions,
+    },
+    Recipe {
+        name: "random-stopping",
+        about: "the best of a random number of repetitions (Liu, Talwar 2019; Papernot, Steinke 2022)",
+        build: random_stopping::subjects,
     },
 ];
 

@@ -43,12 +43,12 @@ mod tests;
 pub use portions::Portions;
 pub use random_stopping::RandomStopping;
 
-use dp_accountant::certificate::{Assumption, Derivation as Derives, EpsilonDelta};
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, bound};
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::{Assumption, Derivation as Derives};
 
 use crate::derivation::{Derivation, ModelTerms};
 use crate::error::Error;
-use crate::recipes::{AnyRecipe, Budget};
+use crate::recipes::AnyRecipe;
 
 /// Most candidates: planning takes time and a certificate space for each.
 pub const MOST_CANDIDATES: usize = 1000;
@@ -123,21 +123,6 @@ fn common_assumptions(each: &[Derivation]) -> Vec<Assumption> {
         }
     }
     all
-}
-
-/// What `event` reaches, without a delta where it needs none.
-///
-/// # Errors
-/// More than was asked for.
-fn reached(event: &DpEvent, budget: Budget) -> Result<EpsilonDelta, Error> {
-    let most = budget.epsilon.get();
-    for delta in [Delta::ZERO, budget.delta] {
-        let epsilon = bound::epsilon(event, delta)?.value;
-        if epsilon <= most {
-            return Ok(EpsilonDelta { epsilon, delta: delta.get() });
-        }
-    }
-    Err(Error::OutOfRange { name: "epsilon", value: most, range: "what noise in double precision can reach" })
 }
 
 /// Refuses a position that names no candidate.

@@ -5,7 +5,7 @@ mod support;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, bound};
 use dp_losses::LossKind;
 use dp_optim::recipes::bst14::as_published::{Bst14Constants, Bst14Input, Inversion};
-use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Sampling};
+use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Sampling};
 use serde_json::Value;
 use support::{close, count, golden, number};
 

@@ -8,7 +8,7 @@ use dp_losses::{Constants, Domain, L2, LossKind, Softmax, SoftmaxModel};
 use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 use dp_optim::growth::{Arithmetic, Growth, OrderPolicy, Rounding};
-use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Stopping};
+use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Planned, Stopping};
 use dp_optim::{Averaging, MemorySource, Schedule};
 use rand::RngExt;
 use support::{Prescribed, distance, growth, run_model};

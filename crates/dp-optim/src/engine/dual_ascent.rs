@@ -16,9 +16,10 @@
 //! average after as many rounds is certified by their number.
 //!
 //! # Certificate by count
-//! With `M = X²/(λn)`, the curvature of the dual in the slopes (rows of norm at most `X`), `A` the length of the slopes'
-//! interval, and predictions off by at most `δ` each and by a common shift `e` of `w`, steps `u' = prox(u - p/M)` satisfy, summed
-//! over `K` rounds,
+//! The dual, `max_u ⟨v, s⟩ - ‖s‖²/(2λ) - (1/n) Σ ℓ*(u_i)` with `s = (1/n) Σ u_i x_i`, has the gradient `p_i/n` in its smooth
+//! part and curvature at most `M/n` there, `M = X²/λ` (rows of norm at most `X`). With `A` the length of the slopes' interval, and predictions off by at most `δ` each
+//! and by a common shift `e` of `w`, the steps `u_i' = argmin_u ℓ*(u) - u p_i + (M/2)(u - u_i)²` satisfy, summed over `K`
+//! rounds,
 //! ```text
 //! gap(ū) <= X²A²/(2λK) + δA + e √(2λ gap)    =>    gap(ū) <= X²A²/(λK) + 2δA + 2λe²
 //! ```

@@ -1,7 +1,5 @@
 //! Any private recipe, for callers that choose one at run time.
 
-use dp_accountant::DpEvent;
-use dp_accountant::certificate::EpsilonDelta;
 use dp_data::SampleSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
@@ -13,6 +11,7 @@ use super::one_vs_all::{self, OneVsAll};
 use super::phased_erm::{self, PhasedErm};
 use super::phased_sgd::{self, PhasedSgd};
 use super::pnsgd::{self, Pnsgd};
+use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use super::scs13::{self, Scs13};
 use super::snowball_sgd::{self, SnowballSgd};
@@ -78,21 +77,9 @@ macro_rules! any_recipe {
         }
 
         impl<A: RecordAdjacency> Planned<A> for AnyPlan<A> {
-            fn event(&self) -> DpEvent {
+            fn promise(&self) -> &Promise {
                 match self {
-                    $(Self::$variant(plan) => Planned::event(plan)),+
-                }
-            }
-
-            fn requested(&self) -> EpsilonDelta {
-                match self {
-                    $(Self::$variant(plan) => Planned::requested(plan)),+
-                }
-            }
-
-            fn reached(&self) -> EpsilonDelta {
-                match self {
-                    $(Self::$variant(plan) => Planned::reached(plan)),+
+                    $(Self::$variant(plan) => Planned::promise(plan)),+
                 }
             }
 

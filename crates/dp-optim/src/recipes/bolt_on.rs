@@ -83,7 +83,7 @@ pub enum OutputNoise {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{BoltOn, Budget};
+/// use dp_optim::recipes::{BoltOn, Budget, Planned};
 ///
 /// let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.01);
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };

@@ -47,7 +47,7 @@ const RECIPE: &str = "dp-sgd";
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, DpSgd};
+/// use dp_optim::recipes::{Budget, DpSgd, Planned};
 ///
 /// let recipe = DpSgd { batch_size: 500, passes: 10, ..DpSgd::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };

@@ -6,15 +6,15 @@ mod training;
 
 pub use formula::{Zcdp, per_batch};
 
-use dp_accountant::certificate::{Assumption, EpsilonDelta, NoiseMode};
-use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, bound};
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne};
 use dp_losses::{Constants, Domain, L2, LossKind};
 use dp_mechanisms::PrivacyEvent;
 use dp_mechanisms::last_iterate::{Iterates, LastIterate};
 
 use crate::error::{Error, positive};
 use crate::growth::{Rounding, expansion};
-use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale, repeated};
+use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale};
 
 /// Consecutive updates alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -230,20 +230,6 @@ impl Descent {
         }
         // What cannot be drawn protects nothing.
         least_scale(budget, copies, |std_dev| self.event(std_dev).unwrap_or(DpEvent::NonPrivate))
-    }
-
-    /// What was asked for, and what all copies of an event reach.
-    pub(super) fn reached(event: DpEvent, budget: Budget, copies: u64) -> Result<(EpsilonDelta, EpsilonDelta), Error> {
-        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
-        let epsilon = bound::epsilon(&repeated(event, copies), budget.delta)?.value;
-        if !(epsilon <= requested.epsilon) {
-            return Err(Error::OutOfRange {
-                name: "epsilon",
-                value: requested.epsilon,
-                range: "what noise in double precision can reach",
-            });
-        }
-        Ok((requested, EpsilonDelta { epsilon, delta: requested.delta }))
     }
 
     /// Updates of one pass.

@@ -10,14 +10,14 @@ mod training;
 pub(crate) use plan::NoisyPlan;
 use training::Following;
 
-use dp_accountant::certificate::{Assumption, EpsilonDelta, NoiseMode};
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, bound};
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::{Domain, LossKind};
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity};
 
-use super::recipe::{Budget, RecordAdjacency, least_scale, repeated};
+use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::descent::{Descent, Range};
 use crate::engine::{BatchLaw, Contributions, StepSum};
@@ -287,12 +287,6 @@ impl NoisyRun {
         let multiplier =
             least_scale(budget, copies, |multiplier| self.event_of(multiplier * sensitivity, sensitivity))?;
         Ok(multiplier * sensitivity)
-    }
-
-    /// What all copies reach.
-    pub(super) fn reached(&self, std_dev: f64, delta: Delta, copies: u64) -> Result<EpsilonDelta, Error> {
-        let epsilon = bound::epsilon(&repeated(self.event(std_dev)?, copies), delta)?.value;
-        Ok(EpsilonDelta { epsilon, delta: delta.get() })
     }
 
     /// The mechanism of each step.

@@ -48,7 +48,7 @@ const RECIPE: &str = "phased-sgd";
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, PhasedSgd};
+/// use dp_optim::recipes::{Budget, PhasedSgd, Planned};
 ///
 /// let recipe = PhasedSgd::new(LossKind::Logistic, 5.0); // over the ball of radius 5
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };

@@ -6,6 +6,7 @@ use dp_data::{Description, SampleSource};
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
+use super::promise::Promise;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
@@ -95,14 +96,23 @@ pub struct Summary {
 
 /// A planned release: everything that is known before data is read.
 pub trait Planned<A: RecordAdjacency> {
+    /// The event, what was asked for and what is reached.
+    fn promise(&self) -> &Promise;
+
     /// The event of one release, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
-    fn event(&self) -> DpEvent;
+    fn event(&self) -> DpEvent {
+        self.promise().event().clone()
+    }
 
     /// What was asked for, for all copies.
-    fn requested(&self) -> EpsilonDelta;
+    fn requested(&self) -> EpsilonDelta {
+        self.promise().requested()
+    }
 
     /// What all copies reach together: at most what was asked for.
-    fn reached(&self) -> EpsilonDelta;
+    fn reached(&self) -> EpsilonDelta {
+        self.promise().reached()
+    }
 
     /// How the release follows from public parameters.
     fn derivation(&self) -> Derivation;

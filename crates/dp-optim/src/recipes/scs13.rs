@@ -82,7 +82,7 @@ pub enum StepCalibration {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, Scs13};
+/// use dp_optim::recipes::{Budget, Scs13, Planned};
 ///
 /// let recipe = Scs13 { passes: 1, ..Scs13::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };

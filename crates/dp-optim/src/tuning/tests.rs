@@ -16,7 +16,7 @@ use super::portion::{Portion, portions};
 use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{BoltOn, DpSgd, OneVsAll, Planned, Recipe, RecordAdjacency};
+use crate::recipes::{BoltOn, Budget, DpSgd, OneVsAll, Planned, Recipe, RecordAdjacency};
 use crate::trained::Trained;
 
 fn budget(epsilon: f64, delta: f64) -> Budget {

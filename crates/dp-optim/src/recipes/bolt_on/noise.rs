@@ -104,11 +104,6 @@ impl<A: Adjacency> Noise<A> {
         }
     }
 
-    /// Whether it is pure: its statement needs no delta.
-    pub(in crate::recipes) fn is_pure(&self) -> bool {
-        matches!(self, Self::LaplaceBall(_))
-    }
-
     pub(in crate::recipes) fn scale(&self) -> NoiseScale {
         match self {
             Self::LaplaceBall(ball) => NoiseScale::LaplaceBall { scale: ball.scale() },

@@ -1,7 +1,6 @@
 //! A recipe with everything derived that does not need data, and the training that follows it.
 
-use dp_accountant::certificate::EpsilonDelta;
-use dp_accountant::{Delta, DpEvent, EventLog, bound};
+use dp_accountant::EventLog;
 use dp_data::{Order, PassSource, SampleSource};
 use dp_losses::{Constants, Real};
 use dp_mechanisms::ReleaseRng;
@@ -14,7 +13,8 @@ use crate::engine::{BatchSizes, Control, Run, minimise, project};
 use crate::error::Error;
 use crate::growth::{Growth, OrderPolicy};
 use crate::recipes::linear::LinearTraining;
-use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary, repeated};
+use crate::recipes::promise::Promise;
+use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
 use crate::trained::Trained;
 
 /// A bolt-on release, planned: sensitivity, noise, event and guarantee, from public parameters alone.
@@ -26,8 +26,7 @@ pub struct Plan<A: RecordAdjacency> {
     sensitivity: f64,
     minimise: Option<minimise::Certificate>,
     noise: Noise<A>,
-    requested: EpsilonDelta,
-    reached: EpsilonDelta,
+    promise: Promise,
 }
 
 impl<A: RecordAdjacency> Plan<A> {
@@ -40,37 +39,10 @@ impl<A: RecordAdjacency> Plan<A> {
     ) -> Result<Self, Error> {
         let derived = Derived::new(recipe, n, dim, A::KIND)?;
         let noise = Noise::<A>::calibrate(recipe, &derived, recipe.loss.parameters(dim), budget, copies)?;
-        // The Laplace ball is pure: its statement needs no delta.
-        let delta = if noise.is_pure() { Delta::ZERO } else { budget.delta };
-        let reached = EpsilonDelta {
-            epsilon: bound::epsilon(&repeated(noise.event(), copies), delta)?.value,
-            delta: delta.get(),
-        };
-        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
-        if !(reached.epsilon <= requested.epsilon) {
-            return Err(Error::OutOfRange {
-                name: "epsilon",
-                value: requested.epsilon,
-                range: "what noise in double precision can reach",
-            });
-        }
+        let promise = Promise::new(noise.event(), budget, copies)?;
         let derivation = BoltOnDerivation { recipe: recipe.clone(), relation: A::KIND, n, dim, noise: noise.scale() };
         let Derived { terms, sensitivity, minimise } = derived;
-        Ok(Self {
-            derivation,
-            growth: terms.growth,
-            constants: terms.constants,
-            sensitivity,
-            minimise,
-            noise,
-            requested,
-            reached,
-        })
-    }
-
-    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
-    pub fn event(&self) -> DpEvent {
-        self.noise.event()
+        Ok(Self { derivation, growth: terms.growth, constants: terms.constants, sensitivity, minimise, noise, promise })
     }
 
     /// The L2 sensitivity of the model before noise, rounding allowed for.
@@ -81,16 +53,6 @@ impl<A: RecordAdjacency> Plan<A> {
     /// Root of the expected squared norm of the noise.
     pub fn noise_norm(&self) -> f64 {
         self.noise.mean_squared_norm(self.derivation.recipe.loss.parameters(self.derivation.dim)).sqrt()
-    }
-
-    /// What was asked for.
-    pub fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    /// What is reached: at most what was asked for.
-    pub fn reached(&self) -> EpsilonDelta {
-        self.reached
     }
 
     /// The loss's constants that the plan rests on.
@@ -137,14 +99,7 @@ impl<A: RecordAdjacency> Plan<A> {
                 weights
             });
         }
-        Ok(Trained {
-            weights,
-            log,
-            derivation: Derivation::BoltOn(self.derivation.clone()),
-            noise: self.noise.mode(),
-            requested: self.requested,
-            reached: self.reached,
-        })
+        Ok(self.promise.kept(weights, log, Derivation::BoltOn(self.derivation.clone()), self.noise.mode()))
     }
 
     /// The output of a run in the recipe's order, before its noise: as private as the data.
@@ -206,16 +161,8 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached
+    fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     fn derivation(&self) -> Derivation {

@@ -1,3 +1,4 @@
+use crate::recipes::Planned;
 use core::sync::atomic::AtomicBool;
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};

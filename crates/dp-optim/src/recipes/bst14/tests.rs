@@ -1,3 +1,4 @@
+use crate::recipes::Planned;
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Examples;

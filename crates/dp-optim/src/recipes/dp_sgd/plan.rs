@@ -2,8 +2,6 @@
 
 use core::marker::PhantomData;
 
-use dp_accountant::DpEvent;
-use dp_accountant::certificate::EpsilonDelta;
 use dp_data::SampleSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
@@ -14,6 +12,7 @@ use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::noisy_run::{NoisyPlan, NoisyRun};
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
 use crate::trained::Trained;
 
@@ -35,11 +34,6 @@ impl<A: RecordAdjacency> Plan<A> {
         Ok(Self { derivation, planned, relation: PhantomData })
     }
 
-    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
-    pub fn event(&self) -> DpEvent {
-        self.planned.event()
-    }
-
     /// The L2 sensitivity of a step's sum, rounding allowed for: to a record's presence under Poisson sampling, else to
     /// the relation's change of a record.
     pub fn sensitivity(&self) -> f64 {
@@ -59,16 +53,6 @@ impl<A: RecordAdjacency> Plan<A> {
     /// What a step's sum is divided by: the mean number of records in a batch.
     pub fn divisor(&self) -> f64 {
         self.run().divisor
-    }
-
-    /// What was asked for.
-    pub fn requested(&self) -> EpsilonDelta {
-        self.planned.requested
-    }
-
-    /// What is reached: at most what was asked for.
-    pub fn reached(&self) -> EpsilonDelta {
-        self.planned.reached
     }
 
     /// How the release follows from public parameters.
@@ -108,16 +92,8 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested()
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached()
+    fn promise(&self) -> &Promise {
+        &self.planned.promise
     }
 
     fn derivation(&self) -> Derivation {

@@ -1,3 +1,4 @@
+use crate::recipes::Planned;
 use dp_accountant::certificate::{Assumption, Derivation as _};
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;

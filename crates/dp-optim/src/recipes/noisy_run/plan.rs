@@ -1,7 +1,6 @@
 //! A run with its noise and step sizes, checked.
 
-use dp_accountant::DpEvent;
-use dp_accountant::certificate::{EpsilonDelta, NoiseMode};
+use dp_accountant::certificate::NoiseMode;
 use dp_data::SampleSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
@@ -11,6 +10,7 @@ use crate::averaging::{Averaging, AveragingWeights};
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary};
 use crate::schedule::{Schedule, StepSizes};
 use crate::trained::Trained;
@@ -19,9 +19,7 @@ use crate::trained::Trained;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NoisyPlan {
     pub(crate) run: NoisyRun,
-    pub(in crate::recipes) requested: EpsilonDelta,
-    pub(in crate::recipes) reached: EpsilonDelta,
-    event: DpEvent,
+    pub(in crate::recipes) promise: Promise,
     sensitivity: f64,
     std_dev: f64,
     noise_mode: NoiseMode,
@@ -41,21 +39,9 @@ impl NoisyPlan {
     ) -> Result<Self, Error> {
         run.check_noise_mode(noise_mode)?;
         let (steps, weights) = run.prepare(schedule, averaging, std_dev)?;
-        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
-        let reached = run.reached(std_dev, budget.delta, copies)?;
-        if !(reached.epsilon <= requested.epsilon) {
-            return Err(Error::OutOfRange {
-                name: "epsilon",
-                value: requested.epsilon,
-                range: "what this noise can reach",
-            });
-        }
-        let (event, sensitivity) = (run.event(std_dev)?, run.sensitivity()?);
-        Ok(Self { run, requested, reached, event, sensitivity, std_dev, noise_mode, steps, weights })
-    }
-
-    pub(in crate::recipes) fn event(&self) -> DpEvent {
-        self.event.clone()
+        let promise = Promise::new(run.event(std_dev)?, budget, copies)?;
+        let sensitivity = run.sensitivity()?;
+        Ok(Self { run, promise, sensitivity, std_dev, noise_mode, steps, weights })
     }
 
     pub(crate) fn sensitivity(&self) -> f64 {
@@ -105,6 +91,6 @@ impl NoisyPlan {
         let Self { std_dev, noise_mode, steps, weights, .. } = self;
         let following = Following { std_dev: *std_dev, noise_mode: *noise_mode, steps, weights };
         let (weights, log) = self.run.train(&following, source, rng, control)?;
-        Ok(Trained { weights, log, derivation, noise: *noise_mode, requested: self.requested, reached: self.reached })
+        Ok(self.promise.kept(weights, log, derivation, *noise_mode))
     }
 }

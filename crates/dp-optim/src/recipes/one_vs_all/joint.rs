@@ -1,14 +1,13 @@
 //! One release of all classes' models together.
 
-use dp_accountant::certificate::EpsilonDelta;
-use dp_accountant::{Delta, DpEvent, bound};
+use dp_accountant::DpEvent;
 use dp_losses::LossKind;
 
 use super::RECIPE;
 use crate::error::{Error, positive};
 use crate::recipes::AnyRecipe;
 use crate::recipes::bolt_on::{self, BoltOn, BoltOnDerivation, Derived, Noise, NoiseScale};
-use crate::recipes::recipe::{Budget, RecordAdjacency, repeated};
+use crate::recipes::recipe::{Budget, RecordAdjacency};
 
 /// `√classes · sensitivity`, rounded up.
 fn stacked(sensitivity: f64, classes: u32) -> f64 {
@@ -47,7 +46,6 @@ pub(super) struct Joint<A: RecordAdjacency> {
     pub(super) derivation: BoltOnDerivation,
     pub(super) sensitivity: f64,
     weights: u64,
-    pub(super) reached: EpsilonDelta,
 }
 
 impl<A: RecordAdjacency> Joint<A> {
@@ -72,17 +70,8 @@ impl<A: RecordAdjacency> Joint<A> {
         derived.sensitivity = stacked(derived.sensitivity, classes);
         let weights = weights(recipe.loss, dim, classes);
         let noise = Noise::<A>::calibrate(&recipe, &derived, weights, budget, copies)?;
-        let delta = if noise.is_pure() { Delta::ZERO } else { budget.delta };
-        let epsilon = bound::epsilon(&repeated(noise.event(), copies), delta)?.value;
         let derivation = BoltOnDerivation { recipe, relation: A::KIND, n, dim, noise: noise.scale() };
-        Ok(Self {
-            each,
-            noise,
-            derivation,
-            sensitivity: derived.sensitivity,
-            weights,
-            reached: EpsilonDelta { epsilon, delta: delta.get() },
-        })
+        Ok(Self { each, noise, derivation, sensitivity: derived.sensitivity, weights })
     }
 
     /// Root of the expected squared norm of the noise on all models.

@@ -1,7 +1,6 @@
 //! The models of all classes, planned together, and their training one after the other.
 
-use dp_accountant::certificate::EpsilonDelta;
-use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, bound};
+use dp_accountant::{Delta, Epsilon, EventLog};
 use dp_data::SampleSource;
 use dp_losses::{Real, Softmax};
 use dp_mechanisms::{ReleaseRng, Released};
@@ -14,6 +13,7 @@ use crate::derivation::{Derivation, ModelTerms};
 use crate::engine::{Control, project};
 use crate::error::Error;
 use crate::recipes::AnyPlan;
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, repeated};
 use crate::trained::Trained;
 
@@ -24,9 +24,7 @@ pub struct Plan<A: RecordAdjacency> {
     models: Models<A>,
     derivation: OneVsAllDerivation,
     terms: ModelTerms,
-    event: DpEvent,
-    requested: EpsilonDelta,
-    reached: EpsilonDelta,
+    promise: Promise,
 }
 
 /// How they are released.
@@ -64,29 +62,12 @@ impl<A: RecordAdjacency> Plan<A> {
         };
         let derivation = OneVsAllDerivation { classes: recipe.classes, share: recipe.share, each: Box::new(each) };
         let terms = derivation.terms_of_each()?;
-        let (event, reached) = match (&models, recipe.share) {
-            (Models::Joint(joint), _) => (joint.noise.event(), joint.reached),
-            (Models::Each(plan), Share::Split) => {
-                let delta = if plan.reached().delta == 0.0 { Delta::ZERO } else { budget.delta };
-                let epsilon = bound::epsilon(&repeated(plan.event(), all), delta)?.value;
-                (repeated(plan.event(), classes), EpsilonDelta { epsilon, delta: delta.get() })
-            }
-            (Models::Each(plan), _) => (repeated(plan.event(), classes), plan.reached()),
+        let event = match &models {
+            Models::Joint(joint) => joint.noise.event(),
+            Models::Each(plan) => repeated(plan.event(), classes),
         };
-        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
-        if !(reached.epsilon <= requested.epsilon && reached.delta <= requested.delta) {
-            return Err(Error::OutOfRange {
-                name: "epsilon",
-                value: requested.epsilon,
-                range: "what noise in double precision can reach",
-            });
-        }
-        Ok(Self { classes: Softmax::new(recipe.classes)?, models, derivation, terms, event, requested, reached })
-    }
-
-    /// The event of the release of all models. The [derivation](Planned::derivation) recomputes the same.
-    pub fn event(&self) -> &DpEvent {
-        &self.event
+        let promise = Promise::new(event, budget, copies)?;
+        Ok(Self { classes: Softmax::new(recipe.classes)?, models, derivation, terms, promise })
     }
 
     /// How the release follows from public parameters.
@@ -153,16 +134,8 @@ fn part(budget: Budget, parts: u64) -> Result<Budget, Error> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event.clone()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached
+    fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     fn derivation(&self) -> Derivation {
@@ -205,13 +178,6 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         }
         let (weights, log) = self.release(source, rng, control)?;
         source.finish()?;
-        Ok(Trained {
-            weights,
-            log,
-            derivation: Derivation::OneVsAll(self.derivation.clone()),
-            noise: self.terms.noise_mode,
-            requested: self.requested,
-            reached: self.reached,
-        })
+        Ok(self.promise.kept(weights, log, Derivation::OneVsAll(self.derivation.clone()), self.terms.noise_mode))
     }
 }

@@ -125,9 +125,9 @@ fn every_share_trains_within_its_budget_and_its_derivation_says_so() {
                 let trained = Planned::train::<f64>(&plan, &mut source, &mut rng, &mut Control::default()).unwrap();
                 assert_eq!(trained.weights.get().len(), 12);
                 // What the log says, what the plan says and what a reader recomputes are one.
-                assert_eq!(&trained.log.to_event(), plan.event());
-                assert_eq!(&trained.derivation.event().unwrap(), plan.event());
-                let of_all = crate::recipes::recipe::repeated(plan.event().clone(), copies);
+                assert_eq!(trained.log.to_event(), plan.event());
+                assert_eq!(trained.derivation.event().unwrap(), plan.event());
+                let of_all = crate::recipes::recipe::repeated(plan.event(), copies);
                 let recomputed = bound::epsilon(&of_all, Delta::new(reached.delta).unwrap()).unwrap().value;
                 assert!(recomputed <= reached.epsilon, "{share:?}: {recomputed} {reached:?}");
                 let terms = trained.derivation.model_terms().unwrap();

@@ -1,7 +1,5 @@
 //! A recipe with everything derived that does not need data.
 
-use dp_accountant::DpEvent;
-use dp_accountant::certificate::EpsilonDelta;
 #[cfg(any(test, feature = "audit"))]
 use dp_data::Order;
 use dp_data::{PassSource, SampleSource};
@@ -16,6 +14,7 @@ use crate::error::Error;
 #[cfg(any(test, feature = "audit"))]
 use crate::recipes::phases::Unreleased;
 use crate::recipes::phases::{Phase, PhaseNoise, Releases, noise_multiplier, order};
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
 use crate::trained::Trained;
 
@@ -25,8 +24,7 @@ pub struct Plan<A: RecordAdjacency> {
     derivation: PhasedSgdDerivation,
     derived: Derived,
     noise: PhaseNoise<A>,
-    requested: EpsilonDelta,
-    reached: EpsilonDelta,
+    promise: Promise,
 }
 
 impl<A: RecordAdjacency> Plan<A> {
@@ -34,14 +32,9 @@ impl<A: RecordAdjacency> Plan<A> {
         let noise_multiplier = noise_multiplier(RECIPE, budget, copies)?;
         let derived = Derived::new(recipe, n, dim, A::KIND, noise_multiplier)?;
         let noise = PhaseNoise::new(&derived.sensitivities, noise_multiplier, recipe.noise_mode)?;
-        let (requested, reached) = noise.reached(budget, copies)?;
+        let promise = Promise::new(noise.event(), budget, copies)?;
         let derivation = PhasedSgdDerivation { recipe: recipe.clone(), relation: A::KIND, n, dim, noise_multiplier };
-        Ok(Self { derivation, derived, noise, requested, reached })
-    }
-
-    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
-    pub fn event(&self) -> DpEvent {
-        self.noise.event()
+        Ok(Self { derivation, derived, noise, promise })
     }
 
     /// The phases, in order.
@@ -63,16 +56,6 @@ impl<A: RecordAdjacency> Plan<A> {
     pub fn noise_norm(&self) -> f64 {
         self.noise.std_devs().last().unwrap_or(0.0)
             * (self.derivation.recipe.loss.parameters(self.derivation.dim) as f64).sqrt()
-    }
-
-    /// What was asked for.
-    pub fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    /// What is reached: at most what was asked for.
-    pub fn reached(&self) -> EpsilonDelta {
-        self.reached
     }
 
     /// How the release follows from public parameters.
@@ -98,14 +81,12 @@ impl<A: RecordAdjacency> Plan<A> {
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
         let Releases { last: weights, log, .. } = self.releases(source, rng, control)?;
-        Ok(Trained {
+        Ok(self.promise.kept(
             weights,
             log,
-            derivation: Derivation::PhasedSgd(self.derivation.clone()),
-            noise: self.derivation.recipe.noise_mode,
-            requested: self.requested,
-            reached: self.reached,
-        })
+            Derivation::PhasedSgd(self.derivation.clone()),
+            self.derivation.recipe.noise_mode,
+        ))
     }
 
     /// All that a training releases.
@@ -145,16 +126,8 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached
+    fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     fn derivation(&self) -> Derivation {

@@ -1,14 +1,14 @@
 //! The noise of the phases: each a release from records of its own, all with the same ratio of noise to sensitivity.
 
-use dp_accountant::certificate::{EpsilonDelta, NoiseMode};
-use dp_accountant::{Adjacency, DpEvent, EventLog, bound};
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{Adjacency, DpEvent, EventLog};
 use dp_data::Order;
 use dp_losses::Real;
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, PrivacyEvent, ReleaseRng, Released};
 
 use crate::engine::project;
 use crate::error::{Error, positive};
-use crate::recipes::recipe::{Budget, least_scale, repeated};
+use crate::recipes::recipe::{Budget, least_scale};
 
 /// The Gaussian noise of each phase.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,24 +50,6 @@ impl<A: Adjacency> PhaseNoise<A> {
     /// What all phases together release.
     pub(in crate::recipes) fn event(&self) -> DpEvent {
         DpEvent::Parallel { events: self.mechanisms.iter().map(PrivacyEvent::event).collect() }
-    }
-
-    /// What was asked for, and what `copies` of it reach.
-    pub(in crate::recipes) fn reached(
-        &self,
-        budget: Budget,
-        copies: u64,
-    ) -> Result<(EpsilonDelta, EpsilonDelta), Error> {
-        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
-        let epsilon = bound::epsilon(&repeated(self.event(), copies), budget.delta)?.value;
-        if !(epsilon <= requested.epsilon) {
-            return Err(Error::OutOfRange {
-                name: "epsilon",
-                value: requested.epsilon,
-                range: "what noise in double precision can reach",
-            });
-        }
-        Ok((requested, EpsilonDelta { epsilon, delta: requested.delta }))
     }
 
     /// Starts a run at the origin.

@@ -2,6 +2,7 @@ use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne};
 use proptest::prelude::*;
 
 use super::*;
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::Budget;
 use dp_accountant::certificate::NoiseMode;
 
@@ -52,8 +53,9 @@ proptest! {
         let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() };
         let multiplier = noise_multiplier("phases", budget, copies).unwrap();
         let noise = PhaseNoise::<ReplaceOne>::new(&sensitivities, multiplier, NoiseMode::Exact).unwrap();
-        let (requested, reached) = noise.reached(budget, copies).unwrap();
-        prop_assert!(reached.epsilon <= requested.epsilon && reached.epsilon > (1.0 - 1e-6) * requested.epsilon);
+        let promise = Promise::new(noise.event(), budget, copies).unwrap();
+        let (requested, reached) = (promise.requested().epsilon, promise.reached().epsilon);
+        prop_assert!(reached <= requested && reached > (1.0 - 1e-6) * requested);
         let is_gaussian = |event: &DpEvent| matches!(event, DpEvent::Gaussian { .. });
         let DpEvent::Parallel { events } = noise.event() else { panic!("not disjoint parts") };
         prop_assert!(events.len() == sensitivities.len() && events.iter().all(is_gaussian));

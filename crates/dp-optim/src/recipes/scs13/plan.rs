@@ -1,21 +1,20 @@
 //! A recipe with everything derived that does not need data, and the training that follows it.
 
-use dp_accountant::certificate::EpsilonDelta;
-use dp_accountant::{Delta, DpEvent, bound};
 use dp_data::{PassSource, SampleSource};
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 use dp_mechanisms::steps::StepNoise;
 use dp_mechanisms::{PrivacyEvent, steps::StepPlan};
 
-use super::derivation::{Scs13Derivation, StepNoiseScale};
+use super::derivation::Scs13Derivation;
 use super::noise::Calibrated;
 use super::training::{Observation, Training};
 use super::{Scs13, Terms};
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
-use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary, repeated};
+use crate::recipes::promise::Promise;
+use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
 use crate::trained::Trained;
 
 /// A release of SCS13, planned: sensitivity, noise, event and guarantee, from public parameters alone.
@@ -25,8 +24,7 @@ pub struct Plan<A: RecordAdjacency> {
     pub(super) terms: Terms,
     pub(super) noise: StepNoise<A>,
     noise_norm: f64,
-    pub(super) requested: EpsilonDelta,
-    pub(super) reached: EpsilonDelta,
+    pub(super) promise: Promise,
 }
 
 impl<A: RecordAdjacency> Plan<A> {
@@ -36,28 +34,9 @@ impl<A: RecordAdjacency> Plan<A> {
         let noise_norm = calibrated.mean_squared_norm(terms.dim).sqrt();
         recipe.check_range(&terms, noise_norm)?;
         let noise = calibrated.mechanism::<A>(recipe, &terms)?;
-        let event = terms.steps.event(noise.event());
-        // A ball that was calibrated to be pure needs no delta to say so.
-        let ball = matches!(calibrated.scale, StepNoiseScale::LaplaceBall { .. });
-        let pure = ball && bound::epsilon(&repeated(event.clone(), copies), Delta::ZERO)?.value <= budget.epsilon.get();
-        let delta = if pure { Delta::ZERO } else { budget.delta };
-        let reached =
-            EpsilonDelta { epsilon: bound::epsilon(&repeated(event, copies), delta)?.value, delta: delta.get() };
-        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
-        if !(reached.epsilon <= requested.epsilon) {
-            return Err(Error::OutOfRange {
-                name: "epsilon",
-                value: requested.epsilon,
-                range: "what noise in double precision can reach",
-            });
-        }
+        let promise = Promise::new(terms.steps.event(noise.event()), budget, copies)?;
         let derivation = Scs13Derivation { recipe: recipe.clone(), relation: A::KIND, n, dim, noise: calibrated.scale };
-        Ok(Self { derivation, terms, noise, noise_norm, requested, reached })
-    }
-
-    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
-    pub fn event(&self) -> DpEvent {
-        self.terms.steps.event(self.noise.event())
+        Ok(Self { derivation, terms, noise, noise_norm, promise })
     }
 
     /// The L2 sensitivity of the sum of a batch's gradients, rounding allowed for.
@@ -78,16 +57,6 @@ impl<A: RecordAdjacency> Plan<A> {
     /// How the steps share the records.
     pub fn steps(&self) -> StepPlan {
         self.terms.steps
-    }
-
-    /// What was asked for.
-    pub fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    /// What is reached: at most what was asked for.
-    pub fn reached(&self) -> EpsilonDelta {
-        self.reached
     }
 
     /// How the release follows from public parameters.
@@ -147,16 +116,8 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached
+    fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     fn derivation(&self) -> Derivation {

@@ -1,3 +1,4 @@
+use crate::recipes::Planned;
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Certificate, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};

@@ -94,14 +94,8 @@ where
         run.run(&model, &mut batches, &mut iterate, &mut Passes(recipe.passes), control)?;
         source.finish()?;
         let (output, gradient) = iterate.into_parts();
-        Ok(Trained {
-            weights: gradient.finish(output, &mut log)?,
-            log,
-            derivation: Derivation::Scs13(plan.derivation.clone()),
-            noise: plan.noise.noise_mode(),
-            requested: plan.requested,
-            reached: plan.reached,
-        })
+        let weights = gradient.finish(output, &mut log)?;
+        Ok(plan.promise.kept(weights, log, Derivation::Scs13(plan.derivation.clone()), plan.noise.noise_mode()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A recipe with everything derived that does not need data, and what a certificate keeps of it.
 
-use dp_accountant::certificate::{Assumption, Derivation as Derives, EpsilonDelta};
+use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_data::{PassSource, SampleSource};
 use dp_losses::Real;
@@ -12,6 +12,7 @@ use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::last_iterate::{Descent, Updates};
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary, least_scale};
 use crate::trained::Trained;
 
@@ -77,8 +78,7 @@ pub struct Plan<A: RecordAdjacency> {
     descent: Descent,
     snowball: Snowball,
     mechanism: LastIterate<A>,
-    requested: EpsilonDelta,
-    reached: EpsilonDelta,
+    promise: Promise,
 }
 
 impl<A: RecordAdjacency> Plan<A> {
@@ -91,7 +91,7 @@ impl<A: RecordAdjacency> Plan<A> {
         let (descent, snowball) = recipe.descent(n, dim, A::KIND, rho, None)?;
         let std_dev = descent.least_noise(budget, copies)?;
         let mechanism = descent.mechanism(std_dev)?;
-        let (requested, reached) = Descent::reached(mechanism.event(), budget, copies)?;
+        let promise = Promise::new(mechanism.event(), budget, copies)?;
         let derivation = SnowballSgdDerivation {
             recipe: recipe.clone(),
             relation: A::KIND,
@@ -101,12 +101,7 @@ impl<A: RecordAdjacency> Plan<A> {
             rho,
             std_dev,
         };
-        Ok(Self { derivation, descent, snowball, mechanism, requested, reached })
-    }
-
-    /// What will be released, as the accountant sees it. The [derivation](Self::derivation) recomputes the same.
-    pub fn event(&self) -> DpEvent {
-        self.mechanism.event()
+        Ok(Self { derivation, descent, snowball, mechanism, promise })
     }
 
     /// The schedule.
@@ -127,16 +122,6 @@ impl<A: RecordAdjacency> Plan<A> {
     /// Root of the expected squared norm of all noise together, as the last iterate holds it where nothing contracts.
     pub fn noise_norm(&self) -> f64 {
         self.descent.noise_norm(self.derivation.std_dev)
-    }
-
-    /// What was asked for.
-    pub fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    /// What is reached: at most what was asked for.
-    pub fn reached(&self) -> EpsilonDelta {
-        self.reached
     }
 
     /// How the release follows from public parameters.
@@ -163,28 +148,18 @@ impl<A: RecordAdjacency> Plan<A> {
     ) -> Result<Trained<F, A>, Error> {
         let (descent, std_dev) = (&self.descent, self.derivation.std_dev);
         let (weights, log) = descent.train(&self.mechanism, std_dev, source, &mut rng.lend(), control)?;
-        Ok(Trained {
+        Ok(self.promise.kept(
             weights,
             log,
-            derivation: Derivation::SnowballSgd(self.derivation.clone()),
-            noise: self.mechanism.noise_mode(),
-            requested: self.requested,
-            reached: self.reached,
-        })
+            Derivation::SnowballSgd(self.derivation.clone()),
+            self.mechanism.noise_mode(),
+        ))
     }
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached
+    fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     fn derivation(&self) -> Derivation {

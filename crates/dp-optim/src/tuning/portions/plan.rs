@@ -1,7 +1,7 @@
 //! Candidates planned for their portions, and the training that follows.
 
-use dp_accountant::certificate::{Derivation as Derives, EpsilonDelta};
-use dp_accountant::{DpEvent, EventLog};
+use dp_accountant::EventLog;
+use dp_accountant::certificate::Derivation as Derives;
 use dp_data::{PassSource, SampleSource};
 use dp_losses::Real;
 use dp_mechanisms::scores::Scores;
@@ -12,11 +12,11 @@ use crate::derivation::{Derivation, ModelTerms};
 use crate::engine::{Control, Progress};
 use crate::error::Error;
 use crate::recipes::AnyPlan;
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use crate::trained::Trained;
 use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portion::{Portion, portions};
-use crate::tuning::reached;
 
 /// A choice on portions, planned.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +25,7 @@ pub struct Plan<A: RecordAdjacency> {
     choice: Exponential<A>,
     derivation: PortionsDerivation,
     terms: ModelTerms,
-    event: DpEvent,
-    requested: EpsilonDelta,
-    reached: EpsilonDelta,
+    promise: Promise,
 }
 
 /// What is released.
@@ -61,11 +59,9 @@ impl<A: RecordAdjacency> Plan<A> {
         let terms = derivation.terms()?;
         // A whole number that a double holds.
         let scores = LInfSensitivity::<A>::new(sensitivity(RECIPE, A::KIND)? as f64)?;
-        let event = derivation.event()?;
-        let requested = EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() };
-        let reached = reached(&event, budget)?;
+        let promise = Promise::new(derivation.event()?, budget, 1)?;
         let choice = Exponential::new(scores, budget.epsilon)?;
-        Ok(Self { candidates, choice, derivation, terms, event, requested, reached })
+        Ok(Self { candidates, choice, derivation, terms, promise })
     }
 
     /// Records of each portion.
@@ -146,16 +142,8 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event.clone()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached
+    fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     fn derivation(&self) -> Derivation {
@@ -185,13 +173,7 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         }
         let Outcome { weights, chosen, log } = self.release(source, &mut rng.lend(), control)?;
         source.finish()?;
-        Ok(Trained {
-            weights,
-            log,
-            derivation: Derivation::Portions(PortionsDerivation { chosen: Some(chosen), ..self.derivation.clone() }),
-            noise: self.terms.noise_mode,
-            requested: self.requested,
-            reached: self.reached,
-        })
+        let derivation = PortionsDerivation { chosen: Some(chosen), ..self.derivation.clone() };
+        Ok(self.promise.kept(weights, log, Derivation::Portions(derivation), self.terms.noise_mode))
     }
 }

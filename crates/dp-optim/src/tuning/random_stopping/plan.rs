@@ -1,7 +1,7 @@
 //! Candidates planned for a repetition, and the repetitions.
 
-use dp_accountant::certificate::{Derivation as Derives, EpsilonDelta};
-use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, Repetitions, bound};
+use dp_accountant::certificate::Derivation as Derives;
+use dp_accountant::{Delta, Epsilon, EventLog, Repetitions, bound};
 use dp_data::SampleSource;
 use dp_losses::Real;
 use dp_mechanisms::scores::Scores;
@@ -14,11 +14,12 @@ use crate::derivation::{Derivation, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::AnyPlan;
+use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use crate::trained::Trained;
 use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portion::Unfinished;
-use crate::tuning::{reached, repetitions};
+use crate::tuning::repetitions;
 
 /// The best of a random number of repetitions, planned.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,9 +29,7 @@ pub struct Plan<A: RecordAdjacency> {
     repetition_epsilon: f64,
     derivation: RandomStoppingDerivation,
     terms: ModelTerms,
-    event: DpEvent,
-    requested: EpsilonDelta,
-    reached: EpsilonDelta,
+    promise: Promise,
 }
 
 /// What a trained repetition is.
@@ -76,10 +75,8 @@ impl<A: RecordAdjacency> Plan<A> {
             score: Score::new(derivation.score, moves),
             repetition_epsilon,
             terms: derivation.terms()?,
-            requested: EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() },
-            reached: reached(&event, budget)?,
+            promise: Promise::new(event, budget, 1)?,
             derivation,
-            event,
         })
     }
 
@@ -160,16 +157,8 @@ fn zeros<F: Real, A: RecordAdjacency>(
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
-    fn event(&self) -> DpEvent {
-        self.event.clone()
-    }
-
-    fn requested(&self) -> EpsilonDelta {
-        self.requested
-    }
-
-    fn reached(&self) -> EpsilonDelta {
-        self.reached
+    fn promise(&self) -> &Promise {
+        &self.promise
     }
 
     fn derivation(&self) -> Derivation {
@@ -214,20 +203,13 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         };
         // The theorem's event in place of the repetitions': what those cost together is what it says.
         let mut log = EventLog::new();
-        log.record(self.event.clone(), 1);
+        log.record(self.promise.event().clone(), 1);
         if !of_best.is_private() {
             log.mark_not_private();
         }
         // What the best takes on trust and no more, so that nothing tells which others were tried.
         of_best.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
         let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
-        Ok(Trained {
-            weights,
-            log,
-            derivation: Derivation::RandomStopping(derivation),
-            noise: self.terms.noise_mode,
-            requested: self.requested,
-            reached: self.reached,
-        })
+        Ok(self.promise.kept(weights, log, Derivation::RandomStopping(derivation), self.terms.noise_mode))
     }
 }

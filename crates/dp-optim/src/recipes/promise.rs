@@ -1,0 +1,65 @@
+//! What a planned release promises.
+
+use dp_accountant::certificate::{EpsilonDelta, NoiseMode};
+use dp_accountant::{Delta, DpEvent, EventLog, bound};
+use dp_mechanisms::Released;
+
+use super::recipe::{Budget, RecordAdjacency, repeated};
+use crate::derivation::Derivation;
+use crate::error::Error;
+use crate::trained::Trained;
+
+/// The event of a planned release, and what it reaches of what was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Promise {
+    event: DpEvent,
+    requested: EpsilonDelta,
+    reached: EpsilonDelta,
+}
+
+impl Promise {
+    /// The promise of a release of which `copies` share the budget.
+    ///
+    /// What needs no delta to stay within epsilon promises none.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for more than was asked for.
+    pub(crate) fn new(event: DpEvent, budget: Budget, copies: u64) -> Result<Self, Error> {
+        let all = repeated(event.clone(), copies);
+        let most = budget.epsilon.get();
+        for delta in [Delta::ZERO, budget.delta] {
+            let epsilon = bound::epsilon(&all, delta)?.value;
+            if epsilon <= most {
+                let requested = EpsilonDelta { epsilon: most, delta: budget.delta.get() };
+                return Ok(Self { event, requested, reached: EpsilonDelta { epsilon, delta: delta.get() } });
+            }
+        }
+        Err(Error::OutOfRange { name: "epsilon", value: most, range: "what this noise can reach" })
+    }
+
+    /// The event of one release, as the accountant sees it.
+    pub fn event(&self) -> &DpEvent {
+        &self.event
+    }
+
+    /// What was asked for, for all copies.
+    pub fn requested(&self) -> EpsilonDelta {
+        self.requested
+    }
+
+    /// What all copies reach together: at most what was asked for.
+    pub fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    /// What a training that has kept the promise returns.
+    pub(crate) fn kept<F, A: RecordAdjacency>(
+        &self,
+        weights: Released<Vec<F>>,
+        log: EventLog<A>,
+        derivation: Derivation,
+        noise: NoiseMode,
+    ) -> Trained<F, A> {
+        Trained { weights, log, derivation, noise, requested: self.requested, reached: self.reached }
+    }
+}
