@@ -55,7 +55,8 @@ pub enum Relation {
         /// Added to it.
         margin: f64,
     },
-    /// Not shown to be further apart than `tolerance`.
+    /// Not further apart than `tolerance`, within the uncertainty, of which no more than `tolerance` counts: values that are
+    /// not known well are not close.
     CloseTo {
         /// The distance.
         tolerance: f64,
@@ -72,7 +73,7 @@ impl Relation {
         match self {
             Self::MoreThan { factor, margin } => left.mean - factor * right.mean - margin - noise(factor),
             Self::AtMost { factor, margin } => factor * right.mean + margin - left.mean + noise(factor),
-            Self::CloseTo { tolerance } => tolerance + noise(1.0) - (left.mean - right.mean).abs(),
+            Self::CloseTo { tolerance } => tolerance + noise(1.0).min(tolerance) - (left.mean - right.mean).abs(),
         }
     }
 }

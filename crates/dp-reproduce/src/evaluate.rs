@@ -11,8 +11,13 @@ pub fn against_the_rest(targets: &[f64], classes: u32, class: u32) -> Vec<f64> {
     targets.iter().map(|&target| if target == f64::from(class) { 1.0 } else { -1.0 }).collect()
 }
 
-/// Share of examples whose class is predicted: by the sign for one model, by the largest score for several.
+/// Share of examples whose class is predicted.
 pub fn accuracy(examples: &Examples<f64>, models: &[Vec<f64>]) -> f64 {
+    right(examples, models) as f64 / examples.len().max(1) as f64
+}
+
+/// Number of examples whose class is predicted: by the sign for one model, by the largest score for several.
+pub fn right(examples: &Examples<f64>, models: &[Vec<f64>]) -> usize {
     let block = examples.block();
     let right = (0..block.len()).filter(|&i| {
         let score = |model: &Vec<f64>| score(&block.rows, i, model);
@@ -25,7 +30,7 @@ pub fn accuracy(examples: &Examples<f64>, models: &[Vec<f64>]) -> f64 {
             }
         }
     });
-    right.count() as f64 / block.len().max(1) as f64
+    right.count()
 }
 
 /// Mean loss of one model with `(λ/2)‖w‖²`.

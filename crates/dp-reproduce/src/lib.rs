@@ -54,7 +54,7 @@ pub use error::Error;
 pub use figure::Figure;
 pub use results::Results;
 pub use runner::{Refused, Runner};
-pub use setting::{Cell, Privacy, Setting, Step};
+pub use setting::{Cell, Privacy, Setting, Step, Tuning};
 pub use statistics::Sample;
 pub use store::Store;
 

@@ -12,6 +12,10 @@ use crate::seed;
 /// Raised when the code changes what a run of the same setting measures, so that older records are not taken for it.
 const REVISION: u32 = 1;
 
+/// Regularisation and passes that are chosen among.
+pub(crate) const LAMBDAS: [f64; 3] = [1e-4, 1e-3, 1e-2];
+pub(crate) const PASSES: [u64; 2] = [5, 10];
+
 /// The step sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
@@ -31,6 +35,25 @@ impl fmt::Display for Step {
             Self::InverseSqrt(c) => write!(f, "{c}/sqrt(t)"),
             Self::InverseStrongConvexity => f.write_str("1/(lambda t)"),
         }
+    }
+}
+
+/// Who chooses the passes and λ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tuning {
+    /// They are those of the setting.
+    Given,
+    /// Algorithm 3 of Wu et al. 2017: each candidate learns on a portion of the rows with the whole budget, and one is
+    /// drawn by the exponential mechanism from its mistakes on one more portion.
+    Portions,
+}
+
+impl fmt::Display for Tuning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Given => "given",
+            Self::Portions => "portions",
+        })
     }
 }
 
@@ -94,6 +117,8 @@ pub struct Setting {
     pub lambda: f64,
     /// The budget.
     pub privacy: Privacy,
+    /// Who chooses the passes and λ.
+    pub tuning: Tuning,
     /// Passes.
     pub passes: u64,
     /// Records in a batch.
@@ -116,11 +141,26 @@ impl Setting {
             loss: LossKind::Logistic,
             lambda: 0.0,
             privacy: if algorithm == Algorithm::Noiseless { Privacy::None } else { privacy },
+            tuning: Tuning::Given,
             passes: 10,
             batch_size: 50,
             step: Step::Usual,
             on_disk: false,
             timed: false,
+        }
+    }
+
+    /// What is trained: the setting itself, or what [`Tuning::Portions`] chooses among.
+    ///
+    /// As in the paper, 5 or 10 passes, and in the strongly convex case λ of 0.0001, 0.001 or 0.01.
+    pub fn candidates(&self) -> Vec<Self> {
+        match self.tuning {
+            Tuning::Given => vec![*self],
+            Tuning::Portions => {
+                let lambdas = if self.lambda > 0.0 { &LAMBDAS[..] } else { &[0.0] };
+                let one = |passes| move |&lambda| Self { lambda, passes, tuning: Tuning::Given, ..*self };
+                PASSES.iter().flat_map(|&passes| lambdas.iter().map(one(passes))).collect()
+            }
         }
     }
 }
@@ -136,6 +176,7 @@ impl fmt::Display for Setting {
             "algorithm {}; loss {}; lambda {}; privacy {}; passes {}; batch {}; step {}",
             self.algorithm, self.loss, self.lambda, self.privacy, self.passes, self.batch_size, self.step
         )?;
+        f.write_str(if self.tuning == Tuning::Portions { "; tuned on portions" } else { "" })?;
         f.write_str(if self.on_disk { "; on disk" } else { "" })?;
         f.write_str(if self.timed { "; timed" } else { "" })
     }
@@ -188,6 +229,7 @@ mod tests {
             Setting { privacy: Privacy::Approximate { epsilon: 0.1 }, ..base },
             Setting { privacy: Privacy::Pure { epsilon: 0.2 }, ..base },
             Setting { privacy: Privacy::None, ..base },
+            Setting { tuning: Tuning::Portions, ..base },
             Setting { passes: 11, ..base },
             Setting { batch_size: 51, ..base },
             Setting { step: Step::InverseSqrt(1.0), ..base },

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::setting::Cell;
 
 const HEADER: &str =
-    "key,data,algorithm,loss,lambda,privacy,passes,batch_size,step,rows,repetition,accuracy,objective,seconds";
+    "key,data,algorithm,loss,lambda,privacy,tuning,passes,batch_size,step,rows,repetition,accuracy,objective,seconds";
 
 /// Finished runs, in memory and in `runs.csv`.
 ///
@@ -82,12 +82,13 @@ impl Store {
         let rows = setting.rows.map(|rows| rows.to_string()).unwrap_or_default();
         let Outcome { accuracy, objective, seconds } = outcome;
         let line = format!(
-            "{key},{},{},{},{},{},{},{},{},{rows},{},{accuracy:?},{objective:?},{seconds:?}\n",
+            "{key},{},{},{},{},{},{},{},{},{},{rows},{},{accuracy:?},{objective:?},{seconds:?}\n",
             setting.data,
             setting.algorithm,
             setting.loss,
             setting.lambda,
             setting.privacy,
+            setting.tuning,
             setting.passes,
             setting.batch_size,
             setting.step,

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dp_reproduce::claim::{Quantifier, Relation};
 use dp_reproduce::figure::{Axis, Bars, Figure, Measure, Panel, Series};
-use dp_reproduce::{Algorithm, Cell, Claim, DataSet, Error, Privacy, Results, Runner, Setting, Step, Store, report};
+use dp_reproduce::{
+    Algorithm, Cell, Claim, DataSet, Error, Privacy, Results, Runner, Setting, Step, Store, Tuning, report,
+};
 
 fn settings() -> Vec<Setting> {
     let sphere = |algorithm, privacy| Setting { passes: 2, ..Setting::new(DataSet::Sphere, algorithm, privacy) };
@@ -24,6 +26,8 @@ fn settings() -> Vec<Setting> {
         sphere(Algorithm::DpSgd, Privacy::Approximate { epsilon: 0.5 }),
         Setting { rows: Some(500), passes: 1, step: Step::InverseSqrt(2.0), ..sphere(Algorithm::Scs13, pure) },
         Setting { lambda: 0.1, step: Step::InverseStrongConvexity, ..sphere(Algorithm::Noiseless, pure) },
+        Setting { tuning: Tuning::Portions, ..sphere(Algorithm::Ours, pure) },
+        Setting { tuning: Tuning::Portions, lambda: 0.01, ..sphere(Algorithm::OursAsPublished, pure) },
         Setting { on_disk: true, timed: true, lambda: 0.01, ..sphere(Algorithm::Noiseless, pure) },
         Setting { on_disk: true, timed: true, lambda: 0.01, ..sphere(Algorithm::Ours, pure) },
         Setting { on_disk: true, timed: true, lambda: 0.01, ..sphere(Algorithm::Scs13, pure) },

@@ -82,6 +82,10 @@ fn factors_margins_and_tolerances() {
     assert_eq!(confirmed(Relation::AtMost { factor: 1.0, margin: 0.5 }), 2);
     assert_eq!(confirmed(Relation::CloseTo { tolerance: 0.13 }), 1);
     assert_eq!(confirmed(Relation::CloseTo { tolerance: 0.1 }), 0);
+    // The noise, 0.028, is more than the difference, 0.01: close to within 0.01, but who knows whether within 0.004.
+    let near = |relation| judge([[0.5, 0.5], [0.51, 0.51]], relation, Quantifier::Every).confirmed;
+    assert_eq!(near(Relation::CloseTo { tolerance: 0.01 }), 2);
+    assert_eq!(near(Relation::CloseTo { tolerance: 0.004 }), 0);
 }
 
 #[test]

@@ -33,24 +33,22 @@ pub fn repetitions(effort: Effort) -> u32 {
     effort.repetitions(10)
 }
 
-/// Logistic regression with λ = 0.01, delta = 1/n², ten passes, batches of 50: every algorithm on every data set.
+/// Logistic regression with λ = 0.01, delta = 1/n², ten passes, batches of 50: every algorithm on every data set; and Auto
+/// without a delta, for comparison with others that need none.
 pub fn settings(effort: Effort) -> Vec<Setting> {
     let sets =
         [DataSet::Mnist, DataSet::Covertype, DataSet::KddCup, DataSet::Higgs, DataSet::Occupancy, DataSet::Banknote];
-    let mut algorithms = vec![Algorithm::Noiseless, Algorithm::Ours];
-    algorithms.extend(super::bolt_on::PER_STEP);
-    algorithms.extend([
-        Algorithm::DpSgd,
-        Algorithm::Pnsgd,
-        Algorithm::SnowballSgd,
-        Algorithm::PhasedSgd,
-        Algorithm::Auto,
-    ]);
+    let approximate: fn(f64) -> Privacy = |epsilon| Privacy::Approximate { epsilon };
+    let mut algorithms = [Algorithm::Noiseless, Algorithm::Ours].map(|algorithm| (algorithm, approximate)).to_vec();
+    algorithms.extend(super::bolt_on::PER_STEP.iter().map(|&algorithm| (algorithm, approximate)));
+    let of_today = [Algorithm::DpSgd, Algorithm::Pnsgd, Algorithm::SnowballSgd, Algorithm::PhasedSgd, Algorithm::Auto];
+    algorithms.extend(of_today.map(|algorithm| (algorithm, approximate)));
+    algorithms.push((Algorithm::Auto, |epsilon| Privacy::Pure { epsilon }));
     let mut settings = Vec::new();
     for data in sets {
-        for &algorithm in &algorithms {
+        for &(algorithm, privacy) in &algorithms {
             for epsilon in effort.thin(&[0.05, 0.1, 0.2, 0.4, 1.0, 2.0, 4.0]) {
-                let setting = Setting::new(data, algorithm, Privacy::Approximate { epsilon });
+                let setting = Setting::new(data, algorithm, privacy(epsilon));
                 let setting = Setting { lambda: LAMBDA, timed: true, ..setting };
                 if !settings.contains(&setting) {
                     settings.push(setting);
@@ -97,27 +95,38 @@ pub fn markdown(rows: &[Row], without_result: &[Setting]) -> String {
     );
     for Row { setting, accuracy, objective, seconds } in rows {
         let epsilon = setting.privacy.epsilon().map_or_else(|| "∞".to_owned(), number);
-        let (data, algorithm, n) = (setting.data.title(), setting.algorithm.title(), accuracy.n);
+        let (data, algorithm, n) = (setting.data.title(), algorithm_of(setting), accuracy.n);
         let _ = writeln!(text, "| {data} | {algorithm} | {epsilon} | {n} | {accuracy} | {objective} | {seconds} |");
     }
     for setting in without_result {
         let epsilon = setting.privacy.epsilon().map_or_else(|| "∞".to_owned(), number);
-        let (data, algorithm) = (setting.data.title(), setting.algorithm.title());
+        let (data, algorithm) = (setting.data.title(), algorithm_of(setting));
         let _ = writeln!(text, "| {data} | {algorithm} | {epsilon} | 0 | no result | | |");
     }
     text
 }
 
+/// The name of the algorithm, with its delta where that is not the table's.
+fn algorithm_of(setting: &Setting) -> String {
+    let title = setting.algorithm.title();
+    if matches!(setting.privacy, Privacy::Pure { .. }) { format!("{title}, δ = 0") } else { title.to_owned() }
+}
+
 /// The table for programs.
 pub fn csv(rows: &[Row]) -> String {
-    let mut text = String::from("data,algorithm,epsilon,n");
+    let mut text = String::from("data,algorithm,privacy,epsilon,n");
     for measure in ["accuracy", "objective", "seconds"] {
         let _ = write!(text, ",{measure}_mean,{measure}_std_error");
     }
     text.push('\n');
     for row in rows {
         let epsilon = row.setting.privacy.epsilon().map_or_else(|| "inf".to_owned(), |epsilon| epsilon.to_string());
-        let _ = write!(text, "{},{},{epsilon},{}", row.setting.data, row.setting.algorithm, row.accuracy.n);
+        let privacy = match row.setting.privacy {
+            Privacy::None => "none",
+            Privacy::Pure { .. } => "pure",
+            Privacy::Approximate { .. } => "approximate",
+        };
+        let _ = write!(text, "{},{},{privacy},{epsilon},{}", row.setting.data, row.setting.algorithm, row.accuracy.n);
         for sample in [row.accuracy, row.objective, row.seconds] {
             let _ = write!(text, ",{:?},{:?}", sample.mean, sample.std_error());
         }
