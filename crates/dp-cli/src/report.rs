@@ -1,6 +1,7 @@
 //! A short report for the readers of a model: what is promised, what that rests on, how to check it.
 //!
-//! Everything in it is in the model file already; nothing is computed from records. No path, no time, no seed.
+//! Everything in it is in the model file already, but for why an algorithm was chosen where the choice was left to `auto`;
+//! nothing is computed from records. No path, no time, no seed.
 
 use std::fmt::Write as _;
 
@@ -11,8 +12,8 @@ use crate::failure::one_line;
 use crate::model_file::{ModelFile, ModelKind};
 use crate::wording;
 
-/// The report in Markdown. `name` is what the reader calls the model file.
-pub fn markdown(file: &ModelFile, name: &str) -> String {
+/// The report in Markdown. `name` is what the reader calls the model file, `choice` why the algorithm is the one it is.
+pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
     let certificate = &file.certificate;
     let mut text = String::new();
     let mut line = |sentence: &str| {
@@ -29,6 +30,12 @@ pub fn markdown(file: &ModelFile, name: &str) -> String {
     line("\n## What was taken on trust\n");
     for assumption in &certificate.assumptions {
         line(&format!("- {}", escaped(&in_words(assumption))));
+    }
+    if !choice.is_empty() {
+        line("\n## How the algorithm was chosen\n");
+        for sentence in choice {
+            line(&format!("- {}", escaped(sentence)));
+        }
     }
     line("\n## Settings\n");
     for (name, value) in settings(&file.derivation_json()) {

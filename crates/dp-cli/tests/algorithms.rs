@@ -269,6 +269,31 @@ fn all_train_and_verify_under_each_relation() {
     }
 }
 
+/// The papers' noise is more than is needed: the guarantee is the accountant's, and within what was asked for.
+#[test]
+fn published_variants_have_more_noise_than_is_needed() {
+    let (place, table) = place();
+    for (algorithm, noise) in
+        [("scs13", "/noise/scale"), ("bst14-convex", "/std_dev"), ("bst14-strongly-convex", "/std_dev")]
+    {
+        let arguments = [&table[..], &["--algorithm", algorithm]].concat();
+        let budget: &[&str] =
+            if algorithm == "scs13" { &["--epsilon", "1"] } else { &["--epsilon", "1", "--delta", "1e-6"] };
+        let settings = [budget, &["--passes", "2", "--batch-size", "1"]].concat();
+        let scale = |more: &[&str]| {
+            let result = train(&place, &arguments, &[&settings, more].concat());
+            assert!(result["epsilon"].as_f64().unwrap() <= 1.0, "{algorithm} {more:?}");
+            assert_eq!(place.dp(&["verify", "m.json", "--json"]).json()["holds"], true, "{algorithm} {more:?}");
+            place.json("m.json").pointer(&format!("/certificate/derivation{noise}")).and_then(Value::as_f64).unwrap()
+        };
+        let [today, published] = [scale(&[]), scale(&["--variant", "published"])];
+        assert!(published > today, "{algorithm}: {published} against {today}");
+    }
+    let steps = ["--algorithm", "dp-sgd", "--epsilon", "1", "--delta", "1e-6", "--variant", "published"];
+    let refused = place.dp(&[&table[..], &steps, &["--out", "n.json"]].concat());
+    refused.fails(2, "usage.conflict").says("--variant");
+}
+
 /// What `auto` says of its choice: in its result, to people, and alike in a dry run.
 #[test]
 fn auto_says_what_it_chose_and_what_to_expect() {
@@ -287,7 +312,10 @@ fn auto_says_what_it_chose_and_what_to_expect() {
         assert!(0.0 < low && low < loss && loss <= high && high <= 1.0, "{choice}");
         // The certificate is that of the recipe, with nothing of the choice.
         assert_eq!(place.json("m.json")["certificate"]["derivation"]["kind"], recipe);
-        let text = place.dp(&[&arguments[..], &["--delta", delta, "--out", "m.json", "--force"]].concat()).ok();
+        let files = ["--delta", delta, "--out", "m.json", "--report", "report.md", "--force"];
+        let text = place.dp(&[&arguments[..], &files].concat()).ok();
+        let report = place.read("report.md");
+        assert!(report.contains("## How the algorithm was chosen\n\n- By public numbers alone: "), "{report}");
         assert!(text.contains("chosen     ") && text.contains("expect     to lose about "), "{text}");
         assert!(text.lines().count() <= 12, "{text}");
     }

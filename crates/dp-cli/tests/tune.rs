@@ -188,6 +188,17 @@ fn several_classes_and_other_algorithms_are_tuned_too() {
         ])
         .ok();
     place.dp(&["verify", "kinds.json"]).ok();
+    // One model for each class, all of them tuned together.
+    let named = ["--label", "kind", "--classes", "k0,k1,k2", "--schema-from-data"];
+    let each = ["--algorithm", "bolt-on-strongly-convex", "--one-vs-all", "joint", "--epsilon", "8", "--delta", "1e-6"];
+    for method in ["portions", "random-stopping"] {
+        let rest = ["--lambda", "0.02,0.2", "--method", method, "--out", "each.json", "--force", "--json"];
+        let result = place.dp(&[&["tune", "--data", "kinds.csv"][..], &named, &each, &rest].concat()).json();
+        assert!(result["epsilon"].as_f64().unwrap() <= 8.0 && result["chosen"]["of"] == 2, "{result}");
+        assert_eq!(place.dp(&["verify", "each.json", "--json"]).json()["holds"], true, "{method}");
+        let answers = place.dp(&["predict", "--model", "each.json", "--data", "kinds.csv"]).ok();
+        assert_eq!(answers.lines().count(), 901, "{method}");
+    }
     let steps = ["--algorithm", "dp-sgd", "--epsilon", "2", "--delta", "1e-6", "--batch-size", "100,200"];
     let records = ["tune", "--data", "people.csv", "--schema", "schema.toml", "--passes", "1,2", "--out", "steps.json"];
     place.dp(&[&records[..], &steps].concat()).ok();

@@ -131,6 +131,13 @@ pub enum BatchSampling {
     Passes,
 }
 
+/// A form of an algorithm that is not the one of today.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Variant {
+    /// Noise as the paper prints it, where the accountant finds it enough; for scs13 and bst14.
+    Published,
+}
+
 /// How the models of the classes share the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Share {
@@ -327,6 +334,9 @@ pub struct TrainArgs {
     /// How the records of a step are drawn
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
     pub sampling: Option<BatchSampling>,
+    /// Another form of the algorithm [default: that with the least noise]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
+    pub variant: Option<Variant>,
     /// Each record's gradient is clipped to this norm
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip: Option<f64>,

@@ -85,7 +85,15 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
         Target::File(path) => path.file_name().map_or("model".into(), |name| name.to_string_lossy().into_owned()),
         Target::Stdout => "MODEL".to_owned(),
     };
-    let report = config.report.as_ref().map(|path| (path, report::markdown(&file, &name)));
+    let loss = config.loss.to_string();
+    let choice: Vec<String> = advice
+        .iter()
+        .flat_map(|advice| {
+            let expected = format!("Expected, from public numbers: {}.", outcome::expectation(advice, &loss));
+            [format!("By public numbers alone: {}.", advice.reason), expected]
+        })
+        .collect();
+    let report = config.report.as_ref().map(|path| (path, report::markdown(&file, &name, &choice)));
     let report = report.as_ref().map(|(path, text)| (path.as_path(), text.as_bytes()));
     match &config.out {
         Target::File(path) => {

@@ -263,16 +263,18 @@ impl DryOutcome {
 
 /// What was chosen and what to expect, in two lines.
 fn choice(advice: &Advice, loss: &str) -> [String; 2] {
+    [format!("chosen     {}", advice.reason), format!("expect     {}", expectation(advice, loss))]
+}
+
+/// What privacy is expected to cost.
+pub(super) fn expectation(advice: &Advice, loss: &str) -> String {
     let of = match loss.parse::<LossKind>().ok().and_then(|loss| loss.classes()) {
         Some(_) => "of what can be gained over naming the largest class",
         None => "of what the features explain",
     };
     let percent = |share: f64| format!("{:.1$}%", 100.0 * share, usize::from(share < 0.1));
     let [low, high] = advice.expected_loss_range.map(percent);
-    [
-        format!("chosen     {}", advice.reason),
-        format!("expect     to lose about {} {of} ({low} to {high})", percent(advice.expected_loss)),
-    ]
+    format!("to lose about {} {of} ({low} to {high})", percent(advice.expected_loss))
 }
 
 fn algorithm(method: Method) -> String {

@@ -38,6 +38,8 @@ pub struct Settings {
     pub steps: Option<u64>,
     /// How the records of a step are drawn.
     pub sampling: Option<args::BatchSampling>,
+    /// A form of the algorithm other than that of today.
+    pub variant: Option<args::Variant>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
     /// The distribution of the noise on the released model.
@@ -116,6 +118,7 @@ impl Settings {
             }),
             steps: count("--steps", args.steps)?,
             sampling: args.sampling,
+            variant: args.variant,
             clip: number("--clip", args.clip, false)?,
             output_noise: args.output_noise,
             stopping: args.stop.map(|stop| match stop {
@@ -133,6 +136,7 @@ impl Settings {
             ("--steps", self.steps.is_some()),
             ("--batch-size", self.batch_size.is_some()),
             ("--sampling", self.sampling.is_some()),
+            ("--variant", self.variant.is_some()),
             ("--clip", self.clip.is_some()),
             ("--radius", self.radius.is_some()),
             ("--step-size", self.step_size.is_some()),

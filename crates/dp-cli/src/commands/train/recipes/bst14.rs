@@ -1,16 +1,20 @@
 //! `bst14-convex` and `bst14-strongly-convex`.
 
+use dp_accountant::AdjacencyKind;
 use dp_optim::defaults::Defaults;
-use dp_optim::recipes::{Algorithm, Bst14, Sampling};
+use dp_optim::recipes::{Algorithm, Bst14, Bst14Calibration, Sampling};
 
 use super::{Built, PrivateAlgorithm, Request, refusal, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 
-const FLAGS: &[&str] = &["--lambda", "--passes", "--batch-size", "--sampling", "--radius", "--averaging"];
+const FLAGS: &[&str] = &["--lambda", "--passes", "--batch-size", "--sampling", "--radius", "--averaging", "--variant"];
 
 /// Radius of the ball of the convex algorithm, as in the paper's experiments.
 const RADIUS: f64 = 10.0;
+
+/// What the paper multiplies its variance by for the logistic loss.
+const IOTA: f64 = 1.0;
 
 pub(super) const CONVEX: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::Bst14Convex,
@@ -42,10 +46,16 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
     recipe.sampling = match settings.sampling {
+        // As in the paper, where there is a proof of it.
+        None if settings.variant.is_some() && relation == AdjacencyKind::ReplaceOne => Sampling::FixedSize,
         None => recipe.sampling,
         Some(args::BatchSampling::Poisson) => Sampling::Poisson,
         Some(args::BatchSampling::Fixed) => Sampling::FixedSize,
         Some(args::BatchSampling::Passes) => Sampling::Passes,
+    };
+    recipe.calibration = match settings.variant {
+        None => Bst14Calibration::Accountant,
+        Some(args::Variant::Published) => Bst14Calibration::AsPublished { iota: IOTA },
     };
     recipe.averaging = steps::averaging(settings, shape.n, recipe.batch_size, recipe.passes);
     recipe.noise_mode = config.noise;

@@ -2,7 +2,7 @@
 
 use dp_mechanisms::clip::ClippingNorm;
 use dp_optim::recipes::Scs13;
-use dp_optim::recipes::scs13::StepLaw;
+use dp_optim::recipes::scs13::{StepCalibration, StepLaw};
 
 use super::{Built, PrivateAlgorithm, Request, refusal, steps};
 use crate::args::{self, Adjacency};
@@ -22,6 +22,7 @@ pub(super) const SCS13: PrivateAlgorithm = PrivateAlgorithm {
         "--averaging",
         "--order",
         "--output-noise",
+        "--variant",
     ],
     records_to_check: |settings| settings.batch_size.unwrap_or(1),
     build,
@@ -44,6 +45,10 @@ fn build(request: &Request<'_>) -> Result<Built, Failure> {
         None | Some(args::OutputNoise::Least) => StepLaw::Least,
         Some(args::OutputNoise::LaplaceBall) => StepLaw::LaplaceBall,
         Some(args::OutputNoise::Gaussian) => StepLaw::Gaussian,
+    };
+    recipe.calibration = match settings.variant {
+        None => StepCalibration::Joint,
+        Some(args::Variant::Published) => StepCalibration::AsPublished,
     };
     recipe.noise_mode = config.noise;
     recipe.float = config.float;
