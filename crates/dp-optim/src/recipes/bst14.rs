@@ -65,7 +65,7 @@ pub enum Bst14Calibration {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Sampling};
+/// use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Sampling};
 ///
 /// let recipe = Bst14 { batch_size: 50, ..Bst14::convex(LossKind::Logistic, 10.0) };
 /// let budget = Budget { epsilon: Epsilon::new(0.2)?, delta: Delta::new(1.0 / 60_000f64.powi(2))? };
