@@ -18,6 +18,7 @@ mod control;
 pub mod dual_ascent;
 mod gradient;
 mod iterate;
+mod lbfgs;
 pub mod minimise;
 mod noisy;
 mod sampling;

@@ -5,10 +5,14 @@
 //! `γ‖w - w*‖² ≤ ⟨∇F(w), w - w*⟩`. Minimisers on neighbouring data sets are within `G/(γn)` of one another, so that
 //! outputs certified in this way are within `G/(γn) + 2τ`, whatever solver found them and however long it took.
 //!
-//! The solver is Nesterov's accelerated gradient method; every gradient that it computes is tested. Should no test have
-//! passed after a number of steps that depends on public numbers only, plain gradient descent with step `1/β` takes
-//! over, which contracts by `1 - γ/β` a step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is
-//! within `τ` without any test.
+//! `F` may have a linear term `⟨t, w⟩` besides: the noise of objective perturbation, or what centres the regulariser
+//! elsewhere. Then `‖w*‖ ≤ (L + ‖t‖)/γ`, `L` the Lipschitz constant of the mean loss; and for a loss that is never negative
+//! and at most `ℓ₀` at prediction 0, `F(w*) ≤ F(0)` gives `‖w*‖ ≤ (‖t‖ + √(‖t‖² + 2γℓ₀))/γ`, which is far less.
+//!
+//! The solver is the limited-memory quasi-Newton method, then Nesterov's accelerated gradient method; every gradient that
+//! they compute is tested. Should no test have passed after a number of gradients that depends on public numbers only,
+//! plain gradient descent with step `1/β` takes over, which contracts by `1 - γ/β` a step: after `⌈(β/γ) ln(D/τ)⌉` steps
+//! from distance at most `D` its result is within `τ` without any test.
 //!
 //! # Privacy
 //! How many steps were taken, and so how long it took, depends on the data and is not covered by the guarantee. It is
@@ -26,11 +30,66 @@ use super::batches::{BatchSizes, Batches, Visit};
 use super::control::{Control, Pace};
 use super::expect_rows;
 use super::gradient::{GradientEstimate, PlainGradient};
+use super::lbfgs::{Curvature, dot};
 use crate::error::{Error, positive};
 use crate::growth::Rounding;
 
 /// Examples whose gradients are summed before they are added to the total: keeps the rounding of the sum small.
 const CHUNK: usize = 1024;
+
+/// Gradients of the quasi-Newton method, which takes tens of them, before it is given up.
+const QUASI_NEWTON_GRADIENTS: u32 = 400;
+
+/// A strictly convex risk: the mean of `n` losses, a regulariser `(γ/2)‖w‖²` and a linear term.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Risk {
+    /// Number of examples.
+    pub n: u64,
+    /// Number of parameters.
+    pub parameters: u64,
+    /// Predictions per example: 1, or the classes of softmax.
+    pub outputs: u64,
+    /// β: smoothness, regulariser included. Rows have norm at most one.
+    pub smoothness: f64,
+    /// γ: strong convexity, which is the regulariser's.
+    pub strong_convexity: f64,
+    /// L: data gradients have at most this norm at every point (tests are made outside the ball that holds the minimiser,
+    /// too).
+    pub data_lipschitz: f64,
+    /// ℓ₀: the most that a loss is at prediction 0, for losses that are never negative; infinite where nothing is known.
+    pub value_at_zero: f64,
+    /// ‖t‖: norm of the linear term.
+    pub linear_norm: f64,
+    /// How far the linear term may be from the one that is meant: what it was rounded by.
+    pub linear_error: f64,
+}
+
+impl Risk {
+    /// The radius of a ball that holds the minimiser.
+    fn radius(&self) -> f64 {
+        let Self { strong_convexity, data_lipschitz, value_at_zero, linear_norm, .. } = *self;
+        let linear_norm = linear_norm + self.linear_error;
+        let by_slope = (data_lipschitz + linear_norm) / strong_convexity;
+        let by_value =
+            (linear_norm + linear_norm.hypot((2.0 * strong_convexity * value_at_zero).sqrt())) / strong_convexity;
+        by_slope.min(by_value) * (1.0 + 1e-12)
+    }
+
+    /// Largest error of a computed gradient's norm.
+    fn gradient_error(&self) -> f64 {
+        let Self { n, smoothness, strong_convexity, data_lipschitz, .. } = *self;
+        let (radius, parameters) = (self.radius(), self.parameters as f64);
+        // As for an update (see `Rounding`): margins seen through a β-smooth derivative, the derivatives, and a sum in
+        // two levels; then the regulariser and the linear term. Points are within 3 radii of the origin wherever a test
+        // can pass.
+        let unit = f64::EPSILON / 2.0;
+        let (of_derivative, of_margins) = Rounding::of_classes(self.outputs);
+        let levels = CHUNK as f64 + (n as f64 / CHUNK as f64) + 40.0 + of_derivative;
+        let margins = (parameters + 8.0 + of_margins) * 3.0 * radius;
+        let others = 4.0 * (3.0 * radius * strong_convexity + self.linear_norm);
+        1.01 * unit * (levels * data_lipschitz + smoothness * margins + others) + self.linear_error
+    }
+}
 
 /// The public numbers that certify a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,38 +106,31 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// For the mean of `n` losses of smoothness β whose regulariser is γ-strongly convex, `dim` parameters, `outputs`
-    /// predictions per example (1, or the classes of softmax), rows of norm at most one and data gradients of norm at
-    /// most `data_lipschitz` at every point (tests are made outside the ball that holds the minimiser, too): certifies
-    /// points within `tolerance` of the minimiser.
+    /// Certifies points within `tolerance` of the minimiser of a risk.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a parameter outside its range; [`Error::NotProved`] where the tolerance is so small
     /// that rounding alone could exceed it.
-    pub fn new(
-        n: u64,
-        dim: u64,
-        outputs: u64,
-        smoothness: f64,
-        strong_convexity: f64,
-        data_lipschitz: f64,
-        tolerance: f64,
-    ) -> Result<Self, Error> {
+    pub fn new(risk: &Risk, tolerance: f64) -> Result<Self, Error> {
+        let Risk { n, smoothness, strong_convexity, data_lipschitz, .. } = *risk;
         positive("smoothness", smoothness)?;
         positive("strong convexity", strong_convexity)?;
         positive("data Lipschitz constant", data_lipschitz)?;
         positive("tolerance", tolerance)?;
-        // Every minimiser lies within L/γ of the origin: γ w* is minus the mean data gradient at w*.
-        let radius = data_lipschitz / strong_convexity * (1.0 + 1e-12);
-        // As for an update (see `Rounding`): margins seen through a β-smooth derivative, the derivatives, and a sum in
-        // two levels. Points are within 3 radii of the origin wherever a test can pass.
-        let unit = f64::EPSILON / 2.0;
-        let (of_derivative, of_margins) = Rounding::of_classes(outputs);
-        let levels = CHUNK as f64 + (n as f64 / CHUNK as f64) + 40.0 + of_derivative;
-        let margins = (dim as f64 + 8.0 + of_margins) * 3.0 * radius;
-        let gradient_error = 1.01 * unit * (levels * data_lipschitz + smoothness * margins);
-        let length_error = (dim as f64 + 16.0) * f64::EPSILON;
-        let distance = 2.0 * radius;
+        for (name, value) in
+            [("norm of the linear term", risk.linear_norm), ("error of the linear term", risk.linear_error)]
+        {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::OutOfRange { name, value, range: "0 or more, finite" });
+            }
+        }
+        if !(risk.value_at_zero >= 0.0) {
+            let (name, value) = ("loss at prediction 0", risk.value_at_zero);
+            return Err(Error::OutOfRange { name, value, range: "0 or more" });
+        }
+        let gradient_error = risk.gradient_error();
+        let length_error = (risk.parameters as f64 + 16.0) * f64::EPSILON;
+        let distance = 2.0 * risk.radius();
         let certificate = Self { n, smoothness, strong_convexity, distance, tolerance, gradient_error, length_error };
         // The fallback contracts towards a point that rounding may shift by e/γ, and must still end within τ.
         if !(2.0 * gradient_error <= 0.5 * strong_convexity * tolerance) {
@@ -88,6 +140,16 @@ impl Certificate {
             });
         }
         Ok(certificate)
+    }
+
+    /// The least tolerance that rounding lets a risk's minimiser be certified to, or a little more.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn least_tolerance(risk: &Risk) -> Result<f64, Error> {
+        // Parameters out of their range are refused there.
+        let least = 4.01 * risk.gradient_error() / risk.strong_convexity;
+        Self::new(risk, least).map(|certificate| certificate.tolerance)
     }
 
     /// Distance from the minimiser that is certified.
@@ -120,7 +182,8 @@ impl Certificate {
     }
 }
 
-/// Goes from `start` to a point within the certificate's tolerance of the minimiser.
+/// Goes from `start` to a point within the certificate's tolerance of the minimiser; `linear` is the linear term, none if
+/// it is empty.
 ///
 /// # Errors
 /// A source that fails or delivers another number of examples than planned; [`Error::Interrupted`].
@@ -128,6 +191,7 @@ pub fn certified<F, M, B>(
     model: &M,
     batches: &mut B,
     start: Vec<F>,
+    linear: &[F],
     certificate: &Certificate,
     control: &mut Control<'_>,
 ) -> Result<Vec<F>, Error>
@@ -136,23 +200,122 @@ where
     M: Model<F>,
     B: Batches<F, M>,
 {
-    let mut full = FullGradient::new(model, certificate);
+    let mut full = FullGradient::new(model, linear, certificate);
+    let mut start = start;
+    if start.iter().any(|weight| !weight.is_finite()) {
+        // Steps that were far too long: start afresh rather than fail on account of the data.
+        start.fill(F::zero());
+    }
+    crate::engine::project(&mut start, 0.5 * certificate.distance);
+    let start = match quasi_newton(&mut full, model, batches, start, certificate, control)? {
+        Found::Certified(point) => return Ok(point),
+        Found::Near(point) => point,
+    };
+    let start = match accelerated(&mut full, model, batches, start, certificate, control)? {
+        Found::Certified(point) => return Ok(point),
+        Found::Near(point) => point,
+    };
+    // Not reached in practice: the accelerated method's theorem promises a quarter of its steps.
+    by_count(model, batches, start, linear, certificate, control)
+}
+
+/// Where a method has ended.
+enum Found<F> {
+    Certified(Vec<F>),
+    /// Its best guess.
+    Near(Vec<F>),
+}
+
+/// The limited-memory quasi-Newton method with a line search that looks at slopes alone: along a line a convex function's
+/// slope rises, and where it has become less steep by half the step is taken.
+fn quasi_newton<F, M, B>(
+    full: &mut FullGradient<'_, F, M>,
+    model: &M,
+    batches: &mut B,
+    start: Vec<F>,
+    certificate: &Certificate,
+    control: &mut Control<'_>,
+) -> Result<Found<F>, Error>
+where
+    F: RealField + Copy,
+    M: Model<F>,
+    B: Batches<F, M>,
+{
+    let inverse: F = convert(1.0 / certificate.smoothness);
+    let (half, tenth, ten): (F, F, F) = (convert(0.5), convert(0.1), convert(10.0));
+    let mut curvature = Curvature::new();
+    let mut point = start;
+    let mut gradients = 1;
+    let norm = full.at(model, batches, &point, control)?;
+    if certificate.accepts(norm, length(&point)) {
+        return Ok(Found::Certified(point));
+    }
+    let mut gradient = full.gradient.clone();
+    'steps: while gradients < QUASI_NEWTON_GRADIENTS {
+        let mut direction = curvature.direction(&gradient, inverse);
+        let mut slope = dot(&direction, &gradient);
+        if !(slope < F::zero()) {
+            // Rounding has taken over: the gradient itself points down.
+            curvature.forget();
+            direction = gradient.iter().map(|&g| -inverse * g).collect();
+            slope = dot(&direction, &gradient);
+        }
+        let mut by = F::one();
+        while gradients < QUASI_NEWTON_GRADIENTS {
+            let next: Vec<F> = point.iter().zip(&direction).map(|(&p, &d)| p + by * d).collect();
+            let norm = full.at(model, batches, &next, control)?;
+            gradients += 1;
+            if certificate.accepts(norm, length(&next)) {
+                return Ok(Found::Certified(next));
+            }
+            let there = dot(&direction, &full.gradient);
+            if there.abs() <= -half * slope {
+                let step = direction.iter().map(|&d| by * d).collect();
+                let change = full.gradient.iter().zip(&gradient).map(|(&after, &before)| after - before).collect();
+                curvature.learn(step, change);
+                point = next;
+                gradient.copy_from_slice(&full.gradient);
+                continue 'steps;
+            }
+            // Where the slope would be 0 if it rose evenly.
+            let even = slope / (slope - there);
+            let factor = if even.is_finite() && even > F::zero() { even.clamp(tenth, ten) } else { ten };
+            by *= factor;
+            if !by.is_finite() || by <= F::zero() {
+                break 'steps;
+            }
+        }
+    }
+    if point.iter().any(|weight| !weight.is_finite()) {
+        point.fill(F::zero());
+    }
+    crate::engine::project(&mut point, 0.5 * certificate.distance);
+    Ok(Found::Near(point))
+}
+
+/// Nesterov's method.
+fn accelerated<F, M, B>(
+    full: &mut FullGradient<'_, F, M>,
+    model: &M,
+    batches: &mut B,
+    start: Vec<F>,
+    certificate: &Certificate,
+    control: &mut Control<'_>,
+) -> Result<Found<F>, Error>
+where
+    F: RealField + Copy,
+    M: Model<F>,
+    B: Batches<F, M>,
+{
     let inverse: F = convert(1.0 / certificate.smoothness);
     let root = certificate.condition().sqrt();
     let momentum: F = convert((root - 1.0) / (root + 1.0));
-    let limit = 0.5 * certificate.distance;
-
     let mut previous = start;
-    if previous.iter().any(|weight| !weight.is_finite()) {
-        // Steps that were far too long: start afresh rather than fail on account of the data.
-        previous.fill(F::zero());
-    }
-    crate::engine::project(&mut previous, limit);
     let mut point = previous.clone();
     for _ in 0..certificate.accelerated_steps() {
         let norm = full.at(model, batches, &point, control)?;
         if certificate.accepts(norm, length(&point)) {
-            return Ok(point);
+            return Ok(Found::Certified(point));
         }
         for ((point, previous), &gradient) in point.iter_mut().zip(&mut previous).zip(&full.gradient) {
             let next = *point - inverse * gradient;
@@ -160,8 +323,7 @@ where
             *previous = next;
         }
     }
-    // Not reached in practice: the accelerated method's theorem promises a quarter of the steps.
-    by_count(model, batches, previous, certificate, control)
+    Ok(Found::Near(previous))
 }
 
 /// Plain gradient descent for as many steps as certify its result whether or not a gradient does.
@@ -169,6 +331,7 @@ pub(super) fn by_count<F, M, B>(
     model: &M,
     batches: &mut B,
     start: Vec<F>,
+    linear: &[F],
     certificate: &Certificate,
     control: &mut Control<'_>,
 ) -> Result<Vec<F>, Error>
@@ -177,7 +340,7 @@ where
     M: Model<F>,
     B: Batches<F, M>,
 {
-    let mut full = FullGradient::new(model, certificate);
+    let mut full = FullGradient::new(model, linear, certificate);
     let inverse: F = convert(1.0 / certificate.smoothness);
     let limit = 0.5 * certificate.distance;
     let mut point = start;
@@ -197,7 +360,8 @@ fn length<F: RealField + Copy>(vector: &[F]) -> f64 {
 }
 
 /// The gradient of the whole regularised risk, summed in two levels.
-struct FullGradient<F, M: Model<F>> {
+struct FullGradient<'l, F, M: Model<F>> {
+    linear: &'l [F],
     estimate: PlainGradient<F, M>,
     chunk: Vec<F>,
     gradient: Vec<F>,
@@ -205,10 +369,11 @@ struct FullGradient<F, M: Model<F>> {
     strong_convexity: f64,
 }
 
-impl<F: RealField + Copy, M: Model<F>> FullGradient<F, M> {
-    fn new(model: &M, certificate: &Certificate) -> Self {
+impl<'l, F: RealField + Copy, M: Model<F>> FullGradient<'l, F, M> {
+    fn new(model: &M, linear: &'l [F], certificate: &Certificate) -> Self {
         let zeros = || vec![F::zero(); model.parameters()];
         Self {
+            linear,
             estimate: PlainGradient::new(model, CHUNK),
             chunk: zeros(),
             gradient: zeros(),
@@ -234,18 +399,21 @@ impl<F: RealField + Copy, M: Model<F>> FullGradient<F, M> {
         for (gradient, &point) in self.gradient.iter_mut().zip(point) {
             *gradient = mean * *gradient + lambda * point;
         }
+        for (gradient, &linear) in self.gradient.iter_mut().zip(self.linear) {
+            *gradient += linear;
+        }
         Ok(length(&self.gradient))
     }
 }
 
-struct Sum<'s, 'c, F, M: Model<F>> {
-    full: &'s mut FullGradient<F, M>,
+struct Sum<'s, 'l, 'c, F, M: Model<F>> {
+    full: &'s mut FullGradient<'l, F, M>,
     model: &'s M,
     point: &'s [F],
     pace: Pace<'s, 'c>,
 }
 
-impl<F: RealField + Copy, M: Model<F>> Visit<F, M> for Sum<'_, '_, F, M> {
+impl<F: RealField + Copy, M: Model<F>> Visit<F, M> for Sum<'_, '_, '_, F, M> {
     fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
         let full = &mut *self.full;
         full.estimate.estimate(self.model, self.point, batch, examples, &mut full.chunk)?;

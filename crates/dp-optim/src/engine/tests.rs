@@ -262,15 +262,30 @@ fn noise_at_every_step_plugs_in_as_a_gradient_estimate() {
     assert!(!log.is_private(), "the generator was reproducible");
 }
 
+/// Logistic regression.
+fn risk(n: u64, lambda: f64) -> minimise::Risk {
+    minimise::Risk {
+        n,
+        parameters: DIM as u64,
+        outputs: 1,
+        smoothness: 0.25 + lambda,
+        strong_convexity: lambda,
+        data_lipschitz: 1.0,
+        value_at_zero: f64::INFINITY,
+        linear_norm: 0.0,
+        linear_error: 0.0,
+    }
+}
+
 #[test]
 fn the_certified_minimiser_is_near_the_minimiser_and_neighbours_are_near_each_other() {
     let (n, lambda) = (60, 0.05);
     let model = LinearModel::new(DIM, Logistic);
     let minimise = |examples: &Examples<f64>, tolerance: f64| {
-        let certificate = minimise::Certificate::new(n, DIM as u64, 1, 0.25 + lambda, lambda, 1.0, tolerance).unwrap();
+        let certificate = minimise::Certificate::new(&risk(n, lambda), tolerance).unwrap();
         let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
         let mut batches = RowBatches::new(&mut source, Order::Declared);
-        minimise::certified(&model, &mut batches, vec![0.3; DIM], &certificate, &mut Control::default()).unwrap()
+        minimise::certified(&model, &mut batches, vec![0.3; DIM], &[], &certificate, &mut Control::default()).unwrap()
     };
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
     let base = examples(n as usize, 6);
@@ -301,7 +316,7 @@ fn the_certified_minimiser_is_near_the_minimiser_and_neighbours_are_near_each_ot
 
 #[test]
 fn a_tolerance_below_rounding_is_refused() {
-    let certificate = |tolerance| minimise::Certificate::new(1000, 10, 1, 0.26, 0.01, 1.0, tolerance);
+    let certificate = |tolerance| minimise::Certificate::new(&risk(1000, 0.01), tolerance);
     assert!(certificate(1e-6).is_ok());
     assert!(matches!(certificate(1e-13), Err(Error::NotProved { .. })));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
@@ -311,14 +326,14 @@ fn a_tolerance_below_rounding_is_refused() {
 
 #[test]
 fn the_fallback_certifies_by_its_count() {
-    let certificate = minimise::Certificate::new(30, DIM as u64, 1, 0.35, 0.1, 1.0, 1e-5).unwrap();
+    let certificate = minimise::Certificate::new(&risk(30, 0.1), 1e-5).unwrap();
     let model = LinearModel::new(DIM, Logistic);
     let base = examples(30, 8);
     let mut source = MemorySource::new(base, 1.0, 1.0);
     let mut batches = RowBatches::new(&mut source, Order::Declared);
     let mut control = Control::default();
-    let exact = minimise::certified(&model, &mut batches, vec![0.0; DIM], &certificate, &mut control).unwrap();
-    let by_count = minimise::by_count(&model, &mut batches, vec![5.0; DIM], &certificate, &mut control).unwrap();
+    let exact = minimise::certified(&model, &mut batches, vec![0.0; DIM], &[], &certificate, &mut control).unwrap();
+    let by_count = minimise::by_count(&model, &mut batches, vec![5.0; DIM], &[], &certificate, &mut control).unwrap();
     let distance: f64 = exact.iter().zip(&by_count).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
     assert!(distance <= 2e-5, "{distance}");
 }

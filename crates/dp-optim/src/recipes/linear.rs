@@ -78,7 +78,7 @@ impl LinearTraining {
             }
         };
         match &self.minimise {
-            Some(certificate) => minimise::certified(model, batches, output, certificate, control),
+            Some(certificate) => minimise::certified(model, batches, output, &[], certificate, control),
             None => Ok(output),
         }
     }

@@ -125,15 +125,20 @@ pub fn train_without_privacy<F: Real>(
                 why: "small gradients certify nothing where the loss has a kink: choose its smooth form, or fixed passes",
             });
         }
-        Some(tolerance) => Some(minimise::Certificate::new(
-            n,
-            recipe.loss.parameters(description.dim as u64),
-            u64::from(recipe.loss.outputs()),
-            constants.smoothness,
-            recipe.lambda,
-            constants.data_lipschitz,
-            tolerance,
-        )?),
+        Some(tolerance) => {
+            let risk = minimise::Risk {
+                n,
+                parameters: recipe.loss.parameters(description.dim as u64),
+                outputs: recipe.loss.outputs().into(),
+                smoothness: constants.smoothness,
+                strong_convexity: recipe.lambda,
+                data_lipschitz: constants.data_lipschitz,
+                value_at_zero: f64::INFINITY,
+                linear_norm: 0.0,
+                linear_error: 0.0,
+            };
+            Some(minimise::Certificate::new(&risk, tolerance)?)
+        }
         None => None,
     };
     let training = LinearTraining {

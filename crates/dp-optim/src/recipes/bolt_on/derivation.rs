@@ -68,15 +68,18 @@ impl Derived {
                 let g = terms.growth.gradient_difference;
                 let apart = closed_form::strongly_convex_decreasing(n, recipe.lambda, g);
                 let tolerance = tolerance.unwrap_or(0.01 * apart);
-                let certificate = minimise::Certificate::new(
+                let risk = minimise::Risk {
                     n,
-                    recipe.loss.parameters(dim),
-                    u64::from(recipe.loss.outputs()),
-                    terms.constants.smoothness,
-                    recipe.lambda,
-                    terms.lipschitz_everywhere,
-                    tolerance,
-                )?;
+                    parameters: recipe.loss.parameters(dim),
+                    outputs: recipe.loss.outputs().into(),
+                    smoothness: terms.constants.smoothness,
+                    strong_convexity: recipe.lambda,
+                    data_lipschitz: terms.lipschitz_everywhere,
+                    value_at_zero: f64::INFINITY,
+                    linear_norm: 0.0,
+                    linear_error: 0.0,
+                };
+                let certificate = minimise::Certificate::new(&risk, tolerance)?;
                 let bound = closed_form::approximate_minimiser(n, recipe.lambda, g, tolerance);
                 (bound * (1.0 + 1e-14), Some(certificate))
             }

@@ -1,0 +1,111 @@
+//! Directions of the limited-memory quasi-Newton method.
+//!
+//! # Formula
+//! With the last `m` steps `s` and the differences `y` of their gradients, `d = -H g`, where `H` starts as
+//! `(⟨s, y⟩/⟨y, y⟩) I` of the newest pair and is updated by each pair in turn:
+//! `H ← (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ`, `ρ = 1/⟨s, y⟩`, computed by two loops over the pairs.
+//!
+//! # References
+//! Nocedal 1980, "Updating quasi-Newton matrices with limited storage"; Nocedal, Wright, Numerical Optimization, 2006,
+//! Algorithm 7.4.
+
+use std::collections::VecDeque;
+
+use nalgebra::RealField;
+
+/// Pairs that are kept.
+const PAIRS: usize = 12;
+
+/// What is known of the curvature.
+pub(super) struct Curvature<F> {
+    pairs: VecDeque<Pair<F>>,
+    alphas: Vec<F>,
+}
+
+struct Pair<F> {
+    step: Vec<F>,
+    change: Vec<F>,
+    rho: F,
+}
+
+impl<F: RealField + Copy> Curvature<F> {
+    pub(super) fn new() -> Self {
+        Self { pairs: VecDeque::with_capacity(PAIRS), alphas: Vec::with_capacity(PAIRS) }
+    }
+
+    /// Takes a step and the change of the gradient along it, unless the two say nothing of curvature.
+    pub(super) fn learn(&mut self, step: Vec<F>, change: Vec<F>) {
+        let curvature = dot(&step, &change);
+        if !(curvature > F::zero() && curvature.is_finite()) {
+            return;
+        }
+        if self.pairs.len() == PAIRS {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back(Pair { step, change, rho: F::one() / curvature });
+    }
+
+    /// Forgets everything.
+    pub(super) fn forget(&mut self) {
+        self.pairs.clear();
+    }
+
+    /// Minus the gradient times what is taken for the inverse of the curvature; `initial` where nothing is known.
+    pub(super) fn direction(&mut self, gradient: &[F], initial: F) -> Vec<F> {
+        let mut direction: Vec<F> = gradient.iter().map(|&g| -g).collect();
+        self.alphas.clear();
+        for pair in self.pairs.iter().rev() {
+            let alpha = pair.rho * dot(&pair.step, &direction);
+            add(&mut direction, -alpha, &pair.change);
+            self.alphas.push(alpha);
+        }
+        let scale = self.pairs.back().map_or(initial, |pair| F::one() / (pair.rho * dot(&pair.change, &pair.change)));
+        direction.iter_mut().for_each(|d| *d *= scale);
+        for (pair, &alpha) in self.pairs.iter().zip(self.alphas.iter().rev()) {
+            let beta = pair.rho * dot(&pair.change, &direction);
+            add(&mut direction, alpha - beta, &pair.step);
+        }
+        direction
+    }
+}
+
+pub(super) fn dot<F: RealField + Copy>(a: &[F], b: &[F]) -> F {
+    a.iter().zip(b).fold(F::zero(), |sum, (&a, &b)| sum + a * b)
+}
+
+fn add<F: RealField + Copy>(to: &mut [F], times: F, what: &[F]) {
+    to.iter_mut().zip(what).for_each(|(to, &what)| *to += times * what);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a quadratic of three dimensions, exact line searches along these directions end after three steps.
+    #[test]
+    fn three_dimensions_take_three_steps() {
+        let curvature = |x: &[f64]| vec![4.0 * x[0] + x[1], x[0] + 3.0 * x[1] - 0.5 * x[2], 2.0 * x[2] - 0.5 * x[1]];
+        let minimiser = [1.0, -2.0, 0.5];
+        let gradient = |x: &[f64]| {
+            let from: Vec<f64> = x.iter().zip(minimiser).map(|(x, m)| x - m).collect();
+            curvature(&from)
+        };
+        let (mut known, mut x) = (Curvature::new(), vec![0.0; 3]);
+        for _ in 0..3 {
+            let g = gradient(&x);
+            let d = known.direction(&g, 1.0);
+            assert!(dot(&d, &g) < 0.0, "a direction of descent");
+            let length = -dot(&d, &g) / dot(&d, &curvature(&d));
+            let step: Vec<f64> = d.iter().map(|d| length * d).collect();
+            x.iter_mut().zip(&step).for_each(|(x, s)| *x += s);
+            let change = gradient(&x).iter().zip(&g).map(|(after, before)| after - before).collect();
+            known.learn(step, change);
+        }
+        assert!(gradient(&x).iter().all(|g| g.abs() < 1e-12), "{x:?}");
+        // Nothing is learnt where the gradient did not change, and after forgetting the direction is the gradient's.
+        known.learn(vec![1.0; 3], vec![0.0; 3]);
+        assert_eq!(known.pairs.len(), 3);
+        known.forget();
+        assert_eq!(known.direction(&[2.0, 0.0, -4.0], 0.5), [-1.0, 0.0, 2.0]);
+    }
+}
