@@ -116,6 +116,22 @@ const ALGORITHMS: &[Row] = &[
         ],
     },
     Row {
+        name: "obj-pert",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "2", "--delta", "1e-6", "--lambda", "0.01", "--noise", "rounded"],
+            &["--epsilon", "1", "--delta", "1e-6", "--loss", "huber-svm"],
+        ],
+        untaken: ["--passes", "2"],
+        decisive: &["/std_dev", "/release_std_dev", "/regularization", "/n", "/recipe/row_norm"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "bounded"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--float", "f32"], 2, "usage.conflict", "double"),
+        ],
+    },
+    Row {
         name: "phased-sgd",
         relations: &["replace-one", "add-remove"],
         runs: &[

@@ -33,6 +33,7 @@ mod canary;
 mod last_iterate;
 mod likelihood;
 mod noisy_steps;
+mod obj_pert;
 mod one_vs_all;
 mod phased;
 mod random_stopping;
@@ -165,6 +166,11 @@ pub const RECIPES: &[Recipe] = &[
         name: "dp-sgd",
         about: "noise on the clipped gradients of each step, on random batches (Abadi et al. 2016)",
         build: noisy_steps::dp_sgd,
+    },
+    Recipe {
+        name: "obj-pert",
+        about: "noise in the objective, the certified minimiser released (Chaudhuri et al. 2011)",
+        build: obj_pert::subjects,
     },
     Recipe {
         name: "one-vs-all",

@@ -9,6 +9,7 @@ use crate::recipes::bolt_on::BoltOnDerivation;
 use crate::recipes::bst14::Bst14Derivation;
 use crate::recipes::dp_sgd::DpSgdDerivation;
 use crate::recipes::non_private::NonPrivateDerivation;
+use crate::recipes::obj_pert::ObjPertDerivation;
 use crate::recipes::one_vs_all::OneVsAllDerivation;
 use crate::recipes::phased_erm::PhasedErmDerivation;
 use crate::recipes::phased_sgd::PhasedSgdDerivation;
@@ -124,6 +125,8 @@ derivations! {
     Bst14(Bst14Derivation),
     /// [`recipes::dp_sgd`](crate::recipes::dp_sgd).
     DpSgd(DpSgdDerivation),
+    /// [`recipes::obj_pert`](crate::recipes::obj_pert).
+    ObjPert(ObjPertDerivation),
     /// [`recipes::one_vs_all`](crate::recipes::one_vs_all).
     OneVsAll(OneVsAllDerivation),
     /// [`recipes::phased_erm`](crate::recipes::phased_erm).

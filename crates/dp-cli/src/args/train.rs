@@ -25,6 +25,9 @@ pub enum Algorithm {
     Bst14StronglyConvex,
     /// DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a delta.
     DpSgd,
+    /// A random linear term in the objective, whose certified minimiser is released: the whole model costs what one noisy
+    /// gradient costs (Chaudhuri et al. 2011, accounted exactly). Needs a delta.
+    ObjPert,
     /// One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et
     /// al. 2020, Algorithm 2).
     PhasedSgd,

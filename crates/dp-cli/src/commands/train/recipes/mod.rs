@@ -10,6 +10,7 @@ mod bst14;
 mod dp_sgd;
 mod last_iterate;
 mod non_private;
+mod obj_pert;
 mod one_vs_all;
 mod phased;
 mod refusal;
@@ -90,6 +91,7 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::Bst14Convex => Some(&bst14::CONVEX),
         Algorithm::Bst14StronglyConvex => Some(&bst14::STRONGLY_CONVEX),
         Algorithm::DpSgd => Some(&dp_sgd::DP_SGD),
+        Algorithm::ObjPert => Some(&obj_pert::OBJ_PERT),
         Algorithm::PhasedSgd => Some(&phased::SGD),
         Algorithm::PhasedErm => Some(&phased::ERM),
         Algorithm::Pnsgd => Some(&last_iterate::PNSGD),

@@ -1,0 +1,239 @@
+use dp_accountant::certificate::Derivation as _;
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound, gaussian};
+use dp_data::{Examples, PassSource};
+use dp_losses::{HuberRegression, HuberSvm};
+use dp_mechanisms::SeededRng;
+use proptest::prelude::*;
+use rand::RngExt;
+
+use super::*;
+use crate::derivation::DerivesModel;
+use crate::engine::Control;
+use crate::memory::MemorySource;
+use crate::recipes::recipe::Planned;
+
+fn budget(epsilon: f64, delta: f64) -> Budget {
+    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
+}
+
+/// Rows in the unit ball of three dimensions; the first decides the label, the sign of the last is noise.
+fn examples(n: usize, seed: u64) -> Examples<f64> {
+    let mut rng = SeededRng::new(seed);
+    let (mut rows, mut labels) = (Vec::new(), Vec::new());
+    for _ in 0..n {
+        let x: f64 = rng.random_range(-0.7..0.7);
+        rows.extend([x, 0.5, rng.random_range(-0.4..0.4)]);
+        labels.push(if x + rng.random_range(-0.2..0.2) > 0.0 { 1.0 } else { -1.0 });
+    }
+    Examples::dense(rows, labels, 3).unwrap()
+}
+
+fn losses() -> [LossKind; 3] {
+    [
+        LossKind::Logistic,
+        LossKind::HuberSvm(HuberSvm::USUAL),
+        LossKind::HuberRegression(HuberRegression::new(0.5).unwrap()),
+    ]
+}
+
+/// Slope of the losses above at a prediction.
+fn slope(loss: LossKind, prediction: f64, target: f64) -> f64 {
+    let margin = prediction * target;
+    match loss {
+        LossKind::Logistic => -target / (1.0 + margin.exp()),
+        LossKind::HuberSvm(_) => -target * ((1.1 - margin) / 0.2).clamp(0.0, 1.0),
+        _ => ((prediction - target) / 0.5).clamp(-1.0, 1.0),
+    }
+}
+
+/// What is released is near the minimiser: the gradient of the objective, computed apart from the solver, is no longer than
+/// the certificate says, at centres that the noise has moved far.
+#[test]
+fn the_minimiser_is_certified_whatever_the_noise() {
+    let data = examples(300, 1);
+    for loss in losses() {
+        let recipe = ObjPert { lambda: Some(0.02), ..ObjPert::new(loss) };
+        let plan = recipe.plan::<ZeroOut>(300, 3, budget(8.0, 1e-6));
+        let plan = plan.unwrap_or_else(|error| panic!("{loss}: {error}"));
+        let mut rng = SeededRng::new(2);
+        for scale in [0.0, 1.0, 4.0] {
+            let linear: Vec<f64> = (0..3).map(|_| scale * plan.std_dev() * rng.random_range(-1.0..1.0)).collect();
+            let mut source = MemorySource::new(data.clone(), 1.0, 1.0);
+            let weights = plan.minimiser::<f64>(&mut source, &linear, &mut Control::default()).unwrap();
+            let mut gradient: Vec<f64> =
+                weights.iter().zip(&linear).map(|(w, b)| plan.regularization() * w + b).collect();
+            let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
+            for (row, &target) in values.chunks(3).zip(data.targets()) {
+                let prediction = row.iter().zip(&weights).map(|(x, w)| x * w).sum();
+                let slope = slope(loss, prediction, target);
+                gradient.iter_mut().zip(row).for_each(|(g, x)| *g += slope * x);
+            }
+            let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+            assert!(norm <= plan.regularization() * plan.tolerance(), "{loss}, {scale}: {norm:e}");
+            assert!(plan.tolerance() < 1e-6, "{loss}: {:e}", plan.tolerance());
+        }
+    }
+}
+
+/// The density of the minimiser in one dimension, by the change of variables, on data sets that differ in one record:
+/// delta of the two never exceeds what the accountant says, and nearly attains it.
+#[test]
+fn brute_force_in_one_dimension() {
+    let mut largest: f64 = 0.0;
+    for (seed, epsilon) in [(1, 0.5), (2, 1.0), (3, 2.0)] {
+        let mut rng = SeededRng::new(seed);
+        for _ in 0..20 {
+            let n = 4u32;
+            let recipe =
+                ObjPert { lambda: Some(rng.random_range(0.3..3.0) / f64::from(n)), ..ObjPert::new(LossKind::Logistic) };
+            let plan = recipe.plan::<ZeroOut>(n.into(), 1, budget(epsilon, 1e-3)).unwrap();
+            let (lambda, s) = (plan.regularization(), plan.std_dev());
+            let mut record = || (rng.random_range(-1.0..1.0f64), if rng.random_bool(0.5) { 1.0 } else { -1.0 });
+            let mut common: Vec<(f64, f64)> = (1..n).map(|_| record()).collect();
+            // Records that push to one side let the differing one keep a steep slope.
+            common.iter_mut().for_each(|(x, y)| *y = x.signum());
+            let differing = (1.0, -1.0);
+            let log_density = |w: f64, with: bool| {
+                let records = common.iter().chain(with.then_some(&differing));
+                let (mut gradient, mut curvature) = (lambda * w, lambda);
+                for &(x, y) in records {
+                    let g = 1.0 / (1.0 + (y * x * w).exp());
+                    gradient -= g * y * x;
+                    curvature += g * (1.0 - g) * x * x;
+                }
+                // b = -gradient.
+                -0.5 * (gradient / s).powi(2) + (curvature / s).ln() - 0.5 * (2.0 * core::f64::consts::PI).ln()
+            };
+            for removal in [true, false] {
+                let (mut delta, mut mass) = (0.0, 0.0);
+                let reach = 14.0 * s / lambda + 10.0 / lambda;
+                let step = reach / 200_000.0;
+                for i in -200_000..200_000 {
+                    let w = (f64::from(i) + 0.5) * step;
+                    let (p, q) = (log_density(w, removal), log_density(w, !removal));
+                    mass += step * p.exp();
+                    delta += step * (p.exp() - (epsilon + q).exp()).max(0.0);
+                }
+                assert!((mass - 1.0).abs() < 1e-3, "{mass}");
+                let DpEvent::Composed { events } = plan.event() else { panic!("a composition") };
+                let claimed = bound::delta(&events[0], epsilon).unwrap().value;
+                assert!(delta <= claimed * (1.0 + 1e-3), "{delta} against {claimed}");
+                largest = largest.max(delta / claimed);
+            }
+        }
+    }
+    assert!(largest > 0.5, "{largest}");
+}
+
+#[test]
+fn what_is_logged_is_what_was_planned_and_what_a_reader_recomputes() {
+    for mode in [NoiseMode::Exact, NoiseMode::Rounded] {
+        let recipe = ObjPert { noise_mode: mode, ..ObjPert::new(LossKind::Logistic) };
+        let plan = recipe.plan::<ReplaceOne>(300, 3, budget(1.0, 1e-6)).unwrap();
+        let mut source = MemorySource::new(examples(300, 4), 1.0, 1.0);
+        let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(5), &mut Control::default()).unwrap();
+        assert_eq!(trained.log.to_event(), plan.event());
+        assert_eq!(trained.derivation.event().unwrap(), plan.event());
+        assert!(!trained.log.is_private(), "the generator was reproducible");
+        assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.999);
+        assert_eq!(plan.derivation().model_terms().weights, 3);
+        let again = plan.train::<f64>(&mut source, &mut SeededRng::new(5), &mut Control::default()).unwrap();
+        assert_eq!(again.weights.get(), trained.weights.get());
+        let other = plan.train::<f64>(&mut source, &mut SeededRng::new(6), &mut Control::default()).unwrap();
+        assert_ne!(other.weights.get(), trained.weights.get());
+        // A reader who is told of less noise finds more epsilon.
+        let mut edited = plan.derivation().clone();
+        edited.release_std_dev /= 1000.0;
+        let delta = Delta::new(1e-6).unwrap();
+        assert!(bound::epsilon(&edited.event().unwrap(), delta).unwrap().value > 1.1);
+    }
+}
+
+#[test]
+fn it_costs_what_one_gaussian_release_costs() {
+    let (epsilon, delta) = (Epsilon::new(1.0).unwrap(), Delta::new(1e-8).unwrap());
+    let gaussian = gaussian::noise_multiplier(epsilon, delta).unwrap().get();
+    // A regulariser of 1/ε in the sum.
+    let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..ObjPert::new(LossKind::Logistic) };
+    let plan = recipe.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap();
+    let ratio = plan.std_dev() / gaussian;
+    assert!(ratio >= 1.0 && ratio < 1.005, "{ratio}");
+    // A replacement is a removal and an addition, each at half of ε.
+    let recipe = ObjPert { lambda: Some(2.0 / 5000.0), ..recipe };
+    let replaced = recipe.plan::<ReplaceOne>(5000, 10, budget(1.0, 1e-8)).unwrap();
+    let ratio = replaced.std_dev() / plan.std_dev();
+    assert!((1.95..2.2).contains(&ratio), "{ratio}");
+    // The noise that hides the solver is nothing beside that of the objective, turned into weights by the curvature.
+    assert!(plan.release_std_dev() < 1e-3 * plan.std_dev() / (0.25 * 5000.0), "{:e}", plan.release_std_dev());
+}
+
+/// Rows twice as long with a regulariser four times as large are the same problem.
+#[test]
+fn the_scale_of_the_rows_does_not_matter() {
+    let one = ObjPert { lambda: Some(0.01), ..ObjPert::new(LossKind::Logistic) };
+    let two = ObjPert { lambda: Some(0.04), row_norm: 2.0, ..one.clone() };
+    let plan = |recipe: &ObjPert| recipe.plan::<ZeroOut>(1000, 4, budget(0.7, 1e-7)).unwrap();
+    let ratio = plan(&two).std_dev() / plan(&one).std_dev();
+    assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
+    let (one, two) = (ObjPert { lambda: None, ..one }, ObjPert { lambda: None, ..two });
+    let ratio = plan(&two).regularization() / plan(&one).regularization();
+    assert!((ratio - 4.0).abs() < 1e-9, "{ratio}");
+}
+
+#[test]
+fn it_learns() {
+    for loss in losses() {
+        let plan = ObjPert::new(loss).plan::<ZeroOut>(4000, 3, budget(1.0, 1e-6)).unwrap();
+        let mut source = MemorySource::new(examples(4000, 8), 1.0, 1.0);
+        let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(9), &mut Control::default()).unwrap();
+        let data = examples(2000, 10);
+        let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
+        let right = values.chunks(3).zip(data.targets()).filter(|(row, target)| {
+            row.iter().zip(trained.weights.get()).map(|(x, w)| x * w).sum::<f64>() * **target > 0.0
+        });
+        let share = right.count() as f64 / 2000.0;
+        assert!(share > 0.88, "{loss}: {share}");
+    }
+}
+
+#[test]
+fn what_is_not_proved_is_refused() {
+    let refused = |recipe: &ObjPert, n, dim, budget| recipe.plan::<ZeroOut>(n, dim, budget).unwrap_err();
+    let usual = ObjPert::new(LossKind::Logistic);
+    assert!(matches!(refused(&usual, 100, 3, budget(1.0, 0.0)), Error::NotProved { .. }));
+    for loss in ["squared", "hinge", "absolute", "softmax:3"] {
+        let recipe = ObjPert::new(loss.parse().unwrap());
+        assert!(matches!(refused(&recipe, 100, 3, budget(1.0, 1e-6)), Error::NotProved { .. }), "{loss}");
+    }
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let recipe = ObjPert { lambda: Some(bad), ..usual.clone() };
+        assert!(matches!(refused(&recipe, 100, 3, budget(1.0, 1e-6)), Error::OutOfRange { .. }), "{bad}");
+    }
+    assert!(matches!(refused(&usual, 0, 3, budget(1.0, 1e-6)), Error::Count { .. }));
+    assert!(matches!(refused(&usual, 3, 0, budget(1.0, 1e-6)), Error::Count { .. }));
+    let none = ObjPert { noise_mode: NoiseMode::None, ..usual.clone() };
+    assert!(matches!(refused(&none, 100, 3, budget(1.0, 1e-6)), Error::NotProved { .. }));
+    let plan = usual.plan::<ZeroOut>(300, 3, budget(1.0, 1e-6)).unwrap();
+    let mut wider = MemorySource::new(examples(300, 4), 2.0, 1.0);
+    let error = plan.train::<f64>(&mut wider, &mut SeededRng::new(5), &mut Control::default()).unwrap_err();
+    assert!(matches!(error, Error::Bound { .. }), "{error}");
+    assert_eq!(wider.describe().unwrap().n, 300);
+    assert_eq!(plan.derivation().adjacency(), AdjacencyKind::ZeroOut);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Within the budget and close to it, for any public numbers; more budget is less noise.
+    #[test]
+    fn budgets_are_kept(epsilon in 0.05..4.0f64, log_delta in -12.0..-3.0f64, n in 50u64..100_000, dim in 1u64..200, copies in 1u64..4) {
+        let delta = 10f64.powf(log_delta);
+        let recipe = ObjPert::new(LossKind::Logistic);
+        let plan = recipe.plan_copies::<ZeroOut>(n, dim, budget(epsilon, delta), copies).unwrap();
+        prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.99 * epsilon);
+        let more = ObjPert { lambda: Some(plan.regularization() / n as f64), ..recipe };
+        let more = more.plan_copies::<ZeroOut>(n, dim, budget(1.3 * epsilon, delta), copies).unwrap();
+        prop_assert!(more.std_dev() < plan.std_dev());
+        prop_assert!(plan.tolerance() > 0.0 && plan.release_std_dev() > 0.0);
+    }
+}
