@@ -4,8 +4,8 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use dp_data::examples::{Feature, OrderError};
 use dp_data::{
-    Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource,
-    SourceError,
+    Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, Rows,
+    SampleSource, SourceError,
 };
 use rand::seq::SliceRandom;
 
@@ -148,11 +148,32 @@ impl<F: Feature> SampleSource<F> for MemorySource<F> {
             return Ok(block.slice(position..position + 1));
         }
         self.gathered.clear();
-        for &position in positions {
-            let position = position as usize;
-            self.gathered.push(&block.slice(position..position + 1));
+        for positions in positions.chunks(AT_ONCE) {
+            fetch(&block.rows, positions);
+            for &position in positions {
+                let position = position as usize;
+                self.gathered.push(&block.slice(position..position + 1));
+            }
         }
         Ok(self.gathered.block(block.dim()))
+    }
+}
+
+/// Rows that are fetched together.
+const AT_ONCE: usize = 32;
+
+/// Reads one number of each cache line of these rows, so that they are on their way together: copied one after the other,
+/// each would be waited for by itself.
+fn fetch<F: Copy>(rows: &Rows<'_, F>, positions: &[u32]) {
+    const LINE: usize = 64;
+    if let Rows::Dense { values, dim } = *rows {
+        let step = (LINE / size_of::<F>().max(1)).max(1);
+        for &position in positions {
+            let start = position as usize * dim;
+            for &number in values[start..start + dim].iter().step_by(step) {
+                core::hint::black_box(number);
+            }
+        }
     }
 }
 
