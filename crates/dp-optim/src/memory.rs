@@ -206,7 +206,7 @@ mod tests {
 
     fn read(source: &mut MemorySource<f64>, pass: u32, order: Order) -> Vec<f64> {
         let mut stream = source.open_pass(&PassRequest { pass, order }).unwrap();
-        let dp_data::Rows::Dense { values, .. } = stream.next_block().unwrap().unwrap().rows else { unreachable!() };
+        let Rows::Dense { values, .. } = stream.next_block().unwrap().unwrap().rows else { unreachable!() };
         values.to_vec()
     }
 
@@ -235,7 +235,7 @@ mod tests {
             read(&mut source, 0, order);
             for positions in [&positions[..], &positions[..1], &[]] {
                 let block = source.gather(positions).unwrap();
-                let dp_data::Rows::Dense { values, .. } = block.rows else { unreachable!() };
+                let Rows::Dense { values, .. } = block.rows else { unreachable!() };
                 let expected: Vec<f64> = positions.iter().map(|&i| f64::from(i) / 11.0).collect();
                 assert_eq!((values, block.len()), (&expected[..], positions.len()));
             }

@@ -196,7 +196,8 @@ fn examples(rows: usize, dim: usize, side: Side, relation: AdjacencyKind) -> Res
     let (mut values, mut targets) = (Vec::with_capacity(rows * dim), Vec::with_capacity(rows));
     for row in 0..rows {
         let differs = row == 0 && side == Side::Neighbour;
-        let null = differs && relation == AdjacencyKind::ZeroOut || row > 0 && rows % 2 == 0 && row + 1 == rows;
+        let null =
+            differs && relation == AdjacencyKind::ZeroOut || row > 0 && rows.is_multiple_of(2) && row + 1 == rows;
         values.extend(first_coordinate(dim, 1.0).iter().map(|x| if null { f64::NAN } else { *x }));
         targets.push(if differs || row % 2 == 1 { -1.0 } else { 1.0 });
     }

@@ -157,7 +157,7 @@ fn it_costs_what_one_gaussian_release_costs() {
     let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..ObjPert::new(LossKind::Logistic) };
     let plan = recipe.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap();
     let ratio = plan.std_dev() / gaussian;
-    assert!(ratio >= 1.0 && ratio < 1.005, "{ratio}");
+    assert!((1.0..1.005).contains(&ratio), "{ratio}");
     // A replacement is a removal and an addition, each at half of ε.
     let recipe = ObjPert { lambda: Some(2.0 / 5000.0), ..recipe };
     let replaced = recipe.plan::<ReplaceOne>(5000, 10, budget(1.0, 1e-8)).unwrap();
