@@ -164,7 +164,7 @@ fn it_costs_what_one_gaussian_release_costs() {
     let ratio = replaced.std_dev() / plan.std_dev();
     assert!((1.95..2.2).contains(&ratio), "{ratio}");
     // The noise that hides the solver is nothing beside that of the objective, turned into weights by the curvature.
-    assert!(plan.release_std_dev() < 1e-3 * plan.std_dev() / (0.25 * 5000.0), "{:e}", plan.release_std_dev());
+    assert!(plan.release_std_dev() < 1e-2 * plan.std_dev() / (0.25 * 5000.0), "{:e}", plan.release_std_dev());
 }
 
 /// Rows twice as long with a regulariser four times as large are the same problem.
