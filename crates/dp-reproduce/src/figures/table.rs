@@ -197,9 +197,9 @@ mod tests {
         let missing = without_result(Effort::Quick, &rows);
         assert_eq!(missing.len(), 6 * 3);
         let text = markdown(&rows, &missing);
-        // Six sets, a line for each of the twelve algorithms and for Auto without a delta.
+        // Six sets, a line for each of the eleven algorithms and for Auto without a delta.
         assert_eq!(text.matches("\n### ").count(), 6);
-        assert_eq!(text.lines().filter(|line| line.starts_with("| ") && !line.contains("seconds")).count(), 6 * 13);
+        assert_eq!(text.lines().filter(|line| line.starts_with("| ") && !line.contains("seconds")).count(), 6 * 12);
         assert_eq!(text.matches("| BST14, noise as printed | no result | no result | no result |  |").count(), 6);
         // The first setting of all, at each of its budgets: 0.5 and 0.51, on average 0.505 with a standard error of 0.005.
         assert!(text.contains("| Noiseless | 0.5050 ± 0.0050<br>0.2500 ± 0.0000 | 0.5050 ± 0.0050<br>"), "{text}");
