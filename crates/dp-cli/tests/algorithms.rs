@@ -271,6 +271,9 @@ fn all_train_and_verify_under_each_relation() {
                     (&row.name.into(), &relation.into()),
                     "{said}"
                 );
+                // Where the solver goes on until its minimiser is certified, time tells of the records.
+                let certified = ["obj-pert", "phased-erm"].contains(&row.name) || run.contains(&"certified");
+                assert_eq!(result.get("seconds").is_some(), !certified, "{said}");
                 let reached = result["epsilon"].as_f64().unwrap();
                 assert!(reached > 0.9 * epsilon && reached <= epsilon, "{said}: {reached}");
                 let verified = place.dp(&["verify", "m.json", "--json"]).json();

@@ -42,7 +42,8 @@ pub struct Outcome {
     /// What was chosen, by `dp tune`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
-    /// From start to end; absent where it would tell how often a random number of trainings was.
+    /// From start to end; absent where it would tell how often a random number of trainings was, or how long the solver
+    /// went on until its minimiser was certified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// Of that, planning and training.
@@ -82,8 +83,12 @@ impl Outcome {
         Picked { advice, chosen }: Picked,
     ) -> Self {
         let shown = |time: Duration| {
-            let secret = matches!(&config.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
-            (!secret).then_some(time.as_secs_f64())
+            let repeated = matches!(&config.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
+            let certified = match config.method {
+                Method::Private { algorithm, .. } => algorithm.takes_as_long_as_it_takes(&config.settings),
+                Method::NonPrivate => false,
+            };
+            (!repeated && !certified).then_some(time.as_secs_f64())
         };
         let certificate = &file.certificate;
         let reached = certificate.reached.filter(|_| certificate.private);

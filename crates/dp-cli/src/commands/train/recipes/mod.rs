@@ -21,7 +21,7 @@ use clap::ValueEnum;
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use dp_optim::growth::Arithmetic;
-use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
+use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Stopping, Summary};
 
 pub use auto::Advice;
 pub(super) use non_private::non_private;
@@ -132,6 +132,12 @@ impl PrivateAlgorithm {
     /// Its name as typed.
     pub(super) fn name(&self) -> String {
         name(self.name)
+    }
+
+    /// Whether how long a training takes tells of the records: it goes on until its minimiser is certified.
+    pub(super) fn takes_as_long_as_it_takes(&self, settings: &Settings) -> bool {
+        matches!(self.name, Algorithm::ObjPert | Algorithm::PhasedErm)
+            || matches!(settings.stopping, Some(Stopping::CertifiedMinimiser { .. }))
     }
 
     /// The relation unless another is asked for.
