@@ -301,6 +301,12 @@ pub enum MarginLoss {
         /// Largest second derivative.
         curvature: f64,
     },
+    /// The cross-entropy of a softmax over classes, one weight vector each; the gradient of a record has norm at most
+    /// `sqrt 2`.
+    Softmax {
+        /// Number of classes, 2 or more.
+        classes: u32,
+    },
 }
 
 /// Reads a variant without fields; serde would let any field pass there.

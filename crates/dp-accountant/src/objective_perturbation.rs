@@ -22,6 +22,13 @@
 //!   measure 0.
 //! - [`BoundedSlope`](MarginLoss::BoundedSlope): the slope has either sign, so `M = slope |u| + slope² v/2`, and
 //!   `ln(1 + curvature/lambda)` more for removal.
+//! - [`Softmax`](MarginLoss::Softmax): the gradient of a record of class `c` is `sum_(j != c) p_j (e_j - e_c) ⊗ x`, a point
+//!   of the simplex of 0 and `C - 1` vectors of length at most `sqrt 2`, whose directions are the record's and not the
+//!   weights'. `<b, g>/s² + |g|² v/2` is convex in it, so largest at a vertex: `M = max(0, max_j u_j + v)` with `C - 1`
+//!   normal `u_j` of variance at most `2v`; each `u_j + v` is a Gaussian mechanism's loss at sensitivity `sqrt 2`, and delta
+//!   at most `C - 1` times its delta. Removal has `(C - 1) ln(1 + 1/(C lambda))` more.
+//!
+//! With noise of density proportional to `exp(-|b|/s)` instead, the loss of privacy is bounded outright: [`pure_epsilon`].
 //!
 //! **Composition: by the envelope of both directions, never by the law of `M`.** That law dominates each direction, but
 //! `M >= 0`, where a privacy loss averages out: `k` releases would cost like `k` and not like `sqrt k`. Each direction's
@@ -48,7 +55,8 @@
 
 mod law;
 mod monotone;
-mod two_sided;
+mod pure;
+mod sided;
 
 use crate::error::{Error, non_negative, positive};
 use crate::event::MarginLoss;
@@ -58,7 +66,8 @@ use crate::params::{Delta, RdpOrder};
 use crate::root::{Tangent, least_safe};
 pub(crate) use law::{law, least_mu};
 use monotone::Monotone;
-use two_sided::TwoSided;
+pub use pure::pure_epsilon;
+use sided::Sided;
 
 /// Orders below this take the divergence of this one, which is larger.
 const LEAST_ORDER: f64 = 1.0 + 1e-5;
@@ -180,8 +189,8 @@ pub(crate) fn log_upper_tail(x: f64) -> f64 {
 pub(crate) enum Pair {
     /// Logistic and Huber losses.
     Monotone(Monotone),
-    /// A slope of either sign.
-    TwoSided(TwoSided),
+    /// A slope of either sign, or one of several classes.
+    Sided(Sided),
 }
 
 /// Checks the numbers of a release.
@@ -194,6 +203,10 @@ pub(crate) fn check(std_dev: f64, regularization: f64, loss: MarginLoss) -> Resu
         MarginLoss::BoundedSlope { slope, curvature } => {
             positive("slope", slope)?;
             non_negative("curvature", curvature).map(|_| ())
+        }
+        MarginLoss::Softmax { classes } if classes >= 2 => Ok(()),
+        MarginLoss::Softmax { classes } => {
+            Err(Error::OutOfRange { name: "classes", value: f64::from(classes), range: "[2, 2^32)" })
         }
     }
 }
@@ -213,7 +226,12 @@ impl Pair {
                 Self::Monotone(Monotone::shifted(inverse, log_one_plus(0.5 / (width * regularization))))
             }
             MarginLoss::BoundedSlope { slope, curvature } => {
-                Self::TwoSided(TwoSided::new((slope * inverse).next_up(), log_one_plus(curvature / regularization)))
+                Self::Sided(Sided::new(2.0, (slope * inverse).next_up(), log_one_plus(curvature / regularization)))
+            }
+            MarginLoss::Softmax { classes } => {
+                let others = f64::from(classes.max(2) - 1);
+                let mu = (core::f64::consts::SQRT_2.next_up() * inverse).next_up();
+                Self::Sided(Sided::new(others.max(2.0), mu, softmax_determinant(classes, regularization)))
             }
         }
     }
@@ -222,7 +240,7 @@ impl Pair {
     pub(crate) fn delta(&self, epsilon: f64) -> f64 {
         let delta = match self {
             Self::Monotone(pair) => pair.delta(epsilon),
-            Self::TwoSided(pair) => pair.delta(epsilon),
+            Self::Sided(pair) => pair.delta(epsilon),
         };
         if delta < 1.0 { delta } else { 1.0 }
     }
@@ -251,7 +269,7 @@ impl Pair {
         let order = order.max(LEAST_ORDER);
         let divergence = match self {
             Self::Monotone(pair) => pair.rdp(order),
-            Self::TwoSided(pair) => pair.rdp(order),
+            Self::Sided(pair) => pair.rdp(order),
         };
         if divergence.is_nan() { f64::INFINITY } else { divergence }
     }
@@ -261,7 +279,7 @@ impl Pair {
     fn gaussian_part(&self) -> (f64, f64) {
         match self {
             Self::Monotone(pair) => (pair.half_variance(), pair.largest_excess()),
-            Self::TwoSided(pair) => (pair.half_variance(), pair.largest_excess()),
+            Self::Sided(pair) => (pair.half_variance(), pair.largest_excess()),
         }
     }
 
@@ -292,6 +310,15 @@ impl Pair {
         }
         largest.max(beyond(order) * (1.0 + 8.0 * f64::EPSILON))
     }
+}
+
+/// The largest logarithm of the determinants' ratio that one record of a softmax causes: `(C - 1) ln(1 + 1/(C lambda))`.
+///
+/// Its curvature is `(diag p - p pᵀ) ⊗ x xᵀ`, of rank `C - 1` and trace `1 - |p|² <= 1 - 1/C`; `sum ln(1 + e_i/lambda)` is
+/// concave in the eigenvalues, so largest where they are all `1/C`, at the uniform `p`.
+fn softmax_determinant(classes: u32, regularization: f64) -> f64 {
+    let classes = f64::from(classes.max(2));
+    ((classes - 1.0) * log_one_plus((1.0 / (classes * regularization)).next_up())).next_up()
 }
 
 /// `ln(1 + x)`, rounded up.

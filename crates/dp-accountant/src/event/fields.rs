@@ -114,6 +114,9 @@ impl DpEvent {
                     MarginLoss::BoundedSlope { slope, curvature } => {
                         none.word("loss", "bounded-slope").number("slope", slope).number("curvature", curvature)
                     }
+                    MarginLoss::Softmax { classes } => {
+                        none.word("loss", "softmax").integer("classes", u64::from(classes))
+                    }
                 }
             }
             Self::SelfComposed { event, count } => none.integer("count", *count).event(event),

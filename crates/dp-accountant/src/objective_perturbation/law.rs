@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::monotone::Monotone;
-use super::two_sided::{TwoSided, both, inside};
+use super::sided::Sided;
 use super::{MarginLoss, Pair};
 use crate::exact::loss_law::{Gaussian, Law, LossLaw, Tails};
 use crate::normal::upper_tail;
@@ -40,6 +40,7 @@ pub(crate) fn least_mu(std_dev: f64, loss: MarginLoss) -> f64 {
     match loss {
         MarginLoss::Logistic | MarginLoss::HuberSvm { .. } => inverse,
         MarginLoss::BoundedSlope { slope, .. } => (slope * inverse).next_down(),
+        MarginLoss::Softmax { .. } => (core::f64::consts::SQRT_2.next_down() * inverse).next_down(),
     }
 }
 
@@ -51,7 +52,8 @@ pub(crate) fn law(std_dev: f64, regularization: f64, loss: MarginLoss) -> Option
     }
     let above: Arc<dyn LossLaw> = match Pair::new(std_dev, regularization, loss) {
         Pair::Monotone(pair) => Arc::new(MonotoneLaw::new(pair)?),
-        Pair::TwoSided(pair) => Arc::new(pair),
+        Pair::Sided(pair) if pair.cancellation().is_finite() => Arc::new(pair),
+        Pair::Sided(_) => return None,
     };
     Some(Law::Between { above, below: Arc::new(Gaussian::new(mu)), are_close: false })
 }
@@ -206,16 +208,16 @@ impl LossLaw for MonotoneLaw {
     }
 }
 
-impl LossLaw for TwoSided {
+impl LossLaw for Sided {
     fn tails(&self, loss: f64) -> Tails {
         let (mu, shift, low, high) = (self.mu(), self.shift(), self.low(), self.high());
         if loss < -mu * (low + 0.5 * mu) {
             let place = (-loss / mu - 0.5 * mu).max(low);
-            let (p_below, q_below) = (both(place + mu), both(place));
-            return Tails { p_above: inside(place + mu), p_below, q_above: inside(place), q_below };
+            let (p_below, q_below) = (self.outside(place + mu), self.outside(place));
+            return Tails { p_above: self.inside(place + mu), p_below, q_above: self.inside(place), q_below };
         }
         let place = ((loss - shift) / mu - 0.5 * mu).max(high);
-        let (p_above, q_above) = (both(place), (-shift).exp() * both(place + mu));
+        let (p_above, q_above) = (self.outside(place), (-shift).exp() * self.outside(place + mu));
         Tails { p_above, p_below: 1.0 - p_above, q_above, q_below: 1.0 - q_above }
     }
 
@@ -224,11 +226,12 @@ impl LossLaw for TwoSided {
     }
 
     fn relative_error(&self) -> f64 {
-        rounding(self.mu() + self.low().max(self.high()))
+        rounding(self.mu() + self.low().max(self.high())) + self.cancellation()
     }
 
     fn relative_error_at(&self, loss: f64) -> f64 {
-        rounding((loss.abs() + self.shift()) / self.mu() + self.mu() + self.low().max(self.high()))
+        let cancellation = if loss < 0.0 { self.cancellation() } else { 0.0 };
+        rounding((loss.abs() + self.shift()) / self.mu() + self.mu() + self.low().max(self.high())) + cancellation
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {

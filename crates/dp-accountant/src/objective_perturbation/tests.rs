@@ -7,6 +7,10 @@ const LOSSES: [MarginLoss; 3] = [
     MarginLoss::BoundedSlope { slope: 1.0, curvature: 0.25 },
 ];
 
+/// With softmax, which has no single prediction.
+const ALL: [MarginLoss; 5] =
+    [LOSSES[0], LOSSES[1], LOSSES[2], MarginLoss::Softmax { classes: 3 }, MarginLoss::Softmax { classes: 100 }];
+
 /// First and second derivative of a loss by the margin, or of one residual.
 fn derivatives(loss: MarginLoss, margin: f64) -> (f64, f64) {
     match loss {
@@ -23,6 +27,7 @@ fn derivatives(loss: MarginLoss, margin: f64) -> (f64, f64) {
             let t = (margin * curvature / slope).tanh();
             (slope * t, curvature * (1.0 - t * t))
         }
+        MarginLoss::Softmax { .. } => unreachable!(),
     }
 }
 
@@ -145,7 +150,7 @@ fn the_logistic_pair_by_a_plain_sum() {
 
 #[test]
 fn is_the_gaussian_mechanism_beyond_one_over_the_regularisation_and_never_below_it() {
-    for loss in LOSSES {
+    for loss in ALL {
         for (s, lambda) in [(0.5, 0.3), (2.0, 1.0), (10.0, 5.0), (100.0, 0.5), (1e4, 3.0)] {
             let pair = Pair::new(s, lambda, loss);
             for epsilon in [0.0, 0.1, 1.0 / lambda, 3.0 / lambda] {
@@ -168,7 +173,7 @@ fn is_the_gaussian_mechanism_beyond_one_over_the_regularisation_and_never_below_
 
 #[test]
 fn delta_is_convex_in_the_ratio_and_epsilon_inverts_it() {
-    for loss in LOSSES {
+    for loss in ALL {
         for (s, lambda) in [(1.0, 0.3), (4.0, 0.2), (30.0, 0.05)] {
             let pair = Pair::new(s, lambda, loss);
             let points: Vec<(f64, f64)> =
@@ -211,7 +216,7 @@ fn rho_approaches_the_gaussian_mechanism_as_the_regularisation_grows() {
 
 #[test]
 fn absurd_arguments_are_finite_or_infinite_and_never_nan() {
-    for loss in LOSSES {
+    for loss in ALL {
         for (s, lambda) in [(1e-3, 1.0), (1e-3, 1e-6), (1e8, 1e-8), (1e8, 1e8), (1.0, 1e-12)] {
             let pair = Pair::new(s, lambda, loss);
             for epsilon in [0.0, 1.0, 100.0] {
@@ -228,7 +233,7 @@ fn absurd_arguments_are_finite_or_infinite_and_never_nan() {
 /// Where one direction's moment overflows, the other's does not stand for both.
 #[test]
 fn the_moments_logarithm_is_convex_in_the_order_also_where_moments_overflow() {
-    for loss in LOSSES {
+    for loss in ALL {
         for (s, lambda) in [(200.0, 0.1), (1.0, 1e-3), (30.0, 1.0), (1e3, 1e-6)] {
             let pair = Pair::new(s, lambda, loss);
             let mut before = (0.0, 0.0);
@@ -243,4 +248,109 @@ fn the_moments_logarithm_is_convex_in_the_order_also_where_moments_overflow() {
             }
         }
     }
+}
+
+/// The density of a softmax's minimiser over three classes and one feature, along the plane in which it varies: the mean of
+/// the three weights is noise alone.
+fn softmax_density(rows: &[(f64, usize, f64)], lambda: f64, s: f64, place: [f64; 2]) -> f64 {
+    let axes = [
+        [core::f64::consts::FRAC_1_SQRT_2, -core::f64::consts::FRAC_1_SQRT_2, 0.0],
+        [1.0 / 6f64.sqrt(), 1.0 / 6f64.sqrt(), -2.0 / 6f64.sqrt()],
+    ];
+    let mut gradient = [lambda * place[0], lambda * place[1]];
+    let mut curvature = [[lambda, 0.0], [0.0, lambda]];
+    for &(x, class, count) in rows {
+        let power = |j: usize| (x * (axes[0][j] * place[0] + axes[1][j] * place[1])).exp();
+        let total = power(0) + power(1) + power(2);
+        let p = [power(0) / total, power(1) / total, power(2) / total];
+        let along = |axis: usize| (0..3).map(|j| axes[axis][j] * p[j]).sum::<f64>();
+        for a in 0..2 {
+            gradient[a] += count * x * (along(a) - axes[a][class]);
+            for b in 0..2 {
+                let second: f64 = (0..3).map(|j| axes[a][j] * axes[b][j] * p[j]).sum();
+                curvature[a][b] += count * x * x * (second - along(a) * along(b));
+            }
+        }
+    }
+    let determinant = curvature[0][0] * curvature[1][1] - curvature[0][1] * curvature[1][0];
+    crate::normal::density(gradient[0] / s) * crate::normal::density(gradient[1] / s) / (s * s) * determinant
+}
+
+#[test]
+fn no_softmax_of_three_classes_exceeds_the_bound() {
+    let mut random = Uniform(11);
+    let mut largest: f64 = 0.0;
+    for case in 0..14 {
+        let (lambda, s) = (random.next(-1.0, 1.5).exp(), random.next(0.0, 1.5).exp());
+        let epsilon = random.next(-1.5, 1.2).exp();
+        let mut rows = vec![(1.0, 0, 1.0)];
+        let others = if case % 3 == 0 { 0 } else { 3 };
+        // Others of another class, many of them where the differing record is to keep a steep slope.
+        let count = if case % 2 == 0 { 40.0 } else { 1.0 };
+        rows.extend((0..others).map(|i| (random.next(0.2, 1.0), i % 3, if i % 3 == 1 { count } else { 1.0 })));
+        let reach = (rows.iter().map(|row| row.2).sum::<f64>() + 8.0 * s) / lambda;
+        let steps = 500;
+        let step = 2.0 * reach / f64::from(steps);
+        let (mut removal, mut addition, mut mass) = (0.0, 0.0, 0.0);
+        for i in 0..steps {
+            for j in 0..steps {
+                let at = |i: i32| -reach + (f64::from(i) + 0.5) * step;
+                let place = [at(i), at(j)];
+                let with = softmax_density(&rows, lambda, s, place);
+                let without = softmax_density(&rows[1..], lambda, s, place);
+                mass += with * step * step;
+                removal += (with - epsilon.exp() * without).max(0.0) * step * step;
+                addition += (without - epsilon.exp() * with).max(0.0) * step * step;
+            }
+        }
+        assert!((mass - 1.0).abs() < 1e-3, "{mass}");
+        let bound = Pair::new(s, lambda, MarginLoss::Softmax { classes: 3 }).delta(epsilon);
+        let truth = removal.max(addition);
+        assert!(truth <= bound + 2e-4, "{lambda} {s} {epsilon}: {truth} above {bound}");
+        if bound > 1e-2 && bound < 1.0 {
+            largest = largest.max(truth / bound);
+        }
+    }
+    assert!(largest > 0.3, "at most {largest} of the bound");
+}
+
+/// Without delta: the ratio of densities in one dimension, over a grid, against the bound, which is attained.
+#[test]
+fn pure_epsilon_bounds_every_ratio_of_densities() {
+    let mut random = Uniform(3);
+    for loss in LOSSES {
+        let mut largest: f64 = 0.0;
+        for case in 0..60 {
+            let (lambda, scale) = (random.next(-2.0, 2.0).exp(), random.next(-0.7, 2.0).exp());
+            let bound = pure_epsilon(scale, lambda, loss).unwrap();
+            let mut rows = vec![(1.0, if case % 2 == 0 { 1.0 } else { -1.0 }, 1.0)];
+            if case % 3 > 0 {
+                rows.push((random.next(0.3, 1.0), random.next(-1.0, 1.0).signum(), random.next(0.0, 5.0).exp()));
+            }
+            let log_density = |rows: &[(f64, f64, f64)], w: f64| {
+                let (mut gradient, mut hessian) = (lambda * w, lambda);
+                for &(x, y, count) in rows {
+                    let two_sided = matches!(loss, MarginLoss::BoundedSlope { .. });
+                    let (by, margin) = if two_sided { (x, x * w - y) } else { (x * y, x * y * w) };
+                    let (first, second) = derivatives(loss, margin);
+                    gradient += count * by * first;
+                    hessian += count * x * x * second;
+                }
+                hessian.ln() - gradient.abs() / scale
+            };
+            let reach = (rows.iter().map(|row| row.2).sum::<f64>() + 5.0) / lambda;
+            for i in -4000..=4000 {
+                let w = reach * f64::from(i) / 4000.0;
+                let ratio = (log_density(&rows, w) - log_density(&rows[1..], w)).abs();
+                assert!(ratio <= bound * (1.0 + 1e-9), "{loss:?} {lambda} {scale} {w}: {ratio} above {bound}");
+                largest = largest.max(ratio / bound);
+            }
+        }
+        // The last has its largest slope and curvature at different places.
+        let attained = if matches!(loss, MarginLoss::BoundedSlope { .. }) { 0.85 } else { 0.99 };
+        assert!(largest > attained, "{loss:?}: at most {largest} of the bound");
+    }
+    assert!(pure_epsilon(1.0, 1.0, MarginLoss::Softmax { classes: 1 }).is_err());
+    let two = pure_epsilon(2.0, 3.0, MarginLoss::Softmax { classes: 2 }).unwrap();
+    assert!((two - (0.5f64.sqrt() + (1.0f64 / 6.0).ln_1p())).abs() < 1e-12, "{two}");
 }
