@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | vectors, one per record | [`ExactSum`] | `C`, exactly, in any order of summation |
 //! | multiples of rows: gradients of a linear model | [`RankOneSum`] | `C`, exactly, at the speed of a plain `axpy` |
+//! | second moments: `x xᵀ` and `x tᵀ`, for least squares | [`MomentSum`] | `X √(X² + Y²)`, in any order |
 //! | gradients that are never stored, summed by a matrix product | [`ClippedSum`] | `C`, its rounding inside a slack |
 //!
 //! [`clip_l2`] shortens one vector, [`clip_coefficient`] says by how much one that is never stored is to be shortened.
@@ -28,6 +29,7 @@ use crate::error::{Error, positive_normal};
 
 mod automatic;
 mod exact_sum;
+mod moments;
 mod per_layer;
 mod quantile;
 mod rank_one;
@@ -35,6 +37,7 @@ mod shortening;
 mod sum;
 pub use automatic::AutomaticClipping;
 pub use exact_sum::ExactSum;
+pub use moments::{MomentSum, Moments};
 pub use per_layer::{LayeredClipping, LayeredGaussian};
 pub use quantile::{AdaptiveClipping, AdaptiveNorm, AdaptiveStep, NormCount};
 pub use rank_one::{RankOneSum, RowGrid, TruncatedRow, TruncatedRows};

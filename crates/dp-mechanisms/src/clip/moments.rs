@@ -1,0 +1,356 @@
+//! Exact sums of second moments: what least squares is solved from.
+
+use dp_accountant::Adjacency;
+use nalgebra::{DMatrix, RealField};
+
+use super::rank_one::RowGrid;
+use super::{ClippingNorm, UNIT_ROUNDOFF, norms_moved};
+use crate::bounded::Bounded;
+use crate::error::{Error, dimension};
+use crate::sensitivity::L2Sensitivity;
+
+/// The largest sum of doubles that are whole numbers of steps, in steps.
+const DOUBLE_STEPS_LOG2: u32 = 53;
+/// The most bits of an entry; more would gain nothing beside any noise.
+const MAX_BITS: u32 = 26;
+/// Rows that are multiplied together: the moments are read once for as many.
+const PANEL: usize = 4;
+
+/// The sums of `x xᵀ` and `x tᵀ` over records of a row `x` and targets `t`, each clipped to a norm, exact in any order of
+/// summation.
+///
+/// # Formula
+/// ```text
+/// [ Σ x_i²;  √2 Σ x_i x_j (i < j);  Σ x_i t_k ]        d(d+1)/2 + d m numbers
+/// ```
+/// The factor makes the Euclidean norm of one record's `x xᵀ` part its Frobenius norm, `‖x‖²`.
+///
+/// # Privacy
+/// With `‖x‖ <= X` and `‖t‖ <= Y`, a record's contribution has norm `‖x‖ √(‖x‖² + ‖t‖²) <= X √(X² + Y²)`: the sensitivity to
+/// a record's presence. A replaced record moves the sums by at most
+/// ```text
+/// √( 2X⁴ (1 - c²) + 2X²Y² (1 + c) ),   c = min(1, Y²/(2X²)),
+/// ```
+/// `√4.5` for `X = Y = 1`: with lengths `r = tX`, `r' = X` and inner products `⟨x, x'⟩ = c r r'`, `⟨t, t'⟩ = -Y²`, the squared
+/// distance is `r⁴ + r'⁴ - 2c² r² r'² + Y² (r² + r'² + 2c r r')`, which is largest at `t = 1` for the `c` that suits each
+/// `t`: there its derivative by `t` is not negative. (Of two records with `rr'` given, the squared distance rises in `r² +
+/// r'²`, so that one of the lengths is `X`.)
+///
+/// Rows and targets are truncated to grids ([`RowGrid`]), so that every product and every partial sum is a whole number of
+/// steps below `2^53` of them: no addition rounds, and the sums differ by one record's contribution exactly. The factor
+/// `√2` is multiplied at the end; what that rounds is added to the sensitivity.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{ReplaceOne, ZeroOut};
+/// use dp_mechanisms::clip::{ClippingNorm, MomentSum};
+///
+/// let one = ClippingNorm::new(1.0)?;
+/// let mut sum = MomentSum::<ZeroOut>::new(3, 1, one, one, 1000)?;
+/// sum.add(&[0.6, 0.0, 0.8], &[1.0])?;
+/// assert!((sum.finish().sensitivity().get() - 2f64.sqrt()).abs() < 1e-9);
+/// let replaced = MomentSum::<ReplaceOne>::new(3, 1, one, one, 1000)?;
+/// assert!((replaced.sensitivity().get() - 4.5f64.sqrt()).abs() < 1e-9);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+///
+/// # References
+/// D. Vu, A. Slavkovic, "Differential privacy for clinical trials: preliminary evaluations", ICDMW 2009; Y.-X. Wang,
+/// "Revisiting differentially private linear regression", UAI 2018 (sufficient statistics perturbation). The sensitivity
+/// under replacement is derived here.
+pub struct MomentSum<A: Adjacency> {
+    dim: usize,
+    outputs: usize,
+    rows: RowGrid,
+    targets: RowGrid,
+    most_records: u64,
+    records: u64,
+    /// Rows followed by their targets, at most [`PANEL`] of them, truncated and not yet added.
+    pending: Vec<f64>,
+    total: Vec<f64>,
+    sensitivity: L2Sensitivity<A>,
+}
+
+impl<A: Adjacency> MomentSum<A> {
+    /// An empty sum over rows of `dim` entries and `outputs` targets each, of at most these norms, for at most
+    /// `most_records` records.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for no entries, no targets, or more moments than 2^32; [`Error::OutOfRange`] for no records or
+    /// more than 2^33, which would leave too few bits; [`Error::ScaleOverflow`] for norms outside `[2^-400, 2^400]`.
+    pub fn new(
+        dim: usize,
+        outputs: usize,
+        row_norm: ClippingNorm,
+        target_norm: ClippingNorm,
+        most_records: u64,
+    ) -> Result<Self, Error> {
+        dimension(dim as u64)?;
+        dimension(outputs as u64)?;
+        let length = moments(dim, outputs).ok_or(Error::Dimension { dimension: u64::MAX })?;
+        dimension(length as u64)?;
+        // `n <= 2^k`: sums of `n` products of two numbers of b bits need 2b + k bits.
+        let bits = most_records.checked_next_power_of_two().map_or(64, u64::trailing_zeros);
+        let each = (DOUBLE_STEPS_LOG2.saturating_sub(bits) / 2).min(MAX_BITS);
+        if most_records == 0 || each < 10 {
+            let value = most_records as f64;
+            return Err(Error::OutOfRange { name: "most records", value, range: "[1, 2^33]" });
+        }
+        let (rows, targets) = (RowGrid::new(row_norm, each)?, RowGrid::new(target_norm, each)?);
+        let sensitivity = L2Sensitivity::new(sensitivity::<A>(row_norm.get(), target_norm.get(), dim, most_records))?;
+        let (pending, total) = (Vec::with_capacity(PANEL * (dim + outputs)), vec![0.0; length]);
+        Ok(Self { dim, outputs, rows, targets, most_records, records: 0, pending, total, sensitivity })
+    }
+
+    /// Adds one record, clipped and truncated. What is not finite counts as zeros.
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number. Nothing is added then.
+    pub fn add<F: RealField + Copy>(&mut self, row: &[F], targets: &[F]) -> Result<(), Error> {
+        for (expected, found) in [(self.dim, row.len()), (self.outputs, targets.len())] {
+            if expected != found {
+                return Err(Error::DimensionMismatch { expected: expected as u64, found: found as u64 });
+            }
+        }
+        if self.records == self.most_records {
+            return Err(Error::TooManyExamples { most: self.most_records });
+        }
+        self.records += 1;
+        let start = self.pending.len();
+        let double = |entry: &F| -> f64 { entry.to_subset_unchecked() };
+        self.pending.extend(row.iter().chain(targets).map(double));
+        let (row, targets) = self.pending[start..].split_at_mut(self.dim);
+        self.rows.truncate(row)?;
+        self.targets.truncate(targets)?;
+        if self.pending.len() == PANEL * (self.dim + self.outputs) {
+            self.multiply();
+        }
+        Ok(())
+    }
+
+    /// Adds the products of the rows that are pending.
+    fn multiply(&mut self) {
+        let Self { dim, outputs, pending, total, .. } = self;
+        let width = *dim + *outputs;
+        let mut start = 0;
+        for i in 0..*dim {
+            let length = width - i;
+            let sums = &mut total[start..start + length];
+            start += length;
+            let mut rows = pending.chunks_exact(width).map(|row| (row[i], &row[i..]));
+            match [rows.next(), rows.next(), rows.next(), rows.next()] {
+                // Whole numbers of steps below 2^53: no operation rounds, in any order.
+                [Some((a, x)), Some((b, y)), Some((c, z)), Some((d, w))] => {
+                    if a == 0.0 && b == 0.0 && c == 0.0 && d == 0.0 {
+                        continue;
+                    }
+                    for ((((sum, x), y), z), w) in sums.iter_mut().zip(x).zip(y).zip(z).zip(w) {
+                        *sum += (a * x + b * y) + (c * z + d * w);
+                    }
+                }
+                some => {
+                    for (a, x) in some.into_iter().flatten().filter(|(a, _)| *a != 0.0) {
+                        sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += a * x);
+                    }
+                }
+            }
+        }
+        pending.clear();
+    }
+
+    /// The sums with their sensitivity, for [`Moments::new`] once they are released; what follows starts from zero.
+    pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
+        self.multiply();
+        self.records = 0;
+        let (mut start, width) = (0, self.dim + self.outputs);
+        for i in 0..self.dim {
+            // After the square: the products with the later features, then those with the targets.
+            let off_diagonal = start + 1..start + self.dim - i;
+            self.total[off_diagonal].iter_mut().for_each(|sum| *sum *= core::f64::consts::SQRT_2);
+            start += width - i;
+        }
+        let zeros = vec![0.0; self.total.len()];
+        Bounded::with_proven_sensitivity(core::mem::replace(&mut self.total, zeros), self.sensitivity)
+    }
+
+    /// The sensitivity of the sums.
+    pub fn sensitivity(&self) -> L2Sensitivity<A> {
+        self.sensitivity
+    }
+
+    /// The number of moments: `d(d+1)/2 + d m`.
+    pub fn moments(&self) -> usize {
+        self.total.len()
+    }
+}
+
+/// `d(d+1)/2 + d m`.
+fn moments(dim: usize, outputs: usize) -> Option<usize> {
+    let square = dim.checked_mul(dim.checked_add(1)?)? / 2;
+    square.checked_add(dim.checked_mul(outputs)?)
+}
+
+/// The bound of [`MomentSum`], rounded up, and what the factor `√2` rounds: at most a unit roundoff of each sum, on both
+/// sides, of sums that are at most `n X²`.
+fn sensitivity<A: Adjacency>(row_norm: f64, target_norm: f64, dim: usize, most_records: u64) -> f64 {
+    let (x, y) = (row_norm, target_norm);
+    let exact = if norms_moved::<A>() == 1.0 {
+        x * x.hypot(y)
+    } else {
+        let c = (0.5 * (y / x).powi(2)).min(1.0);
+        x * (2.0 * x * x * (1.0 - c * c) + 2.0 * y * y * (1.0 + c)).sqrt()
+    };
+    let rounded = 2.0 * UNIT_ROUNDOFF * dim as f64 * most_records as f64 * x * x;
+    (exact + rounded) * (1.0 + 32.0 * f64::EPSILON)
+}
+
+/// Released second moments as a matrix and a vector for each target.
+///
+/// # Examples
+/// ```
+/// use dp_mechanisms::clip::Moments;
+/// let root = 2f64.sqrt();
+/// let moments = Moments::new(&[1.0, 0.5 * root, 7.0, 2.0, 8.0], 2, 1).unwrap();
+/// assert!((moments.matrix[(0, 1)] - 0.5).abs() < 1e-15 && moments.matrix[(1, 1)] == 2.0);
+/// assert_eq!(moments.vectors.as_slice(), [7.0, 8.0]);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Moments {
+    /// `Σ x xᵀ`, symmetric.
+    pub matrix: DMatrix<f64>,
+    /// `Σ x tᵀ`: one column for each target.
+    pub vectors: DMatrix<f64>,
+}
+
+impl Moments {
+    /// From the numbers of a [`MomentSum`] over rows of `dim` entries and `outputs` targets; `None` if there are more or
+    /// fewer of them.
+    pub fn new(numbers: &[f64], dim: usize, outputs: usize) -> Option<Self> {
+        if moments(dim, outputs) != Some(numbers.len()) {
+            return None;
+        }
+        let (mut matrix, mut vectors) = (DMatrix::zeros(dim, dim), DMatrix::zeros(dim, outputs));
+        let mut rest = numbers.iter();
+        for i in 0..dim {
+            for j in i..dim {
+                let sum = rest.next()?;
+                let moment = if i == j { *sum } else { sum * core::f64::consts::FRAC_1_SQRT_2 };
+                matrix[(i, j)] = moment;
+                matrix[(j, i)] = moment;
+            }
+            for k in 0..outputs {
+                vectors[(i, k)] = *rest.next()?;
+            }
+        }
+        Some(Self { matrix, vectors })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_accountant::{AddRemoveOne, ReplaceOne, ZeroOut};
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng::SeededRng;
+
+    fn norm(value: f64) -> ClippingNorm {
+        ClippingNorm::new(value).unwrap()
+    }
+
+    /// The sums of records, as released without noise.
+    fn sums(records: &[(Vec<f64>, Vec<f64>)], row_norm: f64, target_norm: f64, most: u64) -> Vec<f64> {
+        let (row, targets) = &records[0];
+        let mut sum =
+            MomentSum::<ZeroOut>::new(row.len(), targets.len(), norm(row_norm), norm(target_norm), most).unwrap();
+        records.iter().for_each(|(row, targets)| sum.add(row, targets).unwrap());
+        sum.finish().open().0
+    }
+
+    fn distance(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    }
+
+    fn record(rng: &mut SeededRng, dim: usize, outputs: usize, size: f64) -> (Vec<f64>, Vec<f64>) {
+        let mut numbers = |count| (0..count).map(|_| rng.random_range(-size..size)).collect();
+        (numbers(dim), numbers(outputs))
+    }
+
+    #[test]
+    fn moments_are_those_of_the_records() {
+        let mut rng = SeededRng::new(1);
+        for count in [1, 3, 4, 5, 11] {
+            let records: Vec<_> = (0..count).map(|_| record(&mut rng, 3, 2, 0.5)).collect();
+            let moments = Moments::new(&sums(&records, 1.0, 1.0, 100), 3, 2).unwrap();
+            for i in 0..3 {
+                for j in 0..3 {
+                    let expected: f64 = records.iter().map(|(x, _)| x[i] * x[j]).sum();
+                    assert!((moments.matrix[(i, j)] - expected).abs() < 1e-6 * f64::from(count), "{count}: {i} {j}");
+                }
+                for k in 0..2 {
+                    let expected: f64 = records.iter().map(|(x, t)| x[i] * t[k]).sum();
+                    assert!((moments.vectors[(i, k)] - expected).abs() < 1e-6 * f64::from(count), "{count}: {i} {k}");
+                }
+            }
+        }
+        assert_eq!(Moments::new(&[1.0; 4], 2, 1), None);
+    }
+
+    /// No pair of records in two dimensions moves the sums by more than is said, and some do by nearly as much.
+    #[test]
+    fn replaced_records_move_the_sums_by_no_more_than_is_said() {
+        for (x, y) in [(1.0, 1.0), (1.0, 0.3), (1.0, 3.0), (0.5, 0.7)] {
+            let bound = MomentSum::<ReplaceOne>::new(2, 1, norm(x), norm(y), 10).unwrap().sensitivity().get();
+            let mut largest: f64 = 0.0;
+            for angle in 0..=180 {
+                for (first, second) in [(1.0, 1.0), (1.0, 0.7), (1.0, 0.3), (0.8, 0.6), (1.0, 0.0)] {
+                    let (sin, cos) = f64::from(angle).to_radians().sin_cos();
+                    let one = vec![(vec![first * x, 0.0], vec![y])];
+                    let other = vec![(vec![second * x * cos, second * x * sin], vec![-y])];
+                    let moved = distance(&sums(&one, x, y, 10), &sums(&other, x, y, 10));
+                    assert!(moved <= bound, "{x} {y} {angle} {first} {second}: {moved} above {bound}");
+                    largest = largest.max(moved);
+                }
+            }
+            assert!(largest > 0.9999 * bound, "{x} {y}: {largest} of {bound}");
+        }
+        let replaced = MomentSum::<ReplaceOne>::new(2, 1, norm(1.0), norm(1.0), 10).unwrap().sensitivity().get();
+        assert!((replaced / 4.5f64.sqrt() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_nonsense_counts_as_zeros() {
+        let one = norm(1.0);
+        assert!(MomentSum::<AddRemoveOne>::new(0, 1, one, one, 10).is_err());
+        assert!(MomentSum::<AddRemoveOne>::new(1, 0, one, one, 10).is_err());
+        assert!(MomentSum::<AddRemoveOne>::new(1 << 20, 1, one, one, 10).is_err());
+        assert!(MomentSum::<AddRemoveOne>::new(2, 1, one, one, 0).is_err());
+        assert!(MomentSum::<AddRemoveOne>::new(2, 1, one, one, u64::MAX).is_err());
+        let mut sum = MomentSum::<AddRemoveOne>::new(2, 1, one, one, 2).unwrap();
+        assert_eq!(sum.moments(), 5);
+        assert!(sum.add(&[0.1], &[1.0]).is_err() && sum.add(&[0.1, 0.2], &[]).is_err());
+        sum.add(&[f64::NAN, 0.2], &[1.0]).unwrap();
+        sum.add(&[0.3, 0.2], &[f64::INFINITY]).unwrap();
+        assert!(matches!(sum.add(&[0.1, 0.2], &[1.0]), Err(Error::TooManyExamples { most: 2 })));
+        let sums = sum.finish().open().0;
+        assert!((sums[0] - 0.09).abs() < 1e-6 && sums[2] == 0.0, "{sums:?}");
+    }
+
+    proptest! {
+        /// In any order the same bits, and a record's presence moves the sums by at most the sensitivity, however long its
+        /// row was.
+        #[test]
+        fn sums_are_exact_and_bounded(seed in 0u64..1000, dim in 1usize..6, outputs in 1usize..3, size in 0.01..3.0f64) {
+            let mut rng = SeededRng::new(seed);
+            let mut records: Vec<_> = (0..9).map(|_| record(&mut rng, dim, outputs, size)).collect();
+            let most = 1 << 30; // few bits
+            let all = sums(&records, 0.8, 1.3, most);
+            records.reverse();
+            prop_assert_eq!(&all, &sums(&records, 0.8, 1.3, most));
+            let without = sums(&records[1..], 0.8, 1.3, most);
+            let sum = MomentSum::<ZeroOut>::new(dim, outputs, norm(0.8), norm(1.3), most).unwrap();
+            prop_assert!(distance(&all, &without) <= sum.sensitivity().get());
+        }
+    }
+}
