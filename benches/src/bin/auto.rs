@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --release -p benches --bin auto -- [--data FILE LABEL POSITIVE | --libsvm FILE]... [--drop COLUMN]...
 //!     [--rows 50000] [--losses logistic,hinge] [--epsilons 0.1,0.4,1.6] [--deltas 1e-8,0] [--seeds 5]
-//!     [--adjacency add-remove|replace-one]
+//!     [--adjacency add-remove|replace-one] [--algorithms dp-sgd,obj-pert,..]
 //! ```
 //!
 //! Files are tables of two classes; `--drop` belongs to the file before it, `--rows` takes so many rows evenly spread over
@@ -28,7 +28,8 @@ use dp_optim::defaults::{Defaults, passes_to_converge};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{
-    Algorithm, AnyRecipe, Bst14, Budget, DpSgd, PhasedErm, Planned, Recipe, Scs13, train_without_privacy,
+    Algorithm, AnyRecipe, Bst14, Budget, DpSgd, NoisyMoments, ObjPert, PhasedErm, Planned, Recipe, Scs13,
+    train_without_privacy,
 };
 use dp_optim::{Auto, Averaging, MemorySource, Schedule};
 use rand::RngExt;
@@ -50,6 +51,8 @@ struct Options {
     deltas: Vec<f64>,
     seeds: u64,
     relation: AdjacencyKind,
+    /// Names of the algorithms beside `auto`; all if it is empty.
+    algorithms: Vec<String>,
 }
 
 /// A file as named on the command line.
@@ -64,8 +67,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut files: Vec<File> = Vec::new();
     let mut losses = vec![LossKind::Logistic];
     let mut rows = usize::MAX;
-    let mut options =
-        Options { epsilons: vec![0.1, 0.4, 1.6], deltas: vec![1e-8, 0.0], seeds: 5, relation: AdjacencyKind::ZeroOut };
+    let mut options = Options {
+        epsilons: vec![0.1, 0.4, 1.6],
+        deltas: vec![1e-8, 0.0],
+        seeds: 5,
+        relation: AdjacencyKind::ZeroOut,
+        algorithms: Vec::new(),
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
@@ -80,6 +88,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--epsilons" => options.epsilons = value()?.split(',').map(str::parse).collect::<Result<_, _>>()?,
             "--deltas" => options.deltas = value()?.split(',').map(str::parse).collect::<Result<_, _>>()?,
             "--seeds" => options.seeds = value()?.parse()?,
+            "--algorithms" => options.algorithms = value()?.split(',').map(str::to_owned).collect(),
             "--adjacency" => {
                 options.relation =
                     AdjacencyKind::from_words(&value()?, true).ok_or("replace-one or add-remove is expected")?;
@@ -87,10 +96,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             other => return Err(format!("{other} is not known; the source says what is").into()),
         }
     }
+    let names: Vec<&str> = candidates(LossKind::Logistic, &options).iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = options.algorithms.iter().find(|name| !names.contains(&name.as_str())) {
+        let known = candidates(LossKind::Logistic, &Options { algorithms: Vec::new(), ..options });
+        let known: Vec<&str> = known.iter().skip(1).map(|(name, _)| *name).collect();
+        return Err(format!("{unknown} is none of {}", known.join(", ")).into());
+    }
     println!(
-        "| data | loss | epsilon | delta | auto | dp-sgd | bolt-on-convex | bolt-on-strongly-convex | scs13, one pass | \
-         scs13, accelerated | bst14-convex | phased-erm | non-private | regret | cost, expected |\n|{}",
-        "---|".repeat(15)
+        "| data | loss | epsilon | delta | {} | non-private | regret | cost, expected |\n|{}",
+        names.join(" | "),
+        "---|".repeat(names.len() + 7)
     );
     if files.is_empty() {
         for task in generated()? {
@@ -140,7 +155,7 @@ fn report(task: &Task, options: &Options) -> Result<(), Box<dyn Error>> {
             for &delta in &options.deltas {
                 let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
                 let mut found = Vec::new();
-                for candidate in candidates(loss) {
+                for (_, candidate) in candidates(loss, options) {
                     found.push(mean_over(&folds, options.seeds, |fold, seed| {
                         with_privacy(&candidate, loss, fold, budget, options.relation, seed)
                     })?);
@@ -187,31 +202,47 @@ fn mean_over(
 /// From loss, shape and budget to a recipe, `None` where there is none.
 type Candidate = Box<dyn Fn(u64, u64, Budget, AdjacencyKind) -> Option<AnyRecipe>>;
 
-/// `auto` first.
-fn candidates(loss: LossKind) -> Vec<Candidate> {
+/// `auto` first, then those that were asked for.
+fn candidates(loss: LossKind, options: &Options) -> Vec<(&'static str, Candidate)> {
     let bolt_on = move |algorithm| -> Candidate {
         Box::new(move |n, dim, budget, relation| {
             Some(Defaults::new(loss, n, dim, budget, relation).ok()?.recipe(algorithm).ok()?.into())
         })
     };
-    let bounded = move |recipe: AnyRecipe| -> Candidate { Box::new(move |_, _, _, _| Some(recipe.clone())) };
+    let fixed = move |recipe: AnyRecipe| -> Candidate { Box::new(move |_, _, _, _| Some(recipe.clone())) };
     let radius = (loss == LossKind::Squared).then_some(dp_optim::defaults::SQUARED_RADIUS);
-    vec![
-        Box::new(move |n, dim, budget, relation| Some(Auto::new(loss).choose(n, dim, budget, relation).ok()?.recipe)),
-        Box::new(move |n, dim, budget, relation| {
-            Some(DpSgd { radius, ..DpSgd::recommended(loss, n, dim, budget, relation).ok()? }.into())
-        }),
-        bolt_on(Algorithm::Convex),
-        bolt_on(Algorithm::StronglyConvex),
-        bounded(Scs13 { passes: 1, radius, ..Scs13::new(loss) }.into()),
-        // With a delta that is what auto does.
-        Box::new(move |n, dim, budget, relation| {
-            let choice = Auto::new(loss).choose_descent(n, dim, budget, relation).ok()?;
-            matches!(choice.recipe, AnyRecipe::Scs13(_)).then_some(choice.recipe)
-        }),
-        bounded(Bst14 { batch_size: 500, ..Bst14::convex(loss, radius.unwrap_or(RADIUS)) }.into()),
-        bounded(PhasedErm::new(loss, RADIUS).into()),
-    ]
+    let all: Vec<(&str, Candidate)> = vec![
+        (
+            "auto",
+            Box::new(move |n, dim, budget, relation| {
+                Some(Auto::new(loss).choose(n, dim, budget, relation).ok()?.recipe)
+            }),
+        ),
+        (
+            "dp-sgd",
+            Box::new(move |n, dim, budget, relation| {
+                Some(DpSgd { radius, ..DpSgd::recommended(loss, n, dim, budget, relation).ok()? }.into())
+            }),
+        ),
+        (
+            "accelerated",
+            Box::new(move |n, dim, budget, relation| {
+                Some(Auto::new(loss).choose_descent(n, dim, budget, relation).ok()?.recipe)
+            }),
+        ),
+        ("obj-pert", fixed(ObjPert::new(loss).into())),
+        ("obj-pert-centred", fixed(ObjPert::new(loss).centred().into())),
+        ("noisy-moments", fixed(NoisyMoments::new(loss).into())),
+        ("bolt-on-convex", bolt_on(Algorithm::Convex)),
+        ("bolt-on-strongly-convex", bolt_on(Algorithm::StronglyConvex)),
+        ("scs13", fixed(Scs13 { passes: 1, radius, ..Scs13::new(loss) }.into())),
+        ("bst14-convex", fixed(Bst14 { batch_size: 500, ..Bst14::convex(loss, radius.unwrap_or(RADIUS)) }.into())),
+        ("phased-erm", fixed(PhasedErm::new(loss, RADIUS).into())),
+    ];
+    let wanted = |name: &str| {
+        name == "auto" || options.algorithms.is_empty() || options.algorithms.iter().any(|wanted| wanted == name)
+    };
+    all.into_iter().filter(|(name, _)| wanted(name)).collect()
 }
 
 fn with_privacy(

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::recipes::bolt_on::BoltOnDerivation;
 use crate::recipes::bst14::Bst14Derivation;
 use crate::recipes::dp_sgd::DpSgdDerivation;
+use crate::recipes::noisy_moments::NoisyMomentsDerivation;
 use crate::recipes::non_private::NonPrivateDerivation;
 use crate::recipes::obj_pert::ObjPertDerivation;
 use crate::recipes::one_vs_all::OneVsAllDerivation;
@@ -125,6 +126,8 @@ derivations! {
     Bst14(Bst14Derivation),
     /// [`recipes::dp_sgd`](crate::recipes::dp_sgd).
     DpSgd(DpSgdDerivation),
+    /// [`recipes::noisy_moments`](crate::recipes::noisy_moments).
+    NoisyMoments(NoisyMomentsDerivation),
     /// [`recipes::obj_pert`](crate::recipes::obj_pert).
     ObjPert(ObjPertDerivation),
     /// [`recipes::one_vs_all`](crate::recipes::one_vs_all).

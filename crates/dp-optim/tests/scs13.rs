@@ -5,7 +5,7 @@ mod support;
 use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_losses::LossKind;
 use dp_mechanisms::clip::ClippingNorm;
-use dp_optim::recipes::scs13::{StepLaw, StepNoiseScale, as_published};
+use dp_optim::recipes::scs13::{NoiseScale, StepLaw, as_published};
 use dp_optim::recipes::{Budget, Scs13};
 use serde_json::Value;
 use support::{count, golden, number};
@@ -33,8 +33,8 @@ fn golden_noise() {
                 .derivation()
                 .noise
             {
-                StepNoiseScale::LaplaceBall { scale } => scale / batch as f64,
-                StepNoiseScale::Gaussian { std_dev } => std_dev / batch as f64,
+                NoiseScale::LaplaceBall { scale } => scale / batch as f64,
+                NoiseScale::Gaussian { std_dev } => std_dev / batch as f64,
             }
         };
         close(scale(StepLaw::LaplaceBall, 0.0), &out["theta_per_update"], 1e-10);

@@ -57,7 +57,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Paramete
     let [base, _] = &sides;
     // Where the noise leaves the minimiser.
     let mut source = MemorySource::new(base.examples(dim)?, recipe.row_norm, recipe.target_bound);
-    let minimiser = plan.minimiser::<f64>(&mut source, &vec![0.0; dim], &mut Control::default())?;
+    let minimiser = plan.minimiser::<f64>(&mut source, &vec![0.0; dim], &vec![0.0; dim], &mut Control::default())?;
     let slope = |side: &OnAxis| side.target.map_or(0.0, |target| terms(recipe.loss, minimiser[0], target).0);
     let claimed = if A::KIND == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 } * recipe.row_norm;
     let distance = Distance { reached: (slope(&sides[0]) - slope(&sides[1])).abs(), claimed, pairs: 1 };
@@ -166,7 +166,7 @@ impl<A: RecordAdjacency> Subject for Perturbed<A> {
         let examples = of_side.examples(self.dim).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let trained = self.plan.train::<f64>(&mut source, rng, &mut Control::default()).map_err(failed)?;
-        let (regularization, std_dev) = (self.plan.regularization(), self.plan.std_dev());
+        let (regularization, std_dev) = (self.plan.regularization(), self.plan.noise().scale());
         let log_density = |side: &OnAxis| side.log_density(trained.weights.get(), regularization, std_dev);
         features.push(log_density(neighbour) - log_density(base));
         Ok(())

@@ -11,7 +11,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::recipe::{Budget, RecordAdjacency};
-use crate::recipes::scs13::{Plan, Scs13, StepLaw, StepNoiseScale};
+use crate::recipes::scs13::{NoiseScale, Plan, Scs13, StepLaw};
 use crate::schedule::Schedule;
 
 /// Steps so short that noise does not drive the iterates to where the canary's gradients are alike.
@@ -157,8 +157,8 @@ impl<A: RecordAdjacency> Scs13Canary<A> {
             let centre = common.iter().zip(canary).map(|(common, canary)| others * common + canary);
             let squared: f64 = noisy_sum.iter().zip(centre).map(|(y, c)| (y - c) * (y - c)).sum();
             match self.plan.derivation().noise {
-                StepNoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
-                StepNoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
+                NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
+                NoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
             }
         };
         Ok(log_density(&neighbour) - log_density(&base))

@@ -7,6 +7,7 @@ use dp_mechanisms::ReleaseRng;
 use super::bolt_on::{self, BoltOn};
 use super::bst14::{self, Bst14};
 use super::dp_sgd::{self, DpSgd};
+use super::noisy_moments::{self, NoisyMoments};
 use super::obj_pert::{self, ObjPert};
 use super::one_vs_all::{self, OneVsAll};
 use super::phased_erm::{self, PhasedErm};
@@ -117,6 +118,8 @@ any_recipe! {
     Bst14(Bst14, bst14::Plan),
     /// [`DpSgd`].
     DpSgd(DpSgd, dp_sgd::Plan),
+    /// [`NoisyMoments`].
+    NoisyMoments(NoisyMoments, noisy_moments::Plan),
     /// [`ObjPert`].
     ObjPert(ObjPert, obj_pert::Plan),
     /// [`OneVsAll`].

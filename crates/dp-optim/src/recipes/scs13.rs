@@ -27,7 +27,8 @@ mod training;
 #[cfg(test)]
 mod tests;
 
-pub use derivation::{Scs13Derivation, StepNoiseScale};
+pub use super::noise_scale::NoiseScale;
+pub use derivation::Scs13Derivation;
 pub use plan::Plan;
 pub use training::Observation;
 

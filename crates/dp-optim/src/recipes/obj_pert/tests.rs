@@ -10,6 +10,7 @@ use super::*;
 use crate::derivation::DerivesModel;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::recipe::Planned;
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
@@ -26,6 +27,28 @@ fn examples(n: usize, seed: u64) -> Examples<f64> {
         labels.push(if x + rng.random_range(-0.2..0.2) > 0.0 { 1.0 } else { -1.0 });
     }
     Examples::dense(rows, labels, 3).unwrap()
+}
+
+/// The same with three classes.
+fn examples_of_classes(n: usize, seed: u64) -> Examples<f64> {
+    let two = examples(n, seed);
+    let dp_data::Rows::Dense { values, .. } = two.block().rows else { unreachable!() };
+    let class = |row: &[f64]| {
+        if row[0] > 0.25 {
+            2.0
+        } else if row[0] > -0.2 {
+            1.0
+        } else {
+            0.0
+        }
+    };
+    let targets = values.chunks(3).map(class).collect();
+    Examples::dense(values.to_vec(), targets, 3).unwrap()
+}
+
+/// With Gaussian noise also where less would do.
+fn gaussian_noise(loss: LossKind) -> ObjPert {
+    ObjPert { law: OutputNoise::Gaussian, ..ObjPert::new(loss) }
 }
 
 fn losses() -> [LossKind; 3] {
@@ -46,28 +69,47 @@ fn slope(loss: LossKind, prediction: f64, target: f64) -> f64 {
     }
 }
 
-/// What is released is near the minimiser: the gradient of the objective, computed apart from the solver, is no longer than
-/// the certificate says, at centres that the noise has moved far.
+/// The gradient of the objective in the sum over records, computed apart from the solver.
+fn gradient(plan: &Plan<ZeroOut>, data: &Examples<f64>, weights: &[f64], noise: &[f64], centre: &[f64]) -> Vec<f64> {
+    let loss = plan.derivation().recipe.loss;
+    let pull = weights.iter().zip(centre).zip(noise).map(|((w, c), b)| plan.regularization() * (w - c) + b);
+    let mut gradient: Vec<f64> = pull.collect();
+    let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
+    for (row, &target) in values.chunks(3).zip(data.targets()) {
+        let predictions: Vec<f64> =
+            weights.chunks(3).map(|of_class| of_class.iter().zip(row).map(|(w, x)| w * x).sum()).collect();
+        let total: f64 = predictions.iter().map(|z| z.exp()).sum();
+        for (class, (gradient, z)) in gradient.chunks_mut(3).zip(&predictions).enumerate() {
+            let slope = match loss {
+                LossKind::Softmax(_) => z.exp() / total - if class as f64 == target { 1.0 } else { 0.0 },
+                _ => slope(loss, *z, target),
+            };
+            gradient.iter_mut().zip(row).for_each(|(g, x)| *g += slope * x);
+        }
+    }
+    gradient
+}
+
+/// What is released is near the minimiser: the gradient of the objective is no longer than the certificate says, where noise
+/// and centre have moved it far.
 #[test]
 fn the_minimiser_is_certified_whatever_the_noise() {
-    let data = examples(300, 1);
-    for loss in losses() {
-        let recipe = ObjPert { lambda: Some(0.02), ..ObjPert::new(loss) };
+    let three: LossKind = "softmax:3".parse().unwrap();
+    for loss in losses().into_iter().chain([three]) {
+        let classes = loss == three;
+        let data = if classes { examples_of_classes(300, 1) } else { examples(300, 1) };
+        let recipe = ObjPert { lambda: Some(0.02), ..ObjPert::new(loss).centred() };
         let plan = recipe.plan::<ZeroOut>(300, 3, budget(8.0, 1e-6));
         let plan = plan.unwrap_or_else(|error| panic!("{loss}: {error}"));
         let mut rng = SeededRng::new(2);
         for scale in [0.0, 1.0, 4.0] {
-            let linear: Vec<f64> = (0..3).map(|_| scale * plan.std_dev() * rng.random_range(-1.0..1.0)).collect();
-            let mut source = MemorySource::new(data.clone(), 1.0, 1.0);
-            let weights = plan.minimiser::<f64>(&mut source, &linear, &mut Control::default()).unwrap();
-            let mut gradient: Vec<f64> =
-                weights.iter().zip(&linear).map(|(w, b)| plan.regularization() * w + b).collect();
-            let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
-            for (row, &target) in values.chunks(3).zip(data.targets()) {
-                let prediction = row.iter().zip(&weights).map(|(x, w)| x * w).sum();
-                let slope = slope(loss, prediction, target);
-                gradient.iter_mut().zip(row).for_each(|(g, x)| *g += slope * x);
-            }
+            let mut anywhere = |size: f64| -> Vec<f64> {
+                (0..if classes { 9 } else { 3 }).map(|_| size * rng.random_range(-1.0..1.0)).collect()
+            };
+            let (noise, centre) = (anywhere(scale * plan.noise().scale()), anywhere(3.0 * scale));
+            let mut source = MemorySource::new(data.clone(), 1.0, loss.usual_target_bound());
+            let weights = plan.minimiser::<f64>(&mut source, &noise, &centre, &mut Control::default()).unwrap();
+            let gradient = gradient(&plan, &data, &weights, &noise, &centre);
             let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
             assert!(norm <= plan.regularization() * plan.tolerance(), "{loss}, {scale}: {norm:e}");
             assert!(plan.tolerance() < 1e-6, "{loss}: {:e}", plan.tolerance());
@@ -84,10 +126,10 @@ fn brute_force_in_one_dimension() {
         let mut rng = SeededRng::new(seed);
         for _ in 0..20 {
             let n = 4u32;
-            let recipe =
-                ObjPert { lambda: Some(rng.random_range(0.3..3.0) / f64::from(n)), ..ObjPert::new(LossKind::Logistic) };
+            let lambda = Some(rng.random_range(0.3..3.0) / f64::from(n));
+            let recipe = ObjPert { lambda, ..gaussian_noise(LossKind::Logistic) };
             let plan = recipe.plan::<ZeroOut>(n.into(), 1, budget(epsilon, 1e-3)).unwrap();
-            let (lambda, s) = (plan.regularization(), plan.std_dev());
+            let (lambda, s) = (plan.regularization(), plan.noise().scale());
             let mut record = || (rng.random_range(-1.0..1.0f64), if rng.random_bool(0.5) { 1.0 } else { -1.0 });
             let mut common: Vec<(f64, f64)> = (1..n).map(|_| record()).collect();
             // Records that push to one side let the differing one keep a steep slope.
@@ -127,8 +169,13 @@ fn brute_force_in_one_dimension() {
 
 #[test]
 fn what_is_logged_is_what_was_planned_and_what_a_reader_recomputes() {
-    for mode in [NoiseMode::Exact, NoiseMode::Rounded] {
-        let recipe = ObjPert { noise_mode: mode, ..ObjPert::new(LossKind::Logistic) };
+    let usual = ObjPert::new(LossKind::Logistic);
+    for recipe in [
+        gaussian_noise(LossKind::Logistic),
+        ObjPert { noise_mode: NoiseMode::Rounded, ..gaussian_noise(LossKind::Logistic) },
+        usual.clone(),
+        usual.centred(),
+    ] {
         let plan = recipe.plan::<ReplaceOne>(300, 3, budget(1.0, 1e-6)).unwrap();
         let mut source = MemorySource::new(examples(300, 4), 1.0, 1.0);
         let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(5), &mut Control::default()).unwrap();
@@ -143,9 +190,22 @@ fn what_is_logged_is_what_was_planned_and_what_a_reader_recomputes() {
         assert_ne!(other.weights.get(), trained.weights.get());
         // A reader who is told of less noise finds more epsilon.
         let mut edited = plan.derivation().clone();
-        edited.release_std_dev /= 1000.0;
+        edited.release = edited.release.with_scale(edited.release.scale() / 1000.0);
         let delta = Delta::new(1e-6).unwrap();
         assert!(bound::epsilon(&edited.event().unwrap(), delta).unwrap().value > 1.1);
+        if let Some(centre) = edited.centre {
+            let edited = ObjPertDerivation {
+                centre: Some(centre.with_scale(centre.scale() / 10.0)),
+                ..plan.derivation().clone()
+            };
+            assert!(bound::epsilon(&edited.event().unwrap(), delta).unwrap().value > 1.1);
+        }
+        // One law for both.
+        let other = ObjPertDerivation {
+            release: NoiseScale::new(!plan.noise().is_pure(), plan.release_noise().scale()),
+            ..plan.derivation().clone()
+        };
+        assert!(matches!(other.event(), Err(Error::NotProved { .. })));
     }
 }
 
@@ -154,17 +214,21 @@ fn it_costs_what_one_gaussian_release_costs() {
     let (epsilon, delta) = (Epsilon::new(1.0).unwrap(), Delta::new(1e-8).unwrap());
     let gaussian = gaussian::noise_multiplier(epsilon, delta).unwrap().get();
     // A regulariser of 1/ε in the sum.
-    let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..ObjPert::new(LossKind::Logistic) };
+    let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..gaussian_noise(LossKind::Logistic) };
     let plan = recipe.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap();
-    let ratio = plan.std_dev() / gaussian;
+    let ratio = plan.noise().scale() / gaussian;
     assert!((1.0..1.005).contains(&ratio), "{ratio}");
     // A replacement is a removal and an addition, each at half of ε.
     let recipe = ObjPert { lambda: Some(2.0 / 5000.0), ..recipe };
     let replaced = recipe.plan::<ReplaceOne>(5000, 10, budget(1.0, 1e-8)).unwrap();
-    let ratio = replaced.std_dev() / plan.std_dev();
+    let ratio = replaced.noise().scale() / plan.noise().scale();
     assert!((1.95..2.2).contains(&ratio), "{ratio}");
     // The noise that hides the solver is nothing beside that of the objective, turned into weights by the curvature.
-    assert!(plan.release_std_dev() < 1e-2 * plan.std_dev() / (0.25 * 5000.0), "{:e}", plan.release_std_dev());
+    assert!(
+        plan.release_noise().scale() < 1e-2 * plan.noise().scale() / (0.25 * 5000.0),
+        "{:e}",
+        plan.release_noise().scale()
+    );
 }
 
 /// Rows twice as long with a regulariser four times as large are the same problem.
@@ -173,26 +237,90 @@ fn the_scale_of_the_rows_does_not_matter() {
     let one = ObjPert { lambda: Some(0.01), ..ObjPert::new(LossKind::Logistic) };
     let two = ObjPert { lambda: Some(0.04), row_norm: 2.0, ..one.clone() };
     let plan = |recipe: &ObjPert| recipe.plan::<ZeroOut>(1000, 4, budget(0.7, 1e-7)).unwrap();
-    let ratio = plan(&two).std_dev() / plan(&one).std_dev();
+    let ratio = plan(&two).noise().scale() / plan(&one).noise().scale();
     assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
     let (one, two) = (ObjPert { lambda: None, ..one }, ObjPert { lambda: None, ..two });
     let ratio = plan(&two).regularization() / plan(&one).regularization();
     assert!((ratio - 4.0).abs() < 1e-9, "{ratio}");
 }
 
+/// Without delta, and with one where that is less noise: a Laplace release of one gradient, and a thousandth of it for what
+/// hides the solver.
+#[test]
+fn without_delta_it_costs_what_one_laplace_release_costs() {
+    let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..ObjPert::new(LossKind::Logistic) };
+    for delta in [0.0, 1e-8] {
+        let plan = recipe.plan::<ZeroOut>(5000, 10, budget(1.0, delta)).unwrap();
+        assert!(plan.noise().is_pure());
+        assert!((1.0005..1.0012).contains(&plan.noise().scale()), "{}", plan.noise().scale());
+        assert_eq!(plan.reached().delta, 0.0);
+        let three = recipe.plan_copies::<ZeroOut>(5000, 10, budget(3.0, delta), 3).unwrap();
+        let ratio = three.noise().scale() / plan.noise().scale();
+        assert!((ratio - 1.0).abs() < 1e-4 || !three.noise().is_pure(), "{ratio}");
+        let replaced = ObjPert { lambda: Some(2.0 / 5000.0), ..recipe.clone() };
+        let replaced = replaced.plan::<ReplaceOne>(5000, 10, budget(1.0, delta)).unwrap();
+        assert!((replaced.noise().scale() / plan.noise().scale() - 2.0).abs() < 1e-4);
+    }
+    // In many dimensions the Gaussian is less.
+    assert!(!recipe.plan::<ZeroOut>(5000, 60, budget(1.0, 1e-8)).unwrap().noise().is_pure());
+    // Softmax: gradients of norm √2, and the determinants.
+    let softmax = ObjPert { law: OutputNoise::LaplaceBall, ..ObjPert::new("softmax:4".parse().unwrap()) };
+    let plan = softmax.plan::<ZeroOut>(5000, 10, budget(1.0, 0.0)).unwrap();
+    let least = 2f64.sqrt() / 1.0;
+    assert!(plan.noise().scale() > least && plan.noise().scale() < 1.15 * least, "{}", plan.noise().scale());
+}
+
+#[test]
+fn a_centre_is_a_tenth_of_the_cost() {
+    let usual = gaussian_noise(LossKind::Logistic);
+    let plan = usual.clone().centred().plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap();
+    let gaussian = gaussian::noise_multiplier(Epsilon::new(1.0).unwrap(), Delta::new(1e-8).unwrap()).unwrap().get();
+    let centre = plan.centre_noise().unwrap().scale();
+    assert!((centre / (gaussian * 20f64.sqrt()) - 1.0).abs() < 1e-6, "{centre}");
+    // The square root of 10/9 more noise on the rest, and a little for the small regulariser.
+    let ratio = plan.noise().scale() / gaussian;
+    assert!((1.054..1.09).contains(&ratio), "{ratio}");
+    let DpEvent::Composed { events } = plan.event() else { panic!("a composition") };
+    assert_eq!(events.len(), 3);
+    assert_eq!(usual.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap().centre_noise(), None);
+}
+
+/// The regulariser pulls to the centre and not to 0: with one this large, a model around 0 has hardly any weights.
+#[test]
+fn the_model_is_near_its_centre() {
+    let heavy = ObjPert { lambda: Some(3.0), ..gaussian_noise(LossKind::Logistic) };
+    let train = |recipe: &ObjPert| {
+        let plan = recipe.plan::<ZeroOut>(4000, 3, budget(4.0, 1e-6)).unwrap();
+        let mut source = MemorySource::new(examples(4000, 8), 1.0, 1.0);
+        plan.train::<f64>(&mut source, &mut SeededRng::new(9), &mut Control::default()).unwrap().weights.into_inner()
+    };
+    let (around_0, around_centre) = (train(&heavy), train(&heavy.clone().centred()));
+    assert!(around_0[0].abs() < 0.2 && around_centre[0] > 2.0, "{around_0:?} {around_centre:?}");
+}
+
 #[test]
 fn it_learns() {
-    for loss in losses() {
-        let plan = ObjPert::new(loss).plan::<ZeroOut>(4000, 3, budget(1.0, 1e-6)).unwrap();
-        let mut source = MemorySource::new(examples(4000, 8), 1.0, 1.0);
-        let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(9), &mut Control::default()).unwrap();
-        let data = examples(2000, 10);
-        let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
-        let right = values.chunks(3).zip(data.targets()).filter(|(row, target)| {
-            row.iter().zip(trained.weights.get()).map(|(x, w)| x * w).sum::<f64>() * **target > 0.0
-        });
-        let share = right.count() as f64 / 2000.0;
-        assert!(share > 0.88, "{loss}: {share}");
+    let three: LossKind = "softmax:3".parse().unwrap();
+    for (loss, delta) in losses().into_iter().chain([three]).flat_map(|loss| [(loss, 1e-6), (loss, 0.0)]) {
+        for recipe in [ObjPert::new(loss), ObjPert::new(loss).centred()] {
+            let plan = recipe.plan::<ZeroOut>(4000, 3, budget(1.0, delta)).unwrap();
+            let table = |n, seed| if loss == three { examples_of_classes(n, seed) } else { examples(n, seed) };
+            let mut source = MemorySource::new(table(4000, 8), 1.0, loss.usual_target_bound());
+            let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(9), &mut Control::default()).unwrap();
+            let data = table(2000, 10);
+            let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
+            let score = |row: &[f64], of: &[f64]| row.iter().zip(of).map(|(x, w)| x * w).sum::<f64>();
+            let weights = trained.weights.get();
+            let right = values.chunks(3).zip(data.targets()).filter(|(row, target)| match loss {
+                LossKind::Softmax(_) => {
+                    let scores: Vec<f64> = weights.chunks(3).map(|of| score(row, of)).collect();
+                    scores.iter().all(|&other| other <= scores[**target as usize])
+                }
+                _ => score(row, weights) * **target > 0.0,
+            });
+            let share = right.count() as f64 / 2000.0;
+            assert!(share > 0.85, "{loss}, delta {delta}, {recipe:?}: {share}");
+        }
     }
 }
 
@@ -200,8 +328,13 @@ fn it_learns() {
 fn what_is_not_proved_is_refused() {
     let refused = |recipe: &ObjPert, n, dim, budget| recipe.plan::<ZeroOut>(n, dim, budget).unwrap_err();
     let usual = ObjPert::new(LossKind::Logistic);
-    assert!(matches!(refused(&usual, 100, 3, budget(1.0, 0.0)), Error::NotProved { .. }));
-    for loss in ["squared", "hinge", "absolute", "softmax:3"] {
+    let gaussian = gaussian_noise(LossKind::Logistic);
+    assert!(matches!(refused(&gaussian, 100, 3, budget(1.0, 0.0)), Error::NotProved { .. }));
+    for bad in [-0.1, 1.0, f64::NAN] {
+        let recipe = ObjPert { centre_share: bad, ..usual.clone() };
+        assert!(matches!(refused(&recipe, 100, 3, budget(1.0, 1e-6)), Error::OutOfRange { .. }), "{bad}");
+    }
+    for loss in ["squared", "hinge", "absolute"] {
         let recipe = ObjPert::new(loss.parse().unwrap());
         assert!(matches!(refused(&recipe, 100, 3, budget(1.0, 1e-6)), Error::NotProved { .. }), "{loss}");
     }
@@ -228,12 +361,38 @@ proptest! {
     #[test]
     fn budgets_are_kept(epsilon in 0.05..4.0f64, log_delta in -12.0..-3.0f64, n in 50u64..100_000, dim in 1u64..200, copies in 1u64..4) {
         let delta = 10f64.powf(log_delta);
-        let recipe = ObjPert::new(LossKind::Logistic);
+        let recipe = gaussian_noise(LossKind::Logistic);
         let plan = recipe.plan_copies::<ZeroOut>(n, dim, budget(epsilon, delta), copies).unwrap();
         prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.99 * epsilon);
         let more = ObjPert { lambda: Some(plan.regularization() / n as f64), ..recipe };
         let more = more.plan_copies::<ZeroOut>(n, dim, budget(1.3 * epsilon, delta), copies).unwrap();
-        prop_assert!(more.std_dev() < plan.std_dev());
-        prop_assert!(plan.tolerance() > 0.0 && plan.release_std_dev() > 0.0);
+        prop_assert!(more.noise().scale() < plan.noise().scale());
+        prop_assert!(plan.tolerance() > 0.0 && plan.release_noise().scale() > 0.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    /// The same for every loss, law, centre and relation.
+    #[test]
+    fn budgets_are_kept_whatever_the_recipe(
+        epsilon in 0.05..4.0f64,
+        pure in any::<bool>(),
+        centred in any::<bool>(),
+        loss in 0usize..4,
+        n in 50u64..100_000,
+        dim in 1u64..40,
+    ) {
+        let delta = if pure { 0.0 } else { 1e-7 };
+        let loss = [losses()[0], losses()[1], losses()[2], "softmax:4".parse().unwrap()][loss];
+        let recipe = ObjPert::new(loss);
+        let recipe = if centred { recipe.centred() } else { recipe };
+        let plan = recipe.plan::<ZeroOut>(n, dim, budget(epsilon, delta)).unwrap();
+        prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.98 * epsilon);
+        prop_assert!(plan.reached().delta <= delta);
+        prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
+        let replaced = recipe.plan::<ReplaceOne>(n, dim, budget(epsilon, delta)).unwrap();
+        prop_assert!(replaced.reached().epsilon <= epsilon && replaced.regularization() >= plan.regularization());
     }
 }

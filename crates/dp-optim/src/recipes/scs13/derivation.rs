@@ -5,34 +5,8 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::Scs13;
 use crate::derivation::{DerivesModel, ModelTerms};
-use crate::error::{Error, positive};
-
-/// The noise on the sum of each batch: its law and scale.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
-pub enum StepNoiseScale {
-    /// Density proportional to `exp(-‖z‖/scale)`.
-    LaplaceBall {
-        /// The scale.
-        scale: f64,
-    },
-    /// Normal in each coordinate.
-    Gaussian {
-        /// The standard deviation.
-        std_dev: f64,
-    },
-}
-
-impl StepNoiseScale {
-    /// The event of one step with this noise.
-    pub(super) fn step_event(self, sensitivity: f64, dim: u64) -> DpEvent {
-        match self {
-            Self::LaplaceBall { scale } => DpEvent::LaplaceBall { scale, sensitivity, dim },
-            Self::Gaussian { std_dev } => DpEvent::Gaussian { std_dev, sensitivity },
-        }
-    }
-}
+use crate::error::Error;
+use crate::recipes::noise_scale::NoiseScale;
 
 /// How a release of SCS13 follows from public parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +22,7 @@ pub struct Scs13Derivation {
     /// Number of features, intercept included.
     pub dim: u64,
     /// The noise that was added to the sum of each batch.
-    pub noise: StepNoiseScale,
+    pub noise: NoiseScale,
 }
 
 impl Derives for Scs13Derivation {
@@ -56,11 +30,8 @@ impl Derives for Scs13Derivation {
 
     fn event(&self) -> Result<DpEvent, Error> {
         let terms = self.recipe.terms(self.n, self.dim, self.relation)?;
-        match self.noise {
-            StepNoiseScale::LaplaceBall { scale } => positive("noise scale", scale)?,
-            StepNoiseScale::Gaussian { std_dev } => positive("standard deviation", std_dev)?,
-        };
-        Ok(terms.steps.event(self.noise.step_event(terms.sensitivity, terms.dim)))
+        self.noise.check()?;
+        Ok(terms.steps.event(self.noise.event(terms.sensitivity, terms.dim)))
     }
 
     fn adjacency(&self) -> AdjacencyKind {

@@ -5,15 +5,14 @@ use dp_losses::{Constants, L2};
 use dp_mechanisms::steps::StepNoise;
 use dp_mechanisms::{Gaussian, L2Sensitivity, LaplaceBall};
 
-use super::derivation::StepNoiseScale;
-use super::{RECIPE, Scs13, StepCalibration, StepLaw, Terms, as_published};
+use super::{NoiseScale, RECIPE, Scs13, StepCalibration, StepLaw, Terms, as_published};
 use crate::error::Error;
 use crate::recipes::recipe::{Budget, least_scale, repeated};
 
 /// Calibrated noise on the sum of a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Calibrated {
-    pub(super) scale: StepNoiseScale,
+    pub(super) scale: NoiseScale,
 }
 
 impl Calibrated {
@@ -23,9 +22,9 @@ impl Calibrated {
         if recipe.law == StepLaw::Gaussian && pure {
             return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
         }
-        let ball = || Ok(Self { scale: StepNoiseScale::LaplaceBall { scale: ball(recipe, terms, budget, copies)? } });
+        let ball = || Ok(Self { scale: NoiseScale::LaplaceBall { scale: ball(recipe, terms, budget, copies)? } });
         let gaussian =
-            || Ok(Self { scale: StepNoiseScale::Gaussian { std_dev: gaussian(recipe, terms, budget, copies)? } });
+            || Ok(Self { scale: NoiseScale::Gaussian { std_dev: gaussian(recipe, terms, budget, copies)? } });
         match recipe.law {
             StepLaw::LaplaceBall => ball(),
             StepLaw::Gaussian => gaussian(),
@@ -44,8 +43,8 @@ impl Calibrated {
     pub(super) fn mean_squared_norm(&self, dim: u64) -> f64 {
         let dim = dim as f64;
         match self.scale {
-            StepNoiseScale::LaplaceBall { scale } => dim * (dim + 1.0) * scale * scale,
-            StepNoiseScale::Gaussian { std_dev } => dim * std_dev * std_dev,
+            NoiseScale::LaplaceBall { scale } => dim * (dim + 1.0) * scale * scale,
+            NoiseScale::Gaussian { std_dev } => dim * std_dev * std_dev,
         }
     }
 
@@ -53,10 +52,10 @@ impl Calibrated {
     pub(super) fn mechanism<A: Adjacency>(&self, recipe: &Scs13, terms: &Terms) -> Result<StepNoise<A>, Error> {
         let sensitivity = L2Sensitivity::<A>::new(terms.sensitivity)?;
         Ok(match self.scale {
-            StepNoiseScale::LaplaceBall { scale } => {
+            NoiseScale::LaplaceBall { scale } => {
                 LaplaceBall::from_scale(sensitivity, scale, terms.dim)?.with_noise_mode(recipe.noise_mode)?.into()
             }
-            StepNoiseScale::Gaussian { std_dev } => {
+            NoiseScale::Gaussian { std_dev } => {
                 Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(recipe.noise_mode)?.into()
             }
         })
@@ -74,8 +73,7 @@ fn published_lipschitz(recipe: &Scs13, terms: &Terms) -> Result<f64, Error> {
 }
 
 fn ball(recipe: &Scs13, terms: &Terms, budget: Budget, copies: u64) -> Result<f64, Error> {
-    let event_at =
-        |scale| terms.steps.event(StepNoiseScale::LaplaceBall { scale }.step_event(terms.sensitivity, terms.dim));
+    let event_at = |scale| terms.steps.event(NoiseScale::LaplaceBall { scale }.event(terms.sensitivity, terms.dim));
     let times = copies as f64 * recipe.passes as f64;
     if recipe.calibration == StepCalibration::AsPublished {
         let lipschitz = published_lipschitz(recipe, terms)?;
@@ -98,7 +96,7 @@ fn ball(recipe: &Scs13, terms: &Terms, budget: Budget, copies: u64) -> Result<f6
 
 fn gaussian(recipe: &Scs13, terms: &Terms, budget: Budget, copies: u64) -> Result<f64, Error> {
     let event_at = |std_dev| -> DpEvent {
-        terms.steps.event(StepNoiseScale::Gaussian { std_dev }.step_event(terms.sensitivity, terms.dim))
+        terms.steps.event(NoiseScale::Gaussian { std_dev }.event(terms.sensitivity, terms.dim))
     };
     if recipe.calibration == StepCalibration::AsPublished {
         let copies = copies as f64;

@@ -214,13 +214,13 @@ fn realised_noise_has_its_law() {
             plan.train_observing(&mut source, &mut SeededRng::new(8), &mut Control::default(), observe).unwrap();
             assert_eq!(sums.len(), updates);
             match plan.derivation().noise {
-                StepNoiseScale::Gaussian { std_dev } => {
+                NoiseScale::Gaussian { std_dev } => {
                     let cdf = |x: f64| {
                         statrs::distribution::ContinuousCDF::cdf(&statrs::distribution::Normal::standard(), x / std_dev)
                     };
                     distance(sums.iter().flatten().copied().collect(), &cdf);
                 }
-                StepNoiseScale::LaplaceBall { scale } => {
+                NoiseScale::LaplaceBall { scale } => {
                     let sensitivity = L2Sensitivity::<ReplaceOne>::new(2.1).unwrap();
                     let ball = LaplaceBall::from_scale(sensitivity, scale, dim as u64).unwrap();
                     let norms = sums.iter().map(|z| z.iter().map(|z| z * z).sum::<f64>().sqrt()).collect();
@@ -309,7 +309,7 @@ fn what_is_not_proved_is_refused() {
         assert!(matches!(Scs13Derivation { relation, ..derivation.clone() }.event(), Err(Error::Adjacency { .. })));
     }
     for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let noise = StepNoiseScale::LaplaceBall { scale };
+        let noise = NoiseScale::LaplaceBall { scale };
         assert!(Scs13Derivation { noise, ..derivation.clone() }.event().is_err());
     }
 }
@@ -319,7 +319,7 @@ fn what_is_not_proved_is_refused() {
 #[test]
 fn every_field_of_a_derivation_that_should_count_counts() {
     let recipe = Scs13 { radius: Some(2.0), passes: 3, ..Scs13::new(LossKind::Logistic) };
-    let noise = StepNoiseScale::Gaussian { std_dev: 9.0 };
+    let noise = NoiseScale::Gaussian { std_dev: 9.0 };
     let good = Scs13Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 100, dim: 4, noise };
     let statement = |derivation: &Scs13Derivation| (derivation.event().ok(), derivation.assumptions());
     type Change = dyn Fn(&mut Scs13Derivation);
@@ -334,8 +334,8 @@ fn every_field_of_a_derivation_that_should_count_counts() {
         ("noise mode", &|d| d.recipe.noise_mode = NoiseMode::Rounded),
         ("row norm", &|d| d.recipe.row_norm = 0.9),
         ("relation", &|d| d.relation = AdjacencyKind::ZeroOut),
-        ("noise", &|d| d.noise = StepNoiseScale::Gaussian { std_dev: 9.1 }),
-        ("law", &|d| d.noise = StepNoiseScale::LaplaceBall { scale: 9.0 }),
+        ("noise", &|d| d.noise = NoiseScale::Gaussian { std_dev: 9.1 }),
+        ("law", &|d| d.noise = NoiseScale::LaplaceBall { scale: 9.0 }),
     ];
     for (name, change) in changes {
         let mut other = good.clone();

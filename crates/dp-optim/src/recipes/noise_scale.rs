@@ -1,0 +1,126 @@
+//! The law of a release's noise and its scale, as certificates hold it.
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{Adjacency, DpEvent, EventLog};
+use dp_mechanisms::{Bounded, Gaussian, LaplaceBall, Mechanism, ReleaseRng, Released};
+use nalgebra::RealField;
+
+use crate::error::{Error, positive};
+
+/// Noise on a vector: its law and scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+pub enum NoiseScale {
+    /// Density proportional to `exp(-‖z‖/scale)`.
+    LaplaceBall {
+        /// The scale.
+        scale: f64,
+    },
+    /// Normal in each coordinate.
+    Gaussian {
+        /// The standard deviation.
+        std_dev: f64,
+    },
+}
+
+impl NoiseScale {
+    /// The law that needs no delta, or the one that does.
+    pub(crate) const fn new(pure: bool, scale: f64) -> Self {
+        if pure { Self::LaplaceBall { scale } } else { Self::Gaussian { std_dev: scale } }
+    }
+
+    /// Whether it needs no delta.
+    pub const fn is_pure(self) -> bool {
+        matches!(self, Self::LaplaceBall { .. })
+    }
+
+    /// The number: the ball's scale, or the standard deviation.
+    pub const fn scale(self) -> f64 {
+        match self {
+            Self::LaplaceBall { scale } => scale,
+            Self::Gaussian { std_dev } => std_dev,
+        }
+    }
+
+    /// The same law with another number.
+    pub(crate) const fn with_scale(self, scale: f64) -> Self {
+        Self::new(self.is_pure(), scale)
+    }
+
+    /// Refuses a scale that is not positive and finite.
+    pub(crate) fn check(self) -> Result<(), Error> {
+        match self {
+            Self::LaplaceBall { scale } => positive("noise scale", scale)?,
+            Self::Gaussian { std_dev } => positive("standard deviation", std_dev)?,
+        };
+        Ok(())
+    }
+
+    /// The event of one release with this noise, of a vector of `dim` coordinates.
+    pub(crate) fn event(self, sensitivity: f64, dim: u64) -> DpEvent {
+        match self {
+            Self::LaplaceBall { scale } => DpEvent::LaplaceBall { scale, sensitivity, dim },
+            Self::Gaussian { std_dev } => DpEvent::Gaussian { std_dev, sensitivity },
+        }
+    }
+
+    /// Standard deviation of one of `dim` coordinates of the noise: `scale √(dim + 1)` for the ball.
+    pub fn coordinate_std_dev(self, dim: u64) -> f64 {
+        match self {
+            Self::LaplaceBall { scale } => scale * (dim as f64 + 1.0).sqrt(),
+            Self::Gaussian { std_dev } => std_dev,
+        }
+    }
+
+    /// A norm that the noise on `dim` coordinates exceeds with probability below `e^-32`.
+    ///
+    /// `σ(√dim + 8)`: a Gaussian's norm is Lipschitz in it; `s(dim + 8√dim + 32)`: the ball's has a Gamma law.
+    pub(crate) fn largest_norm(self, dim: u64) -> f64 {
+        let (dim, root) = (dim as f64, (dim as f64).sqrt());
+        match self {
+            Self::LaplaceBall { scale } => scale * (dim + 8.0 * root + 32.0),
+            Self::Gaussian { std_dev } => std_dev * (root + 8.0),
+        }
+    }
+
+    /// Releases a bounded vector with this noise; on a grid of so many bits below the noise's scale, if they are given.
+    ///
+    /// # Privacy
+    /// The sensitivity is the value's own; the event is [`event`](Self::event)'s.
+    pub(crate) fn release<F, A, R>(
+        self,
+        value: Bounded<Vec<F>, A>,
+        dim: u64,
+        mode: NoiseMode,
+        bits: Option<u32>,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Released<Vec<F>>, Error>
+    where
+        F: RealField + Copy,
+        A: Adjacency,
+        R: ReleaseRng + ?Sized,
+    {
+        let sensitivity = value.sensitivity();
+        Ok(match self {
+            Self::LaplaceBall { scale } => {
+                let ball = LaplaceBall::from_scale(sensitivity, scale, dim)?.with_noise_mode(mode)?;
+                bits.map_or(Ok(ball), |bits| ball.with_grid_bits(bits))?.release(value, log, rng)?
+            }
+            Self::Gaussian { std_dev } => {
+                let gaussian = Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?;
+                bits.map_or(Ok(gaussian), |bits| gaussian.with_grid_bits(bits))?.release(value, log, rng)?
+            }
+        })
+    }
+}
+
+/// Refuses to draw no noise.
+pub(crate) fn check_noise_mode(recipe: &'static str, mode: NoiseMode) -> Result<(), Error> {
+    if !matches!(mode, NoiseMode::Exact | NoiseMode::Rounded) {
+        let why = "without noise there is no guarantee: choose exact or rounded noise";
+        return Err(Error::NotProved { recipe, why });
+    }
+    Ok(())
+}

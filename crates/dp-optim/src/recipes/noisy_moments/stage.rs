@@ -1,0 +1,180 @@
+//! One noisy release of the second moments, and the least squares solved from it: a model by itself, and the point that
+//! others start from.
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{Adjacency, DpEvent, EventLog};
+use dp_data::{Order, PassRequest, PassSource, Rows};
+use dp_losses::{LossKind, Real};
+use dp_mechanisms::clip::{ClippingNorm, MomentSum, Moments};
+use dp_mechanisms::{Bounded, ReleaseRng, Released};
+use nalgebra::{DMatrix, SymmetricEigen};
+
+use crate::engine::{Control, Pace, check_shape, expect_rows};
+use crate::error::Error;
+use crate::recipes::linear::size;
+use crate::recipes::noise_scale::NoiseScale;
+
+/// The ridge over the noise's standard deviation times `√d`, about a third of the noise matrix's norm.
+pub const RIDGE: f64 = 0.3;
+
+/// What the moments are taken of, all public.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Stage {
+    pub(in crate::recipes) loss: LossKind,
+    pub(in crate::recipes) n: u64,
+    /// Features of a row.
+    pub(in crate::recipes) dim: u64,
+    pub(in crate::recipes) row_norm: f64,
+    pub(in crate::recipes) target_bound: f64,
+}
+
+impl Stage {
+    /// An empty sum of the moments.
+    fn sum<A: Adjacency>(&self) -> Result<MomentSum<A>, Error> {
+        let outputs = self.loss.outputs() as usize;
+        // A class is a unit vector.
+        let target_norm = if outputs > 1 { 1.0 } else { self.target_bound };
+        let (rows, targets) = (ClippingNorm::new(self.row_norm)?, ClippingNorm::new(target_norm)?);
+        Ok(MomentSum::new(size("dimension", self.dim)?, outputs, rows, targets, self.n)?)
+    }
+
+    /// How far neighbouring data sets move the moments.
+    pub(crate) fn sensitivity<A: Adjacency>(&self) -> Result<f64, Error> {
+        Ok(self.sum::<A>()?.sensitivity().get())
+    }
+
+    /// The number of moments.
+    pub(in crate::recipes) fn moments(&self) -> u64 {
+        let square = u128::from(self.dim) * (u128::from(self.dim) + 1) / 2;
+        let moments = square + u128::from(self.dim) * u128::from(self.loss.outputs());
+        u64::try_from(moments).unwrap_or(u64::MAX)
+    }
+
+    /// The release, as the accountant sees it.
+    pub(crate) fn event<A: Adjacency>(&self, noise: NoiseScale) -> Result<DpEvent, Error> {
+        noise.check()?;
+        Ok(noise.event(self.sensitivity::<A>()?, self.moments()))
+    }
+
+    /// By what least squares is multiplied to be weights of the loss: their slopes at prediction 0 agree then.
+    ///
+    /// For targets `y` of -1 and +1, least squares estimates `E y`, and the logistic loss half the logarithm of the odds,
+    /// which is twice that, and more for larger ones. For one of `C` classes it estimates the probability less `1/C`, and
+    /// softmax the logarithm of the probability, `C` times that.
+    fn to_weights(self) -> f64 {
+        match self.loss {
+            LossKind::Logistic => 2.0,
+            LossKind::Softmax(softmax) => f64::from(softmax.classes()),
+            _ => 1.0,
+        }
+    }
+
+    /// Releases the moments.
+    pub(crate) fn moments_released<F: Real, A: Adjacency>(
+        &self,
+        noise: NoiseScale,
+        mode: NoiseMode,
+        source: &mut dyn PassSource<F>,
+        log: &mut EventLog<A>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+    ) -> Result<Released<Vec<f64>>, Error> {
+        let sums = self.add_up::<F, A>(source, control)?;
+        noise.release(sums, self.moments(), mode, None, log, rng)
+    }
+
+    /// Solves released moments for the model's weights.
+    ///
+    /// # Formula
+    /// ```text
+    /// w = c (A₊ + (ridge + 0.3 σ √d) I)⁻¹ v,    A₊: negative eigenvalues of the noisy Σ x xᵀ set to 0
+    /// ```
+    pub(in crate::recipes) fn solve(
+        &self,
+        released: Released<Vec<f64>>,
+        noise: NoiseScale,
+        ridge: f64,
+    ) -> Result<Released<Vec<f64>>, Error> {
+        let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);
+        let ridge = ridge + RIDGE * noise.coordinate_std_dev(self.moments()) * (self.dim as f64).sqrt();
+        let scale = self.to_weights();
+        Ok(released.map(|numbers| {
+            let weights = Moments::new(&numbers, dim, outputs).map(|moments| least_squares(moments, ridge));
+            // Class after class: column after column.
+            weights.map_or_else(Vec::new, |weights| weights.iter().map(|weight| scale * weight).collect())
+        }))
+    }
+
+    /// The moments of a pass.
+    fn add_up<F: Real, A: Adjacency>(
+        &self,
+        source: &mut dyn PassSource<F>,
+        control: &mut Control<'_>,
+    ) -> Result<Bounded<Vec<f64>, A>, Error> {
+        let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);
+        let mut sum = self.sum::<A>()?;
+        let engine = source.describe()?.engine;
+        let (mut row, mut target) = (vec![0.0; dim], vec![0.0; outputs]);
+        let mut pace = Pace::new(control, 0);
+        let mut stream = source.open_pass(&PassRequest { pass: 0, order: Order::Declared })?;
+        let (mut rows, mut sparse) = (0, None);
+        while let Some(block) = stream.next_block()? {
+            check_shape(&block, dim, &mut sparse, engine)?;
+            rows += block.len() as u64;
+            if rows > self.n {
+                break;
+            }
+            for i in 0..block.len() {
+                if block.valid.is_some_and(|valid| !valid[i]) || !self.code(block.targets[i], &mut target) {
+                    continue;
+                }
+                let double = |entry: &F| -> f64 { entry.to_subset_unchecked() };
+                match block.rows {
+                    Rows::Dense { values, dim } => {
+                        row.iter_mut().zip(&values[i * dim..]).for_each(|(entry, value)| *entry = double(value));
+                    }
+                    Rows::Sparse { offsets, indices, values, .. } => {
+                        row.fill(0.0);
+                        let range = offsets[i]..offsets[i + 1];
+                        for (&column, value) in indices[range.clone()].iter().zip(&values[range]) {
+                            row[column as usize] = double(value);
+                        }
+                    }
+                }
+                sum.add(&row, &target)?;
+            }
+            pace.advance(block.len())?;
+        }
+        stream.receipt()?;
+        expect_rows(self.n, rows)?;
+        pace.finish()?;
+        Ok(sum.finish())
+    }
+
+    /// A record's targets: its number, or its class as a unit vector less the mean of all of them. `false` for a number
+    /// that is no class, of a record that does not count.
+    fn code<F: Real>(&self, target: F, coded: &mut [f64]) -> bool {
+        let number: f64 = target.to_subset_unchecked();
+        if let [only] = coded {
+            *only = number;
+            return true;
+        }
+        let classes = coded.len() as f64;
+        coded.fill(-1.0 / classes);
+        let is_class = number >= 0.0 && number < classes && number.fract() == 0.0;
+        if is_class && let Some(own) = coded.get_mut(number as usize) {
+            *own += 1.0;
+        }
+        is_class
+    }
+}
+
+/// `(A₊ + ridge I)⁻¹ V`.
+fn least_squares(moments: Moments, ridge: f64) -> DMatrix<f64> {
+    let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(moments.matrix);
+    let mut along = eigenvectors.tr_mul(&moments.vectors);
+    for (mut row, eigenvalue) in along.row_iter_mut().zip(&eigenvalues) {
+        row /= eigenvalue.max(0.0) + ridge;
+    }
+    eigenvectors * along
+}

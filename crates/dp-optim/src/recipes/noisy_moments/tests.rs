@@ -1,0 +1,145 @@
+use dp_accountant::certificate::Derivation as _;
+use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_data::{Examples, Rows};
+use dp_mechanisms::SeededRng;
+use proptest::prelude::*;
+use rand::RngExt;
+
+use super::*;
+use crate::engine::Control;
+use crate::memory::MemorySource;
+use crate::recipes::recipe::Planned;
+
+fn budget(epsilon: f64, delta: f64) -> Budget {
+    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
+}
+
+/// Rows in the unit ball; targets linear in them but for some noise.
+fn examples(n: usize, seed: u64) -> Examples<f64> {
+    let mut rng = SeededRng::new(seed);
+    let (mut rows, mut targets) = (Vec::new(), Vec::new());
+    for _ in 0..n {
+        let row = [rng.random_range(-0.6..0.6), rng.random_range(-0.6..0.6), 0.5];
+        targets.push(0.9 * row[0] - 0.5 * row[1] + 0.2 * row[2] + rng.random_range(-0.05..0.05));
+        rows.extend(row);
+    }
+    Examples::dense(rows, targets, 3).unwrap()
+}
+
+fn train(recipe: &NoisyMoments, data: Examples<f64>, budget: Budget) -> Vec<f64> {
+    let plan = recipe.plan::<ZeroOut>(data.len() as u64, data.dim() as u64, budget).unwrap();
+    let mut source = MemorySource::new(data, recipe.row_norm, recipe.target_bound);
+    let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut Control::default()).unwrap();
+    assert_eq!(trained.log.to_event(), plan.event());
+    assert_eq!(trained.derivation.event().unwrap(), plan.event());
+    trained.weights.into_inner()
+}
+
+#[test]
+fn with_hardly_any_noise_it_is_least_squares() {
+    for delta in [0.0, 1e-6] {
+        let weights = train(&NoisyMoments::new(LossKind::Squared), examples(20_000, 1), budget(1e4, delta));
+        for (weight, expected) in weights.iter().zip([0.9, -0.5, 0.2]) {
+            assert!((weight - expected).abs() < 0.01, "{weights:?}");
+        }
+    }
+    // Twice that for the logistic loss of targets -1 and +1, half the odds' logarithm near 0.
+    let data = examples(20_000, 1);
+    let Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
+    let labels: Vec<f64> = data.targets().iter().map(|y| y.signum()).collect();
+    let signs = Examples::dense(values.to_vec(), labels.clone(), 3).unwrap();
+    let squared = train(&NoisyMoments::new(LossKind::Squared), signs.clone(), budget(1e4, 1e-6));
+    let logistic = train(&NoisyMoments::new(LossKind::Logistic), signs, budget(1e4, 1e-6));
+    for (twice, once) in logistic.iter().zip(&squared) {
+        assert!((twice - 2.0 * once).abs() < 1e-9);
+    }
+    // As softmax of two classes it is the same model: the difference of the classes' weights.
+    let classes = labels.iter().map(|y| f64::midpoint(*y, 1.0)).collect();
+    let two = Examples::dense(values.to_vec(), classes, 3).unwrap();
+    let softmax = train(&NoisyMoments::new("softmax:2".parse().unwrap()), two, budget(1e4, 1e-6));
+    for ((zero, one), expected) in softmax[..3].iter().zip(&softmax[3..]).zip(&logistic) {
+        assert!((one - zero - expected).abs() < 0.02, "{softmax:?} {logistic:?}");
+    }
+}
+
+#[test]
+fn a_ridge_is_added_to_what_the_noise_needs() {
+    let plain = train(&NoisyMoments::new(LossKind::Squared), examples(2000, 1), budget(1e4, 1e-6));
+    let ridge = NoisyMoments { lambda: 1.0, ..NoisyMoments::new(LossKind::Squared) };
+    let shrunk = train(&ridge, examples(2000, 1), budget(1e4, 1e-6));
+    // The features' second moments are 0.12.
+    assert!((shrunk[0] / plain[0] - 0.12 / 1.12).abs() < 0.01, "{shrunk:?} {plain:?}");
+}
+
+#[test]
+fn null_records_and_sparse_rows_are_summed_as_such() {
+    let data = examples(50, 5);
+    let Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
+    let mut with_null = values.to_vec();
+    with_null.extend([f64::NAN, 0.3, 0.1]);
+    let targets: Vec<f64> = data.targets().iter().copied().chain([1.0]).collect();
+    let with_null = Examples::dense(with_null, targets, 3).unwrap();
+    let recipe = NoisyMoments::new(LossKind::Squared);
+    // The noise is the same: that of the same generator and scale.
+    let plan = recipe.plan::<ZeroOut>(51, 3, budget(1.0, 1e-6)).unwrap();
+    let moments = |data: Examples<f64>| {
+        let mut source = MemorySource::new(data, 1.0, 1.0);
+        let (mut log, mut rng) = (dp_accountant::EventLog::<ZeroOut>::new(), SeededRng::new(1));
+        let released = plan.stage().moments_released::<f64, _>(
+            plan.noise(),
+            NoiseMode::Exact,
+            &mut source,
+            &mut log,
+            &mut rng,
+            &mut Control::default(),
+        );
+        released.unwrap().into_inner()
+    };
+    let mut as_zeros = values.to_vec();
+    as_zeros.extend([0.0; 3]);
+    let targets: Vec<f64> = data.targets().iter().copied().chain([1.0]).collect();
+    let as_zeros = Examples::dense(as_zeros, targets.clone(), 3).unwrap();
+    let expected = moments(as_zeros);
+    assert_eq!(moments(with_null), expected);
+    let offsets = (0..=51).map(|i| 3 * i).collect();
+    let mut sparse = values.to_vec();
+    sparse.extend([0.0; 3]);
+    let sparse = Examples::sparse(offsets, [0u32, 1, 2].repeat(51), sparse, targets, 3).unwrap();
+    assert_eq!(moments(sparse), expected);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let usual = NoisyMoments::new(LossKind::Squared);
+    let refused = |recipe: &NoisyMoments, n, dim| recipe.plan::<ZeroOut>(n, dim, budget(1.0, 1e-6)).unwrap_err();
+    assert!(matches!(refused(&usual, 0, 3), Error::Count { .. }));
+    assert!(matches!(refused(&usual, 3, 0), Error::Count { .. }));
+    assert!(matches!(refused(&usual, 100, 1 << 40), Error::Mechanism(_)));
+    for lambda in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(refused(&NoisyMoments { lambda, ..usual.clone() }, 9, 3), Error::OutOfRange { .. }));
+    }
+    let none = NoisyMoments { noise_mode: NoiseMode::None, ..usual.clone() };
+    assert!(matches!(refused(&none, 9, 3), Error::NotProved { .. }));
+    let plan = usual.plan::<ZeroOut>(100, 3, budget(1.0, 1e-6)).unwrap();
+    let mut wider = MemorySource::new(examples(100, 1), 2.0, 1.0);
+    assert!(plan.train::<f64>(&mut wider, &mut SeededRng::new(1), &mut Control::default()).is_err());
+    let mut fewer = MemorySource::new(examples(99, 1), 1.0, 1.0);
+    assert!(plan.train::<f64>(&mut fewer, &mut SeededRng::new(1), &mut Control::default()).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn budgets_are_kept(epsilon in 0.05..4.0f64, pure in any::<bool>(), dim in 1u64..60, copies in 1u64..4) {
+        let delta = if pure { 0.0 } else { 1e-7 };
+        let recipe = NoisyMoments::new(LossKind::Logistic);
+        let plan = recipe.plan_copies::<ZeroOut>(1000, dim, budget(epsilon, delta), copies).unwrap();
+        prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.99 * epsilon);
+        let replaced = recipe.plan_copies::<ReplaceOne>(1000, dim, budget(epsilon, delta), copies).unwrap();
+        let ratio = replaced.noise().scale() / plan.noise().scale();
+        prop_assert!((ratio - 1.5).abs() < 1e-3, "{ratio}"); // √4.5/√2
+        let is_one_release = matches!(plan.event(), DpEvent::Gaussian { .. } | DpEvent::LaplaceBall { .. });
+        prop_assert!(is_one_release);
+    }
+}
