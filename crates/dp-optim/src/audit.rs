@@ -32,6 +32,7 @@ mod bolt_on;
 mod canary;
 mod last_iterate;
 mod likelihood;
+mod noisy_moments;
 mod noisy_steps;
 mod obj_pert;
 mod one_vs_all;
@@ -166,6 +167,11 @@ pub const RECIPES: &[Recipe] = &[
         name: "dp-sgd",
         about: "noise on the clipped gradients of each step, on random batches (Abadi et al. 2016)",
         build: noisy_steps::dp_sgd,
+    },
+    Recipe {
+        name: "noisy-moments",
+        about: "least squares on noisy second moments, all of which the attacker sees",
+        build: noisy_moments::subjects,
     },
     Recipe {
         name: "obj-pert",

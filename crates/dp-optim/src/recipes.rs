@@ -8,7 +8,7 @@ pub mod bolt_on;
 pub mod bst14;
 pub mod dp_sgd;
 mod last_iterate;
-mod linear;
+pub(crate) mod linear;
 pub mod noise_scale;
 pub mod noisy_moments;
 pub(crate) mod noisy_run;

@@ -25,8 +25,10 @@ pub enum Algorithm {
     Bst14StronglyConvex,
     /// DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a delta.
     DpSgd,
+    /// Least squares on noisy second moments, in one pass: for few features, and where others start from.
+    NoisyMoments,
     /// A random linear term in the objective, whose certified minimiser is released: the whole model costs what one noisy
-    /// gradient costs (Chaudhuri et al. 2011, accounted exactly). Needs a delta.
+    /// gradient costs (Chaudhuri et al. 2011, accounted exactly).
     ObjPert,
     /// One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et
     /// al. 2020, Algorithm 2).
@@ -340,6 +342,9 @@ pub struct TrainArgs {
     /// Another form of the algorithm [default: that with the least noise]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
     pub variant: Option<Variant>,
+    /// Share of the cost spent on the point that the regulariser pulls to, from noisy moments [default: 0, no such point]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub centre_share: Option<f64>,
     /// Each record's gradient is clipped to this norm
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip: Option<f64>,
@@ -361,7 +366,7 @@ pub struct TrainArgs {
     /// When training stops
     #[arg(long, value_enum, value_name = "WHEN", help_heading = "Algorithm")]
     pub stop: Option<Stop>,
-    /// The distribution of the noise: on the released model, or on each update
+    /// The distribution of the noise: on the released model, on each update, or in the objective
     #[arg(long, value_enum, value_name = "LAW", help_heading = "Algorithm")]
     pub output_noise: Option<OutputNoise>,
     /// The arithmetic of training

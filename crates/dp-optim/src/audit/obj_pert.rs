@@ -3,7 +3,7 @@
 //!
 //! All records lie along the first axis, so that the determinant of the objective's curvature is a product, and the density
 //! of the minimiser closed: with `b(w) = -(Σ ℓ'(⟨w, x_i⟩) x_i + Λ w)` and `H` the curvature along the axis,
-//! `ln p(w) = -‖b(w)‖²/(2σ²) + ln H(w) + (d - 1) ln Λ`. What is released is the minimiser but for noise thousands of times
+//! `ln p(w) = -‖b(w)‖²/(2σ²) + ln H(w) + (d - 1) ln Λ`, and `-‖b(w)‖/s` for the noise without delta. What is released is the minimiser but for noise thousands of times
 //! smaller than what `b` amounts to.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
@@ -18,7 +18,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::obj_pert::Plan;
-use crate::recipes::{ObjPert, RecordAdjacency};
+use crate::recipes::{NoiseScale, ObjPert, OutputNoise, RecordAdjacency};
 
 const NAME: &str = "obj-pert";
 
@@ -27,10 +27,11 @@ const COST_OF_A_ROW: f64 = 1.0;
 const COST_OF_A_RUN: f64 = 40.0;
 
 pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let recipe = ObjPert { lambda: parameters.lambda, ..ObjPert::new(parameters.loss) };
+    let law = if parameters.delta == 0.0 { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian };
+    let recipe = ObjPert { lambda: parameters.lambda, law, ..ObjPert::new(parameters.loss) };
     let taken = matches!(parameters.loss, LossKind::Logistic | LossKind::HuberSvm(_) | LossKind::HuberRegression(_));
-    if parameters.delta == 0.0 || !taken {
-        return Ok(Vec::new()); // Gaussian noise, and losses of bounded slope.
+    if !taken {
+        return Ok(Vec::new()); // Losses of bounded slope; softmax has canaries of more than one axis.
     }
     match parameters.relation {
         AdjacencyKind::ReplaceOne => build::<ReplaceOne>(&recipe, parameters),
@@ -114,7 +115,7 @@ impl OnAxis {
     }
 
     /// The logarithm of the minimiser's density, up to what is the same on both sides.
-    fn log_density(&self, weights: &[f64], regularization: f64, std_dev: f64) -> f64 {
+    fn log_density(&self, weights: &[f64], regularization: f64, noise: NoiseScale) -> f64 {
         let (mut gradient, mut curvature) = (regularization * weights[0], regularization);
         let records = [(self.others as f64, 1.0)].into_iter().chain(self.target.map(|target| (1.0, target)));
         for (count, target) in records {
@@ -122,7 +123,13 @@ impl OnAxis {
             gradient += count * slope;
             curvature += count * curved;
         }
-        -0.5 * (gradient / std_dev).powi(2) + curvature.ln()
+        let squared =
+            weights[1..].iter().map(|weight| (regularization * weight).powi(2)).sum::<f64>() + gradient * gradient;
+        let of_noise = match noise {
+            NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
+            NoiseScale::Gaussian { std_dev } => -0.5 * squared / (std_dev * std_dev),
+        };
+        of_noise + curvature.ln()
     }
 }
 
@@ -166,8 +173,8 @@ impl<A: RecordAdjacency> Subject for Perturbed<A> {
         let examples = of_side.examples(self.dim).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let trained = self.plan.train::<f64>(&mut source, rng, &mut Control::default()).map_err(failed)?;
-        let (regularization, std_dev) = (self.plan.regularization(), self.plan.noise().scale());
-        let log_density = |side: &OnAxis| side.log_density(trained.weights.get(), regularization, std_dev);
+        let (regularization, noise) = (self.plan.regularization(), self.plan.noise());
+        let log_density = |side: &OnAxis| side.log_density(trained.weights.get(), regularization, noise);
         features.push(log_density(neighbour) - log_density(base));
         Ok(())
     }

@@ -85,7 +85,7 @@ impl LinearTraining {
 }
 
 /// A public size as memory counts.
-pub(super) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
+pub(crate) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
     usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
 }
 

@@ -38,10 +38,16 @@
 //! are many: this is for Gaussian noise and up to some hundreds of features.
 //!
 //! # The regulariser
-//! `Λ = λn` for a given λ. Otherwise, from public numbers, `Λ = max(0.3 n q^{3/2}, 0.7/ε)`, around a centre
-//! `max(0.35 n q^{3/2}, 0.8/ε)`, with `q` the norm of the noise that one release of the mean gradient would have: what served
-//! best on eight tables of 1,400 to 500,000 rows at budgets from 0.05 to 1.6. Losses whose slope and curvature are not tied
-//! have `10 β/ε` in place of the second term, β their curvature, so that the determinant costs a tenth of ε.
+//! `Λ = λn` for a given λ. Otherwise, from public numbers, `Λ = max(a n q^{3/2}, f/ε)` with `q` the norm of the noise that one
+//! release of the mean gradient would have:
+//!
+//! | logistic loss | around 0 | around a centre |
+//! |---|---|---|
+//! | with delta | a = 0.3, f = 0.7 | a = 0.35, f = 0.8 |
+//! | without | a = 0.3, f = 0.5 | a = 0.35, f = 0.4 |
+//!
+//! What served best on eight tables of 1,400 to 500,000 rows at budgets from 0.05 to 1.6. Losses whose slope and curvature
+//! are not tied have `f = 10 β`, β their curvature, so that the determinant costs a tenth of ε.
 //!
 //! # References
 //! Chaudhuri, Monteleoni, Sarwate, JMLR 2011; Kifer, Smith, Thakurta, COLT 2012. Iyengar, Near, Song, Thakkar, Thakurta,

@@ -40,6 +40,8 @@ pub struct Settings {
     pub sampling: Option<args::BatchSampling>,
     /// A form of the algorithm other than that of today.
     pub variant: Option<args::Variant>,
+    /// Share of the cost that is spent on a centre.
+    pub centre_share: Option<f64>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
     /// The distribution of the noise on the released model.
@@ -119,6 +121,13 @@ impl Settings {
             steps: count("--steps", args.steps)?,
             sampling: args.sampling,
             variant: args.variant,
+            centre_share: match args.centre_share {
+                Some(share) if !(0.0..1.0).contains(&share) => {
+                    let said = format!("--centre-share is {share}");
+                    return Err(Failure::usage("--centre-share", said).expected("a share, from 0 to below 1"));
+                }
+                share => share,
+            },
             clip: number("--clip", args.clip, false)?,
             output_noise: args.output_noise,
             stopping: args.stop.map(|stop| match stop {
@@ -137,6 +146,7 @@ impl Settings {
             ("--batch-size", self.batch_size.is_some()),
             ("--sampling", self.sampling.is_some()),
             ("--variant", self.variant.is_some()),
+            ("--centre-share", self.centre_share.is_some()),
             ("--clip", self.clip.is_some()),
             ("--radius", self.radius.is_some()),
             ("--step-size", self.step_size.is_some()),

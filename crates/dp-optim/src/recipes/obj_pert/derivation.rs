@@ -112,7 +112,12 @@ impl ObjPertDerivation {
         } else {
             DpEvent::ObjectivePerturbation { std_dev: scale, regularization, loss }
         };
-        let centre = self.centre.map(|noise| recipe.stage(self.n, self.dim).event::<ZeroOut>(noise)).transpose()?;
+        let stage = recipe.stage(self.n, self.dim);
+        let of_centre = |noise: NoiseScale| -> Result<DpEvent, Error> {
+            noise.check()?;
+            Ok(noise.plain_event(stage.sensitivity::<ZeroOut>()?, stage.moments()))
+        };
+        let centre = self.centre.map(of_centre).transpose()?;
         let event = DpEvent::Composed { events: centre.into_iter().chain([minimiser, release]).collect() };
         match self.relation {
             AdjacencyKind::ZeroOut => Ok(event),
@@ -129,7 +134,7 @@ impl ObjPertDerivation {
 
     /// The event with noise on the minimiser in units of its sensitivity, for calibration.
     pub(super) fn event_in_units(&self) -> Result<DpEvent, Error> {
-        self.event_of(self.release_in_units().event(1.0, self.recipe.loss.parameters(self.dim)))
+        self.event_of(self.release_in_units().plain_event(1.0, self.recipe.loss.parameters(self.dim)))
     }
 
     /// The noise on the minimiser.
@@ -149,7 +154,7 @@ impl Derives for ObjPertDerivation {
             let why = "the noise on the minimiser has the law of that in the objective";
             return Err(Error::NotProved { recipe: RECIPE, why });
         }
-        self.event_of(self.release.event(2.0 * self.tolerance()?, self.recipe.loss.parameters(self.dim)))
+        self.event_of(self.release.plain_event(2.0 * self.tolerance()?, self.recipe.loss.parameters(self.dim)))
     }
 
     fn adjacency(&self) -> AdjacencyKind {

@@ -1,7 +1,7 @@
 //! `bolt-on-convex` and `bolt-on-strongly-convex`.
 
 use dp_optim::defaults::{Defaults, passes_to_converge};
-use dp_optim::recipes::{Algorithm, OutputNoise};
+use dp_optim::recipes::Algorithm;
 
 use super::{Built, PrivateAlgorithm, Request, arithmetic, refusal, steps};
 use crate::args::{self, Adjacency};
@@ -52,12 +52,7 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
     recipe.radius = settings.radius.or(recipe.radius);
     recipe.order = settings.order.unwrap_or(recipe.order);
     recipe.stopping = settings.stopping.unwrap_or(recipe.stopping);
-    recipe.output_noise = match settings.output_noise {
-        None => recipe.output_noise,
-        Some(args::OutputNoise::Least) => OutputNoise::Least,
-        Some(args::OutputNoise::LaplaceBall) => OutputNoise::LaplaceBall,
-        Some(args::OutputNoise::Gaussian) => OutputNoise::Gaussian,
-    };
+    recipe.output_noise = steps::output_noise(settings);
     recipe.noise_mode = config.noise;
     recipe.float = config.float;
     recipe.arithmetic = arithmetic(shape);

@@ -91,6 +91,7 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::Bst14Convex => Some(&bst14::CONVEX),
         Algorithm::Bst14StronglyConvex => Some(&bst14::STRONGLY_CONVEX),
         Algorithm::DpSgd => Some(&dp_sgd::DP_SGD),
+        Algorithm::NoisyMoments => Some(&obj_pert::NOISY_MOMENTS),
         Algorithm::ObjPert => Some(&obj_pert::OBJ_PERT),
         Algorithm::PhasedSgd => Some(&phased::SGD),
         Algorithm::PhasedErm => Some(&phased::ERM),
@@ -134,9 +135,9 @@ impl PrivateAlgorithm {
         name(self.name)
     }
 
-    /// Whether how long a training takes tells of the records: it goes on until its minimiser is certified.
+    /// Whether how long a training takes tells of the records: it goes on until its minimiser is certified, or may.
     pub(super) fn takes_as_long_as_it_takes(&self, settings: &Settings) -> bool {
-        matches!(self.name, Algorithm::ObjPert | Algorithm::PhasedErm)
+        matches!(self.name, Algorithm::Auto | Algorithm::ObjPert | Algorithm::PhasedErm)
             || matches!(settings.stopping, Some(Stopping::CertifiedMinimiser { .. }))
     }
 

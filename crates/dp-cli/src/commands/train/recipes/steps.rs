@@ -1,6 +1,7 @@
 //! Step sizes and averages as they were asked for.
 
 use dp_losses::{Domain, L2};
+use dp_optim::recipes::OutputNoise;
 use dp_optim::{Averaging, Schedule};
 
 use super::refusal::at_flag_of;
@@ -19,6 +20,15 @@ pub(super) fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u6
         Some(args::Averaging::Uniform) => Averaging::Uniform,
         Some(args::Averaging::Suffix) => Averaging::Suffix { updates: (updates / 2).max(1) },
         Some(args::Averaging::Polynomial) => Averaging::Polynomial,
+    }
+}
+
+/// The law of the noise that was asked for: the least unless another.
+pub(super) fn output_noise(settings: &Settings) -> OutputNoise {
+    match settings.output_noise {
+        None | Some(args::OutputNoise::Least) => OutputNoise::Least,
+        Some(args::OutputNoise::LaplaceBall) => OutputNoise::LaplaceBall,
+        Some(args::OutputNoise::Gaussian) => OutputNoise::Gaussian,
     }
 }
 
