@@ -3,8 +3,14 @@
 //! # Formula
 //! | | delta > 0 | delta = 0 |
 //! |---|---|---|
-//! | losses whose gradients are smooth and bounded | accelerated descent, Gaussian noise: [`DpSgd`] | noise on the model: [`BoltOn`], convex, by [`Defaults`] |
+//! | logistic | noise in the objective: [`ObjPert`], around a centre up to 500 features | the same, around 0 |
+//! | softmax, Huber regression | accelerated descent, Gaussian noise: [`DpSgd`] | noise in the objective, around 0 |
+//! | Huber SVM | the same | noise on the model: [`BoltOn`], convex, by [`Defaults`] |
 //! | hinge, absolute, squared | the same | accelerated descent, noise of the L2 Laplace ball: [`Scs13`] |
+//!
+//! Where there are so few features that the noise that needs no delta is the smaller one (some twenty at the usual deltas), the
+//! logistic loss has that one also with a delta; and a centre, if `n ε >= 40 D` for its `D = d(d+3)/2` moments. A number of
+//! passes, a radius or single precision that is asked for leaves the descents: objective perturbation has none of them.
 //!
 //! Accelerated descent takes the sum of *all* gradients at each step, with noise on each sum, and releases the mean of the
 //! second half of the iterates. With `p` parameters, `Δ` the change of the sum that the relation allows and `z` the Gaussian's noise per unit of sensitivity,
@@ -100,13 +106,19 @@ use crate::descent::Descent;
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 use crate::recipes::scs13::StepLaw;
-use crate::recipes::{Algorithm, AnyRecipe, BoltOn, Budget, DpSgd, Sampling, Scs13};
+use crate::recipes::{Algorithm, AnyRecipe, BoltOn, Budget, DpSgd, ObjPert, OutputNoise, Sampling, Scs13};
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "auto";
 
 /// Most steps of accelerated descent: beyond it accuracy did not change, and each is a pass over the records.
 pub const MOST_STEPS: u64 = 200;
+/// Most features with a centre from Gaussian noise on all products of two: beyond it the noise on them is no longer a part.
+pub const CENTRED_FEATURES: u64 = 500;
+/// Least `n ε` for each moment with a centre from noise that needs no delta.
+const RECORDS_OF_A_MOMENT: f64 = 40.0;
+/// λ of the user's is lifted to this share of the noise on the mean gradient.
+const LEAST_OF_THE_USERS: f64 = 0.2;
 /// `a`: regularisation over `q^{3/2}`, for losses of classes.
 pub const BALANCE: f64 = 0.3;
 /// The same for losses of numbers.
@@ -135,8 +147,8 @@ pub const COST_FACTOR: f64 = 3.0;
 ///
 /// let budget = Budget { epsilon: Epsilon::new(0.4)?, delta: Delta::new(1e-8)? };
 /// let choice = Auto::new(LossKind::Logistic).choose(40_000, 100, budget, AdjacencyKind::ZeroOut)?;
-/// let AnyRecipe::DpSgd(recipe) = &choice.recipe else { panic!("{choice:?}") };
-/// assert_eq!(recipe.batch_size, 40_000);
+/// let AnyRecipe::ObjPert(recipe) = &choice.recipe else { panic!("{choice:?}") };
+/// assert_eq!(recipe.centre_share, 0.1);
 /// // About a twentieth of what the features gain over naming the larger class.
 /// assert!(choice.expected_cost.share > 0.02 && choice.expected_cost.share < 0.1);
 /// let plan = choice.recipe.plan_copies::<ZeroOut>(40_000, 100, budget, 1)?;
@@ -217,6 +229,8 @@ struct Character {
 /// What a choice is made from.
 struct Terms {
     character: Character,
+    /// Δ
+    change: f64,
     /// q
     noise: f64,
     /// p
@@ -258,6 +272,9 @@ impl Auto {
     /// the recipe refuses beside, its plan says.
     pub fn choose(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Choice, Error> {
         let terms = self.terms(n, dim, budget, relation)?;
+        if let Some(choice) = self.perturb_objective(n, dim, budget, &terms)? {
+            return Ok(choice);
+        }
         if !(terms.pure && self.loss.is_smooth() && terms.character.clipping.is_none()) {
             return self.descend(n, &terms);
         }
@@ -279,7 +296,7 @@ impl Auto {
     }
 
     fn descend(&self, n: u64, terms: &Terms) -> Result<Choice, Error> {
-        let &Terms { ref character, noise, parameters, pure } = terms;
+        let &Terms { ref character, noise, parameters, pure, .. } = terms;
         let pace = self.pace(character, noise, pure)?;
         let composed = if pure { (pace.passes as f64).sqrt() } else { 1.0 };
         Ok(Choice {
@@ -287,6 +304,58 @@ impl Auto {
             reason: reason(&pace, pure),
             expected_cost: ExpectedCost::new(2.0 * noise / character.bound * parameters.sqrt() * composed),
         })
+    }
+
+    /// Objective perturbation, where it is the most accurate and nothing was asked for that it does not have.
+    fn perturb_objective(&self, n: u64, dim: u64, budget: Budget, terms: &Terms) -> Result<Option<Choice>, Error> {
+        let taken = match self.loss {
+            LossKind::Logistic => true,
+            LossKind::Softmax(_) | LossKind::HuberRegression(_) => terms.pure,
+            _ => false,
+        };
+        if !taken || self.passes.is_some() || self.radius.is_some() || self.float != FloatKind::F64 {
+            return Ok(None);
+        }
+        let (records, features, parameters) = (n as f64, dim as f64, terms.parameters);
+        // The change of the sum that the relation allows, over n, times the noise per unit of it.
+        let of_ball = terms.change / records * (parameters * (parameters + 1.0)).sqrt() / budget.epsilon.get();
+        let ball = terms.pure || of_ball < terms.noise;
+        let noise = of_ball.min(terms.noise);
+        let lambda = match self.lambda {
+            // Less than this costs more than it gains.
+            Some(lambda) => Some(non_negative("lambda", lambda)?.max(LEAST_OF_THE_USERS * noise)),
+            None => None,
+        };
+        let centred = lambda.is_none()
+            && self.loss == LossKind::Logistic
+            && if ball {
+                let moments = 0.5 * features * (features + 3.0);
+                records * budget.epsilon.get() * terms.character.bound >= RECORDS_OF_A_MOMENT * moments * terms.change
+            } else {
+                dim <= CENTRED_FEATURES
+            };
+        let recipe = ObjPert {
+            lambda,
+            law: if ball { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian },
+            noise_mode: self.noise_mode,
+            row_norm: self.row_norm,
+            target_bound: self.target_bound,
+            ..ObjPert::new(self.loss)
+        };
+        let (law, needs) = match (ball, terms.pure) {
+            (true, true) => ("noise of a Laplace ball", "the most accurate where delta = 0"),
+            (true, false) => ("noise of a Laplace ball", "less than Gaussian noise for so few features"),
+            (false, _) => ("Gaussian noise", "the most accurate where delta > 0"),
+        };
+        let around = if centred { "least squares on noisy moments" } else { "0" };
+        Ok(Some(Choice {
+            recipe: if centred { recipe.centred() } else { recipe }.into(),
+            reason: format!(
+                "obj-pert, {law} once, in an objective whose regulariser pulls to {around}: {needs}; lambda follows from \
+                 noise of norm {noise:.2e} on the mean gradient"
+            ),
+            expected_cost: ExpectedCost::new(2.0 * noise / terms.character.bound * parameters.sqrt()),
+        }))
     }
 
     /// Checks what is public, and q.
@@ -309,7 +378,7 @@ impl Auto {
         } else {
             gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get() * parameters.sqrt()
         };
-        Ok(Terms { character, noise: change * per_unit / n as f64, parameters, pure })
+        Ok(Terms { character, change, noise: change * per_unit / n as f64, parameters, pure })
     }
 
     /// Constants of the loss, and what was measured for it.

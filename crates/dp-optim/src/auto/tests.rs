@@ -62,6 +62,7 @@ fn every_choice_stays_within_the_budget() {
     }
 }
 
+/// Single precision has no certified minimiser: its descents are as they were.
 #[test]
 fn single_precision_is_refused_where_sums_are_too_long() {
     let single = Auto { float: FloatKind::F32, ..Auto::new(LossKind::Logistic) };
@@ -85,6 +86,9 @@ fn more_records_or_budget_mean_less_regularisation_and_longer_runs() {
         for delta in [0.0, 1e-8] {
             let at = |n, dim, epsilon| choose(loss, n, dim, budget(epsilon, delta));
             let base = at(4000, 20, 0.2);
+            if matches!(base.recipe, AnyRecipe::ObjPert(_)) {
+                continue; // Its plan chooses λ, see its own tests.
+            }
             let replaced = Auto::new(loss).choose(4000, 20, budget(0.2, delta), AdjacencyKind::ReplaceOne).unwrap();
             assert!(base.expected_cost.share <= replaced.expected_cost.share);
             for (n, better) in [(8000, at(8000, 20, 0.2)), (4000, at(4000, 20, 0.4)), (4000, at(4000, 10, 0.2))] {
@@ -108,15 +112,40 @@ fn more_records_or_budget_mean_less_regularisation_and_longer_runs() {
 
 #[test]
 fn delta_and_smoothness_decide() {
-    assert!(matches!(choose(LossKind::Hinge, 100, 3, budget(1.0, 1e-6)).recipe, AnyRecipe::DpSgd(_)));
-    assert!(matches!(choose(LossKind::Hinge, 100, 3, budget(1.0, 0.0)).recipe, AnyRecipe::Scs13(_)));
-    for (loss, once) in losses().into_iter().zip([true, true, false, false, true, false, true]) {
-        let pure = choose(loss, 100, 3, budget(1.0, 0.0)).recipe;
-        assert!(
-            if once { matches!(pure, AnyRecipe::BoltOn(_)) } else { matches!(pure, AnyRecipe::Scs13(_)) },
-            "{loss}"
-        );
-        assert!(matches!(choose(loss, 100, 3, budget(1.0, 1e-9)).recipe, AnyRecipe::DpSgd(_)));
+    let kind = |recipe: &AnyRecipe| match recipe {
+        AnyRecipe::ObjPert(_) => "obj-pert",
+        AnyRecipe::DpSgd(_) => "dp-sgd",
+        AnyRecipe::Scs13(_) => "scs13",
+        AnyRecipe::BoltOn(_) => "bolt-on",
+        other => panic!("{other:?}"),
+    };
+    // With delta, without, and without it for a given number of passes.
+    let expected = [
+        ("obj-pert", "obj-pert", "bolt-on"),
+        ("dp-sgd", "bolt-on", "bolt-on"),
+        ("dp-sgd", "scs13", "scs13"),
+        ("dp-sgd", "scs13", "scs13"),
+        ("dp-sgd", "obj-pert", "bolt-on"),
+        ("dp-sgd", "scs13", "scs13"),
+        ("dp-sgd", "obj-pert", "bolt-on"),
+    ];
+    for (loss, (approximate, pure, passes)) in losses().into_iter().zip(expected) {
+        assert_eq!(kind(&choose(loss, 100, 3, budget(1.0, 1e-9)).recipe), approximate, "{loss}");
+        assert_eq!(kind(&choose(loss, 100, 3, budget(1.0, 0.0)).recipe), pure, "{loss}");
+        for asked in [
+            Auto { passes: Some(5), ..Auto::new(loss) },
+            Auto { radius: Some(2.0), ..Auto::new(loss) },
+            Auto { float: FloatKind::F32, ..Auto::new(loss) },
+        ] {
+            let choice = asked.choose(100, 3, budget(1.0, 0.0), AdjacencyKind::ZeroOut).unwrap();
+            assert_eq!(
+                kind(&choice.recipe),
+                if loss == LossKind::Squared && asked.radius.is_some() { "bolt-on" } else { passes },
+                "{loss}"
+            );
+            let choice = asked.choose(100, 3, budget(1.0, 1e-9), AdjacencyKind::ZeroOut).unwrap();
+            assert_eq!(kind(&choice.recipe), "dp-sgd", "{loss}");
+        }
     }
     // Clipped only where the loss does not bound its gradients.
     let AnyRecipe::DpSgd(squared) = choose(LossKind::Squared, 100, 3, budget(1.0, 1e-6)).recipe else { panic!() };
@@ -125,6 +154,27 @@ fn delta_and_smoothness_decide() {
     let choice = within.choose(100, 3, budget(1.0, 1e-6), AdjacencyKind::ZeroOut).unwrap();
     let AnyRecipe::DpSgd(within) = choice.recipe else { panic!() };
     assert_eq!((within.clipping, within.radius), (None, Some(2.0)));
+}
+
+/// Few features: the law that needs no delta; a centre where there are records enough for its moments, or Gaussian noise.
+#[test]
+fn features_and_records_decide_on_law_and_centre() {
+    let recipe = |n, dim, delta| match choose(LossKind::Logistic, n, dim, budget(0.4, delta)).recipe {
+        AnyRecipe::ObjPert(recipe) => (recipe.law == OutputNoise::LaplaceBall, recipe.centre_share > 0.0),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(recipe(1100, 5, 1e-8), (true, false));
+    assert_eq!(recipe(8000, 6, 1e-8), (true, true));
+    assert_eq!(recipe(40_000, 33, 1e-8), (false, true));
+    assert_eq!(recipe(40_000, 33, 0.0), (true, false));
+    assert_eq!(recipe(40_000, 501, 1e-8), (false, false));
+    // λ of the user's, lifted where the noise is large beside it; no centre.
+    for (lambda, least) in [(0.3, 0.3), (0.0, 1e-6)] {
+        let said = Auto { lambda: Some(lambda), ..Auto::new(LossKind::Logistic) };
+        let choice = said.choose(40_000, 33, budget(0.4, 1e-8), AdjacencyKind::ZeroOut).unwrap();
+        let AnyRecipe::ObjPert(recipe) = choice.recipe else { panic!("{choice:?}") };
+        assert!(recipe.centre_share == 0.0 && recipe.lambda.unwrap() >= least && recipe.lambda.unwrap() <= 0.3);
+    }
 }
 
 #[test]
@@ -136,11 +186,10 @@ fn what_is_said_is_kept() {
         assert_eq!(numbers(&choice), (0.0, 9));
         assert!(choice.recipe.plan_copies::<ZeroOut>(4000, 5, budget(1.0, delta), 1).is_ok());
         // A large λ of the user's shortens the run of accelerated descent.
-        let heavy = Auto { lambda: Some(3.0), ..Auto::new(loss) };
+        let heavy = Auto { lambda: Some(3.0), float: FloatKind::F32, ..Auto::new(loss) };
         let choice = heavy.choose(4000, 5, budget(1.0, delta), AdjacencyKind::ZeroOut).unwrap();
         let (lambda, passes) = numbers(&choice);
         assert!(lambda == 3.0 && (passes <= 3 || matches!(choice.recipe, AnyRecipe::BoltOn(_))), "{passes}");
-        assert!(choice.recipe.plan_copies::<ZeroOut>(4000, 5, budget(1.0, delta), 1).is_ok());
     }
 }
 
@@ -167,7 +216,7 @@ fn nonsense_is_refused() {
 #[test]
 fn the_expected_cost_is_that_of_the_measurements() {
     // About 10 d/(nε) at delta = 1e-8, whatever the split between them.
-    for (n, dim, epsilon) in [(40_000, 40, 0.1), (40_000, 40, 1.0), (1_000, 5, 0.5)] {
+    for (n, dim, epsilon) in [(40_000, 40, 0.1), (40_000, 40, 1.0), (1_000, 50, 0.9)] {
         let expected = 10.0 * dim as f64 / (n as f64 * epsilon);
         let share = choose(LossKind::Logistic, n, dim, budget(epsilon, 1e-8)).expected_cost.share;
         assert!(share > 0.7 * expected.min(1.0) && share < 1.4 * expected, "{share} {expected}");
@@ -207,7 +256,8 @@ fn it_learns() {
         (LossKind::Logistic, 0.4, 1e-8, 0.86),
         ("huber-svm".parse().unwrap(), 0.4, 1e-8, 0.86),
         (LossKind::Hinge, 0.4, 1e-8, 0.86),
-        (LossKind::Logistic, 0.4, 0.0, 0.82),
+        (LossKind::Logistic, 0.4, 0.0, 0.86),
+        ("huber-svm".parse().unwrap(), 0.4, 0.0, 0.82),
         (LossKind::Hinge, 1.0, 0.0, 0.86),
     ] {
         let budget = budget(epsilon, delta);

@@ -21,6 +21,8 @@ use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Expected, Planned, RecordAdjacency, Summary, least_scale};
 use crate::trained::Trained;
 
+/// A centre with noise of this many times that of a single release is none.
+const MOST_NOISE_OF_MOMENTS: f64 = 1000.0;
 /// Λ over `n q^{3/2}`: what served best at small budgets.
 const BALANCE: f64 = 0.3;
 /// The same around a centre.
@@ -39,26 +41,37 @@ impl<A: RecordAdjacency> Plan<A> {
     pub(super) fn new(recipe: &ObjPert, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
         recipe.check(n, dim)?;
         let part = Part::of(recipe, dim, budget, A::KIND, copies)?;
+        let noise_of_one = part.multiplier;
         let unit = NoiseScale::new(part.pure, 1.0);
         let regularization = match recipe.lambda {
             Some(lambda) => lambda * n as f64,
             None => part.regularization(recipe, n, dim)?,
         };
-        let centre = match recipe.centre_share {
+        let mut centre = match recipe.centre_share {
             0.0 => None,
             share => Some(unit.with_scale(part.of_moments(share) * recipe.stage(n, dim).sensitivity::<ZeroOut>()?)),
         };
-        let at = |scale: f64| {
-            let noise = unit.with_scale(scale);
-            let recipe = recipe.clone();
-            ObjPertDerivation { recipe, relation: A::KIND, n, dim, regularization, noise, release: noise, centre }
-        };
-        at(1.0).event_in_units()?;
-        // What cannot be stated protects nothing.
-        let event_at = |scale| at(scale).event_in_units().unwrap_or(DpEvent::NonPrivate);
         // One release that needs no delta promises none.
         let delta = if part.pure && copies == 1 { Delta::ZERO } else { budget.delta };
-        let mut derivation = at(least_scale(Budget { delta, ..budget }, copies, event_at)?);
+        let budget_of_calibration = Budget { delta, ..budget };
+        let mut derivation = loop {
+            let at = |scale: f64| {
+                let noise = unit.with_scale(scale);
+                let recipe = recipe.clone();
+                ObjPertDerivation { recipe, relation: A::KIND, n, dim, regularization, noise, release: noise, centre }
+            };
+            at(1.0).event_in_units()?;
+            // What cannot be stated protects nothing.
+            let event_at = |scale| at(scale).event_in_units().unwrap_or(DpEvent::NonPrivate);
+            match (least_scale(budget_of_calibration, copies, event_at), centre) {
+                (Ok(scale), _) => break at(scale),
+                // The centre alone is more than the bounds of compositions allow: less of it.
+                (Err(_), Some(noise)) if noise.scale() < MOST_NOISE_OF_MOMENTS * noise_of_one => {
+                    centre = Some(noise.with_scale(2.0 * noise.scale()));
+                }
+                (Err(error), _) => return Err(error),
+            }
+        };
         derivation.release = derivation.release_noise()?;
         let tolerance = derivation.tolerance()?;
         let promise = Promise::new(dp_accountant::certificate::Derivation::event(&derivation)?, budget, copies)?;
