@@ -4,14 +4,18 @@
 
 mod support;
 
+use dp_accountant::rdp::{RdpCurve, without_replacement_as_published};
+use dp_accountant::{DpEvent, RdpOrder, SamplingRate};
 use dp_losses::penalty::Layout;
 use dp_losses::{Hinge, HuberSvm, Logistic, Loss, Penalty, ProximalMap};
+use dp_mechanisms::steps::StepPlan;
 use dp_optim::Schedule;
 use dp_optim::engine::{
     AcceleratedDescent, Adam, AdmmOutput, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule,
 };
+use dp_optim::recipes::dp_sgd::admm::{as_published, std_dev_on_the_gradient, std_dev_on_the_model};
 use serde_json::Value;
-use support::{count, golden_family, number, numbers};
+use support::{close, count, golden_family, number, numbers};
 
 /// The traces of one algorithm.
 fn traces(algorithm: &str) -> Vec<Value> {
@@ -186,5 +190,55 @@ fn linearised_admm_on_all_records() {
             agree(case, rule.point(&x), &expected["z"]);
             agree(case, rule.dual(), &expected["y"]);
         }
+    }
+}
+
+/// What n, batch and noise of a case are as a run on sums: the event that DP-SGD's plans have.
+fn rdp(event: &DpEvent, order: f64) -> f64 {
+    RdpCurve::new(event).unwrap().at(RdpOrder::new(order).unwrap())
+}
+
+#[test]
+fn divergence_of_admm_on_batches() {
+    for case in &golden_family("ssadmm_rdp") {
+        let of = |name: &str| number(&case[name]);
+        let batch = of("batch");
+        let sensitivity = 2.0 * of("grad_bound");
+        close(sensitivity / batch, of("sensitivity"), 1e-12, "sensitivity");
+        let step = DpEvent::Gaussian { std_dev: batch * of("sigma"), sensitivity };
+        close(rdp(&step, of("alpha")), of("rdp_batch"), 1e-12, "one batch");
+        let rate = SamplingRate::new(batch / of("n")).unwrap();
+        if let Ok(order) = u32::try_from(of("alpha") as u64) {
+            let curve = |order: f64| rdp(&step, order);
+            let published = without_replacement_as_published(order, rate, f64::INFINITY, curve).min(of("rdp_batch"));
+            close(published, of("rdp_iter"), 1e-9, "one step by the theorem of these values");
+        }
+        for (steps, expected) in [(1, of("rdp_iter")), (count(&case["iterations"]), of("rdp_total"))] {
+            let plan = StepPlan::SampledWithoutReplacement { sampling_rate: rate, steps };
+            // The accountant's may be smaller: it has better theorems than the one that these values are of.
+            let found = rdp(&plan.event(step.clone()), of("alpha"));
+            assert!(found <= expected * (1.0 + 1e-9), "{case}: {found}");
+            assert!(found > 0.2 * expected, "{case}: {found}");
+        }
+    }
+}
+
+#[test]
+fn divergence_of_admm_on_all_records() {
+    for case in &golden_family("mpadmm_rdp") {
+        let of = |name: &str| number(&case[name]);
+        let (n, eta, rho, sigma, bound) = (count(&case["n"]), of("eta"), of("rho"), of("sigma"), of("grad_bound"));
+        let on_gradient = std_dev_on_the_gradient(sigma, eta, rho);
+        close(on_gradient, of("equivalent_gradient_sigma"), 1e-12, "noise on the gradient");
+        close(std_dev_on_the_model(2.0 * bound / n as f64, eta, rho), of("sens_x"), 1e-12, "sensitivity of x");
+        let step = DpEvent::Gaussian { std_dev: n as f64 * on_gradient, sensitivity: 2.0 * bound };
+        close(rdp(&step, of("alpha")), of("rdp_epoch_x_only"), 1e-9, "one step");
+        let epochs = count(&case["epochs"]);
+        let all = StepPlan::DisjointBatches { passes: epochs, steps_per_pass: 1 }.event(step);
+        close(rdp(&all, of("alpha")), of("rdp_total_x_only"), 1e-9, "all steps");
+        let printed = as_published::sensitivity_of_x(bound, n, eta, rho);
+        close(printed, of("seed_sens_x"), 1e-12, "as printed");
+        let claimed = as_published::renyi_divergence(of("alpha"), printed, rho, sigma, epochs);
+        close(claimed, of("seed_total"), 1e-9, "as claimed");
     }
 }

@@ -10,11 +10,16 @@
 //! other. The gradient of a linear model is a multiple of the row, so that clipping is one multiplication per example; the
 //! losses whose gradients are bounded by themselves need none.
 //!
+//! Whatever a step does with the noisy sum is arithmetic on what is released: momentum, [Adam](adam), proximal maps of a
+//! [penalty](DpSgd::penalty), [linearised ADMM](admm) have the same event and the same noise.
+//!
 //! # References
 //! Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", CCS 2016, Algorithm
 //! 1; Mironov, Talwar, Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", 2019, arXiv 1908.10530. The
 //! noise is calibrated by the tightest bound that the accountant has for the run.
 
+pub mod adam;
+pub mod admm;
 mod defaults;
 mod derivation;
 mod plan;

@@ -187,3 +187,41 @@ fn recipes_without_a_penalty_are_written_as_before() {
     assert_eq!(descent, Descent::Admm { rho: 0.5, output: AdmmOutput::Sparse });
     assert!(serde_json::from_str::<Descent>(r#"{"kind":"admm","rho":0.5,"theta":1}"#).is_err());
 }
+
+#[test]
+fn admm_of_the_literature() {
+    let penalty = Penalty::L1 { lambda: 0.001 };
+    let on_batches = |relation| DpSgd::ss_admm(LossKind::Logistic, penalty.clone(), 4001, relation);
+    let fixed = on_batches(AdjacencyKind::ReplaceOne).plan::<ReplaceOne>(4001, 3, budget()).unwrap();
+    assert_eq!((fixed.steps(), fixed.divisor()), (640, 63.0));
+    assert!((fixed.sensitivity() - 2.0).abs() < 1e-9);
+    assert!(on_batches(AdjacencyKind::ZeroOut).plan::<ZeroOut>(4001, 3, budget()).is_ok());
+    assert!(on_batches(AdjacencyKind::ReplaceOne).plan::<ZeroOut>(4001, 3, budget()).is_err());
+    // Noise on the model of mp-admm is noise on its gradient.
+    let all = DpSgd::mp_admm(LossKind::Logistic, penalty).plan::<ReplaceOne>(4001, 3, budget()).unwrap();
+    assert_eq!((all.steps(), all.divisor()), (10, 4001.0));
+    let on_model = admm::std_dev_on_the_model(all.std_dev() / 4001.0, 1.0, 0.5);
+    let sensitivity = admm::std_dev_on_the_model(all.sensitivity() / 4001.0, 1.0, 0.5);
+    assert!((on_model / sensitivity - all.std_dev() / all.sensitivity()).abs() < 1e-12);
+    assert!((admm::std_dev_on_the_gradient(on_model, 1.0, 0.5) - all.std_dev() / 4001.0).abs() < 1e-15);
+    assert!((sensitivity - 2.0 / (4001.0 * 1.5)).abs() < 1e-9);
+}
+
+#[test]
+fn recommended_recipes_of_other_steps_can_be_planned_and_learn() {
+    let (n, dim) = (N as u64, DIM as u64);
+    let gd = DpSgd::full_gradient(LossKind::Logistic, n, dim, budget(), AdjacencyKind::ZeroOut).unwrap();
+    let adaptive = |recipe: DpSgd| recipe.with_adaptive_steps(n, dim, budget(), AdjacencyKind::ZeroOut).unwrap();
+    let (adam, bc) = (adaptive(DpSgd::adam(LossKind::Logistic)), adaptive(DpSgd::adam_bc(LossKind::Logistic)));
+    for recipe in [gd, adam, bc] {
+        let weights = released(&recipe, 2);
+        assert!(weights[0] > 0.5, "{recipe:?}: {weights:?}");
+    }
+    for (n, dim) in [(1, 1), (10, 1000), (1_000_000, 3)] {
+        for loss in [LossKind::Logistic, LossKind::Hinge] {
+            let recipe = DpSgd::full_gradient(loss, n, dim, budget(), AdjacencyKind::ReplaceOne).unwrap();
+            assert!((1..=200).contains(&recipe.passes));
+            recipe.plan::<ReplaceOne>(n, dim, budget()).unwrap();
+        }
+    }
+}
