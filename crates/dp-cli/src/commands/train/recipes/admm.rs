@@ -59,7 +59,11 @@ fn on_batches(request: &Request<'_>) -> Result<Built, Failure> {
 }
 
 fn on_all_records(request: &Request<'_>) -> Result<Built, Failure> {
-    build(request, DpSgd::mp_admm(request.config.loss, penalty(request)))
+    let &Request { config, budget, relation, shape } = request;
+    // As many steps as gradient descent is recommended.
+    let suited = DpSgd::full_gradient(config.loss, shape.n, shape.dim, budget, relation);
+    let passes = suited.map_err(|error| refusal(&error))?.passes;
+    build(request, DpSgd { passes, ..DpSgd::mp_admm(config.loss, penalty(request)) })
 }
 
 fn build(request: &Request<'_>, recipe: DpSgd) -> Result<Built, Failure> {
