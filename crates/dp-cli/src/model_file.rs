@@ -292,6 +292,25 @@ impl ModelFile {
         }
     }
 
+    /// The features whose weights are not all zero, where the recipe has a penalty.
+    pub fn selected_features(&self) -> Option<Vec<String>> {
+        fn has_penalty(value: &Value) -> bool {
+            match value {
+                Value::Object(members) => {
+                    members.get("penalty").is_some_and(Value::is_object) || members.values().any(has_penalty)
+                }
+                Value::Array(items) => items.iter().any(has_penalty),
+                _ => false,
+            }
+        }
+        if !has_penalty(&self.derivation_json()) {
+            return None;
+        }
+        let features = &self.model.features;
+        let used = |j: usize| self.model.weights.iter().skip(j).step_by(features.len().max(1)).any(|&w| w != 0.0);
+        Some(features.iter().enumerate().filter(|(j, _)| used(*j)).map(|(_, name)| name.clone()).collect())
+    }
+
     /// The recipe's parameters as JSON.
     pub fn derivation_json(&self) -> Value {
         serde_json::to_value(&self.certificate.derivation).unwrap_or_default()

@@ -37,6 +37,11 @@ pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
             line(&format!("- {}", escaped(sentence)));
         }
     }
+    if let Some(selected) = file.selected_features() {
+        line("\n## Which features it uses\n");
+        line(&format!("{}\n", escaped(&wording::selected(&selected, file.model.features.len() as u64))));
+        line("The weights of all others are zero. That is part of the released model, and costs nothing more.");
+    }
     line("\n## Settings\n");
     for (name, value) in settings(&file.derivation_json()) {
         line(&format!("- `{name}` = {value}"));

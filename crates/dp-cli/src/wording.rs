@@ -44,6 +44,20 @@ pub fn names(names: &[String]) -> String {
     names.iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", ")
 }
 
+/// The most features that are listed by name.
+const MOST_FEATURES: usize = 10;
+
+/// The features that a model uses, in a few words.
+pub fn selected(selected: &[String], of: u64) -> String {
+    let few = names(&selected[..selected.len().min(MOST_FEATURES)]);
+    let more = match selected.len().saturating_sub(MOST_FEATURES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let colon = if selected.is_empty() { "" } else { ": " };
+    format!("{} of {of} features{colon}{few}{more}", selected.len())
+}
+
 /// The shortest number of at most `digits` significant digits that is not below `value`, to be read as an upper bound.
 pub fn rounded_up(value: f64, digits: i32) -> String {
     rounded(value, digits, 1.0, |shown| shown >= value)

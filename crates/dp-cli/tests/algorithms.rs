@@ -116,6 +116,75 @@ const ALGORITHMS: &[Row] = &[
         ],
     },
     Row {
+        name: "dp-gd",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "1", "--delta", "1e-6", "--passes", "5", "--penalty", "scad:0.01:9", "--noise", "rounded"],
+            &["--epsilon", "1", "--delta", "1e-6", "--l1", "0.01", "--averaging", "last", "--loss", "hinge"],
+        ],
+        untaken: ["--batch-size", "5"],
+        decisive: &["/std_dev", "/recipe/passes", "/recipe/row_norm"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--penalty", "mcp:1:0.0001"], 4, "privacy.refused", "gamma"),
+        ],
+    },
+    Row {
+        name: "dp-adam",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--batch-size", "20", "--clip", "0.5"],
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "30", "--step-size", "0.1", "--float", "f32"],
+        ],
+        untaken: ["--l1", "0.1"],
+        decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
+    },
+    Row {
+        name: "dp-adambc",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--batch-size", "20", "--clip", "0.5", "--lambda", "0.001"],
+            &["--epsilon", "1", "--delta", "1e-6", "--sampling", "passes", "--batch-size", "100", "--passes", "3"],
+        ],
+        untaken: ["--rho", "0.1"],
+        decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        refused: &[(
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "1e9", "--step-size", "1"],
+            4,
+            "privacy.refused",
+            "radius",
+        )],
+    },
+    Row {
+        name: "ss-admm",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--batch-size", "20", "--clip", "0.5"],
+            &["--epsilon", "1", "--delta", "1e-6", "--penalty", "elastic-net:0.01:0.1", "--step-size", "0.5"],
+            &["--epsilon", "1", "--delta", "1e-6", "--l1", "0.02", "--averaging", "uniform", "--noise", "rounded"],
+        ],
+        untaken: ["--output-noise", "gaussian"],
+        decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--rho", "1e9"], 4, "privacy.refused", "--rho"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--penalty", "elastic-net:1:9"], 4, "privacy.refused", "rho"),
+        ],
+    },
+    Row {
+        name: "mp-admm",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "1", "--delta", "1e-6", "--l1", "0.02", "--rho", "1", "--passes", "4"],
+        ],
+        untaken: ["--sampling", "poisson"],
+        decisive: &["/std_dev", "/recipe/passes", "/recipe/row_norm"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
+    },
+    Row {
         name: "noisy-moments",
         relations: &["add-remove", "replace-one"],
         runs: &[
@@ -307,6 +376,36 @@ fn all_train_and_verify_under_each_relation() {
         let usual = train(&place, &arguments, row.runs[0]);
         assert_eq!(usual["adjacency"], row.relations[0], "{}", row.name);
     }
+}
+
+/// A penalty's zeros are in the model, and said: in the result, to people and in the report; the intercept is no zero.
+#[test]
+fn penalties_say_which_features_they_left() {
+    let (place, table) = place();
+    for algorithm in ["dp-sgd", "dp-gd", "ss-admm", "mp-admm"] {
+        let budget = ["--algorithm", algorithm, "--epsilon", "2", "--delta", "1e-6"];
+        let arguments = [&table[..], &budget].concat();
+        let result = train(&place, &arguments, &["--l1", "9"]);
+        assert_eq!(result["selected"], serde_json::json!(["<intercept>"]), "{algorithm}: {result}");
+        let model = place.json("m.json")["model"].clone();
+        let (features, weights) = (model["features"].as_array().unwrap(), model["weights"].as_array().unwrap());
+        assert!(weights.iter().zip(features).all(|(weight, name)| (*weight != 0.0) == (name == "<intercept>")));
+        let files = ["--l1", "9", "--out", "m.json", "--report", "report.md", "--force"];
+        let text = place.dp(&[&arguments[..], &files].concat()).ok();
+        let said = format!("1 of {} features: <intercept>", features.len());
+        assert!(text.contains(&format!("selected   {said}")), "{text}");
+        assert!(text.lines().count() <= 12, "{text}");
+        assert!(place.read("report.md").contains("## Which features it uses"), "{}", place.read("report.md"));
+        // As short a form of the same.
+        train(&place, &arguments, &["--penalty", "l1:9"]);
+        let recipe = place.json("m.json")["certificate"]["derivation"]["recipe"].clone();
+        assert_eq!(recipe["penalty"], serde_json::json!({ "kind": "l1", "lambda": 9.0 }), "{recipe}");
+    }
+    let plain = train(&place, &table, &["--algorithm", "dp-sgd", "--epsilon", "2", "--delta", "1e-6"]);
+    assert!(plain.get("selected").is_none(), "{plain}");
+    let wrong = ["--algorithm", "dp-sgd", "--epsilon", "2", "--delta", "1e-6", "--out", "n.json", "--penalty", "l3:1"];
+    let run = place.dp(&[&table[..], &wrong].concat());
+    assert!(run.code == 2 && run.stderr.contains("elastic-net"), "{run:#?}");
 }
 
 /// The papers' noise is more than is needed: the guarantee is the accountant's, and within what was asked for.

@@ -22,6 +22,14 @@ pub enum Error {
         /// What was given.
         text: String,
     },
+    /// No penalty is written so.
+    #[error(
+        "{text:?} is not a penalty: expected `l1:<lambda>`, `elastic-net:<lambda>:<ridge>`, `group:<lambda>[:<sizes>]`, `nuclear:<lambda>`, `scad:<lambda>[:<a>]` or `mcp:<lambda>[:<gamma>]`"
+    )]
+    UnknownPenalty {
+        /// What was given.
+        text: String,
+    },
 }
 
 /// Checks `0 <= value <= 1e100`, which keeps every constant computed from it clear of overflow. NaN fails.

@@ -4,7 +4,8 @@
 //!
 //! - **What is minimised?** A [`Loss`] is a function of one prediction and one target: [`Logistic`], [`HuberSvm`],
 //!   [`Hinge`] of two classes, [`Squared`], [`HuberRegression`], [`Absolute`] of numbers. [`Softmax`] is one of many
-//!   classes. [`LossKind`] is the choice of one in files and on a command line; [`L2`] is the regulariser.
+//!   classes. [`LossKind`] is the choice of one in files and on a command line; [`L2`] is the regulariser, a [`Penalty`] one
+//!   that makes weights zero, through its [`ProximalMap`].
 //! - **How steep, how curved, how different can it be?** [`Constants`] gives the Lipschitz, smoothness, strong convexity
 //!   and gradient-difference constants over a [`Domain`] (row norm, radius, target bound), rounded up. Step sizes and
 //!   sensitivities are computed from them. The gradient difference is the least one under a radius
@@ -62,6 +63,7 @@ pub mod logistic;
 pub mod loss;
 pub mod loss_kind;
 pub mod model;
+pub mod penalty;
 pub mod proximal;
 mod real;
 pub mod regulariser;
@@ -83,6 +85,7 @@ pub use logistic::Logistic;
 pub use loss::{Loss, LossVisitor};
 pub use loss_kind::{LossKind, ModelVisitor};
 pub use model::{Model, ParameterBlock};
+pub use penalty::{Penalty, ProximalMap};
 pub use proximal::{ProximalLoss, ProximalVisitor};
 pub use real::Real;
 pub use regulariser::L2;

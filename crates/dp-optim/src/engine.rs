@@ -3,7 +3,8 @@
 //! ```text
 //! batches  x  gradient estimate  x  update rule            x  averaging  x  stop rule
 //! rows        plain                 gradient descent, L2,     weights       passes
-//! lists       clipped and noised    projection, momentum      per update    certified minimiser
+//! lists       clipped and noised    projection, momentum,     per update    certified minimiser
+//!                                   proximal maps, ADMM, Adam
 //! ```
 //! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses
 //! the parts, derives the sensitivity or the event, and releases; nothing in this module is private by itself but the
@@ -13,6 +14,8 @@
 //! allocated per example or per step.
 
 mod accelerated;
+mod adam;
+mod admm;
 mod batches;
 mod control;
 pub mod dual_ascent;
@@ -31,6 +34,8 @@ mod update;
 mod tests;
 
 pub use accelerated::AcceleratedDescent;
+pub use adam::{Adam, Denominator};
+pub use admm::{AdmmOutput, LinearisedAdmm};
 pub(crate) use batches::check_shape;
 pub use batches::{BatchSizes, Batches, RowBatches, Visit};
 pub use control::{Control, Progress};

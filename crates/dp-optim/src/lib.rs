@@ -16,7 +16,8 @@
 //! - [`growth`]: how far one record can move the output. The one source of sensitivities.
 //! - [`engine`]: the loop and its parts: [batches](engine::Batches), [gradient estimates](engine::GradientEstimate),
 //!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
-//! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update.
+//! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update; [`recipes::dp_sgd::admm`] and
+//!   [`recipes::dp_sgd::adam`]: other steps on the same noisy sums.
 //! - [`recipes::noisy_moments`]: least squares on noisy second moments.
 //! - [`recipes::obj_pert`]: noise in the objective, whose certified minimiser is released.
 //! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`],

@@ -13,8 +13,9 @@ use crate::error::{Error, non_negative, positive};
 /// SquareRoot      η_t = 2 / (β (√t + m^c))
 /// StronglyConvex  η_t = min(1/β, 1/(γ t))
 /// Steps           η_t = values[t - 1]
+/// PerPass         η_t = step / (1 + ⌊(t - 1) b/n⌋)
 /// ```
-/// with `β = smoothness`, `γ = strong_convexity`, `m = examples`, `c = power` in [0, 1).
+/// with `β = smoothness`, `γ = strong_convexity`, `m = examples`, `c = power` in [0, 1), `b = batch_size`, `n = examples`.
 ///
 /// # Examples
 /// ```
@@ -75,6 +76,15 @@ pub enum Schedule {
         /// The step sizes.
         values: Vec<f64>,
     },
+    /// `step` over the number of the pass: the same within as many updates as go through all examples.
+    PerPass {
+        /// The step size of the first pass.
+        step: f64,
+        /// Examples of an update, at least 1.
+        batch_size: u64,
+        /// Number of examples, at least 1.
+        examples: u64,
+    },
 }
 
 impl Schedule {
@@ -115,6 +125,14 @@ impl Schedule {
                 }
                 Rule::Steps(values.clone())
             }
+            Self::PerPass { step, batch_size, examples } => {
+                for (name, value) in [("batch size", *batch_size), ("schedule examples", *examples)] {
+                    if value == 0 {
+                        return Err(Error::Count { name, value, range: "1 or more" });
+                    }
+                }
+                Rule::PerPass { step: positive("step size", *step)?, batch_size: *batch_size, examples: *examples }
+            }
         };
         let steps = StepSizes { rule };
         // Every rule but the list is largest at t = 1; a quotient may still have overflowed there.
@@ -141,6 +159,7 @@ enum Rule {
     SquareRoot { twice_over_smoothness: f64, offset: f64 },
     StronglyConvex { cap: f64, inverse: f64 },
     Steps(Vec<f64>),
+    PerPass { step: f64, batch_size: u64, examples: u64 },
 }
 
 impl StepSizes {
@@ -156,6 +175,10 @@ impl StepSizes {
             Rule::StronglyConvex { cap, inverse } => cap.min(inverse / count),
             Rule::Steps(values) => {
                 t.checked_sub(1).and_then(|i| values.get(usize::try_from(i).ok()?)).copied().unwrap_or(0.0)
+            }
+            Rule::PerPass { step, batch_size, examples } => {
+                let before = u128::from(t.saturating_sub(1)) * u128::from(*batch_size);
+                step / (1 + before / u128::from(*examples)) as f64
             }
         }
     }
@@ -189,6 +212,7 @@ mod tests {
             Schedule::Decreasing { smoothness: 0.25, examples: 100.0, power: 0.5 },
             Schedule::SquareRoot { smoothness: 0.25, examples: 100.0, power: 0.5 },
             Schedule::StronglyConvex { smoothness: 0.35, strong_convexity: 0.1 },
+            Schedule::PerPass { step: 0.7, batch_size: 3, examples: 20 },
         ] {
             let steps = schedule.prepare(100).unwrap();
             let largest = (1..=100).map(|t| steps.at(t)).fold(0.0, f64::max);
@@ -197,6 +221,17 @@ mod tests {
         let steps = Schedule::Steps { values: vec![0.1, 0.4, 0.2] }.prepare(3).unwrap();
         assert_eq!(steps.largest(), 0.4);
         assert_eq!(steps.at(3), 0.2);
+    }
+
+    #[test]
+    fn steps_per_pass_change_where_a_pass_ends() {
+        let steps = Schedule::PerPass { step: 6.0, batch_size: 3, examples: 8 }.prepare(9).unwrap();
+        // ⌊3k/8⌋ for k = 0, 1, ...: 0 0 0 1 1 1 2 2 3
+        let expected = [6.0, 6.0, 6.0, 3.0, 3.0, 3.0, 2.0, 2.0, 1.5];
+        assert_eq!((1..=9).map(|t| steps.at(t)).collect::<Vec<_>>(), expected);
+        for (batch_size, examples) in [(0, 5), (5, 0)] {
+            assert!(Schedule::PerPass { step: 1.0, batch_size, examples }.prepare(9).is_err());
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use dp_data::encode::ProjectionKind;
+use dp_losses::Penalty;
 
 use super::InputArgs;
 
@@ -25,6 +26,16 @@ pub enum Algorithm {
     Bst14StronglyConvex,
     /// DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a delta.
     DpSgd,
+    /// Gradient descent on all records, noise on each step's sum; as many steps as public numbers suggest. Needs a delta.
+    DpGd,
+    /// DP-SGD with the step sizes of Adam (Kingma and Ba 2015).
+    DpAdam,
+    /// The same without the noise's part in Adam's mean squares (Tang et al. 2024).
+    DpAdambc,
+    /// Linearised ADMM with a sparse copy of the model, noise on the gradients of random batches. Needs a delta.
+    SsAdmm,
+    /// The same on all records at each step, with noise on the model.
+    MpAdmm,
     /// Least squares on noisy second moments, in one pass: for few features, and where others start from.
     NoisyMoments,
     /// A random linear term in the objective, whose certified minimiser is released: the whole model costs what one noisy
@@ -348,6 +359,22 @@ pub struct TrainArgs {
     /// Each record's gradient is clipped to this norm
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip: Option<f64>,
+    /// A penalty that makes weights zero: l1:NUMBER, elastic-net:NUMBER:RIDGE, group:NUMBER[:SIZES], nuclear:NUMBER,
+    /// scad:NUMBER[:A] or mcp:NUMBER[:GAMMA]; the intercept's is not shrunk [default: none; l1:0.001 for ADMM]
+    #[arg(long, value_name = "KIND:NUMBER", help_heading = "Algorithm")]
+    pub penalty: Option<Penalty>,
+    /// Short for --penalty l1:NUMBER
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        allow_hyphen_values = true,
+        conflicts_with = "penalty",
+        help_heading = "Algorithm"
+    )]
+    pub l1: Option<f64>,
+    /// How strongly the two copies of ADMM draw each other [default: 0.25 for ss-admm, 0.5 for mp-admm]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub rho: Option<f64>,
     /// The weights are kept within this distance of 0 [default: 2 for bolt-on with the squared loss]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub radius: Option<f64>,

@@ -1,16 +1,20 @@
 //! Gradient descent with momentum.
 
+use dp_losses::ProximalMap;
 use nalgebra::{RealField, convert};
 
 use super::update::{GradientDescent, Step, UpdateRule, project};
 
-/// Nesterov's accelerated gradient descent: gradients are taken ahead of the point that they move. Without momentum it is
-/// [`GradientDescent`], bit for bit.
+/// Nesterov's accelerated gradient descent: gradients are taken ahead of the point that they move. Without momentum and
+/// penalty it is [`GradientDescent`], bit for bit.
 ///
 /// # Formula
 /// ```text
-/// x_t = Π_R( (1 - ηλ) y_{t-1} - (η / divisor) Σ_i ∇ℓ_i(y_{t-1}) ),   y_t = Π_R( x_t + m (x_t - x_{t-1}) )
+/// x_t = Π_R( prox_{ηP}( (1 - ηλ) y_{t-1} - (η / divisor) Σ_i ∇ℓ_i(y_{t-1}) ) ),   y_t = Π_R( x_t + m (x_t - x_{t-1}) )
 /// ```
+/// with P the [penalty](Self::with_penalty), without one the identity. The projection only scales, so that what the map made
+/// zero stays zero.
+///
 /// The parameters are `y`, where the next gradient is taken; the [point](UpdateRule::point) is `x`. See
 /// [`Descent`](crate::Descent) for what it is worth and why it costs no privacy.
 ///
@@ -32,20 +36,35 @@ pub struct AcceleratedDescent<F> {
     momentum: f64,
     /// `x_t`; empty without momentum, where it is the parameters.
     point: Vec<F>,
+    penalty: Option<ProximalMap>,
 }
 
 impl<F: RealField + Copy> AcceleratedDescent<F> {
     /// From `start`, where the first gradient is taken, with momentum in [0, 1).
     pub fn new(descent: GradientDescent, momentum: f64, start: &[F]) -> Self {
         let point = if momentum == 0.0 { Vec::new() } else { start.to_vec() };
-        Self { descent, momentum, point }
+        Self { descent, momentum, point, penalty: None }
+    }
+
+    /// The same on a loss with a penalty, whose map must have been checked for the longest step.
+    pub fn with_penalty(self, map: ProximalMap) -> Self {
+        Self { penalty: Some(map), ..self }
     }
 }
 
 impl<F: RealField + Copy> UpdateRule<F> for AcceleratedDescent<F> {
     #[inline]
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
-        self.descent.apply(parameters, gradient_sum, step);
+        match &mut self.penalty {
+            None => self.descent.apply(parameters, gradient_sum, step),
+            Some(map) => {
+                GradientDescent { radius: None, ..self.descent }.apply(parameters, gradient_sum, step);
+                map.apply(step.step_size, parameters);
+                if let Some(radius) = self.descent.radius {
+                    project(parameters, radius);
+                }
+            }
+        }
         if self.point.is_empty() {
             return;
         }
@@ -116,6 +135,36 @@ mod tests {
                 rule.apply(&mut y, gradient, &step(t, 0.7));
                 prop_assert_eq!(w, y);
                 prop_assert_eq!(rule.point(&y), &w[..]);
+            }
+        }
+    }
+
+    /// `x -> prox(y - η g)` by the formula, with and without momentum, and what is zero stays zero in a ball.
+    #[test]
+    fn a_penalty_is_its_map_after_each_step() {
+        let layout = dp_losses::penalty::Layout { features: 3, outputs: 1, intercept: true };
+        let map = ProximalMap::new(dp_losses::Penalty::L1 { lambda: 0.5 }, layout, 1.0).unwrap();
+        for (momentum, radius) in [(0.0, None), (0.5, None), (0.5, Some(0.3))] {
+            let start = [0.0; 3];
+            let descent = GradientDescent { lambda: 0.1, radius };
+            let mut rule = AcceleratedDescent::new(descent, momentum, &start).with_penalty(map.clone());
+            let (mut y, mut x, mut before) = (start, start, start);
+            for t in 1..5 {
+                let gradient = [4.0 * (y[0] - 2.0), 0.8, -4.0];
+                for j in 0..3 {
+                    let moved = 0.9 * y[j] - gradient[j] / 4.0;
+                    x[j] = if j == 2 { moved } else { f64::signum(moved) * (moved.abs() - 0.5).max(0.0) };
+                }
+                let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let scaled = |v: [f64; 3]| v.map(|x| x * radius.map_or(1.0, |r: f64| (r / norm(v)).min(1.0)));
+                x = scaled(x);
+                rule.apply(&mut y, &gradient, &step(t, 1.0));
+                let point = rule.point(&y);
+                assert!(point.iter().zip(&x).all(|(found, x)| (found - x).abs() < 1e-14), "{point:?} {x:?}");
+                assert_eq!(point[1], 0.0);
+                let ahead = scaled([0, 1, 2].map(|j| x[j] + momentum * (x[j] - before[j])));
+                assert!(y.iter().zip(&ahead).all(|(found, y)| (found - y).abs() < 1e-14), "{y:?} {ahead:?}");
+                before = x;
             }
         }
     }

@@ -180,6 +180,8 @@ impl Bst14 {
             batch_size: self.batch_size,
             length: Length::Steps(steps),
             descent: Descent::Plain,
+            penalty: None,
+            intercept: false,
             declared_order: false,
             float: self.float,
             relation,

@@ -10,11 +10,16 @@
 //! other. The gradient of a linear model is a multiple of the row, so that clipping is one multiplication per example; the
 //! losses whose gradients are bounded by themselves need none.
 //!
+//! Whatever a step does with the noisy sum is arithmetic on what is released: momentum, [Adam](adam), proximal maps of a
+//! [penalty](DpSgd::penalty), [linearised ADMM](admm) have the same event and the same noise.
+//!
 //! # References
 //! Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", CCS 2016, Algorithm
 //! 1; Mironov, Talwar, Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", 2019, arXiv 1908.10530. The
 //! noise is calibrated by the tightest bound that the accountant has for the run.
 
+pub mod adam;
+pub mod admm;
 mod defaults;
 mod derivation;
 mod plan;
@@ -28,7 +33,7 @@ pub use plan::Plan;
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
-use dp_losses::LossKind;
+use dp_losses::{LossKind, Penalty};
 use dp_mechanisms::clip::ClippingNorm;
 
 use super::noisy_run::{Bounds, Length, NoisyRun, Parts};
@@ -89,6 +94,18 @@ pub struct DpSgd {
     /// straight.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
     pub descent: Descent,
+    /// P: a penalty that makes the model sparse or simple, applied by its proximal map after each step, or to the copy of
+    /// [`Descent::Admm`]; it costs no privacy. A serialised recipe that does not say has none.
+    ///
+    /// The last iterate has gone through the map, and is sparse. A mean of sparse iterates is not: it goes through the map
+    /// once more, with a step of `1/β`, the smoothness of the loss and its regulariser (the longest step of the run where
+    /// there is no such number, or the penalty is not convex). That moves a weight as far as the penalty moves a minimiser
+    /// where the curvature is largest; with the steps of the run, which are much shorter, hardly a weight would be zero.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub penalty: Option<Penalty>,
+    /// Whether the last feature is an intercept, which no penalty counts or shrinks.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
+    pub intercept: bool,
     /// With [`Sampling::Passes`]: the rows are read as the source holds them, in an order that the curator vouches for as
     /// independent of their values; else in a random order.
     pub declared_order: bool,
@@ -127,6 +144,8 @@ impl DpSgd {
             radius: None,
             averaging: Averaging::Last,
             descent: Descent::Plain,
+            penalty: None,
+            intercept: false,
             declared_order: false,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F64,
@@ -166,6 +185,8 @@ impl DpSgd {
             batch_size: self.batch_size,
             length: self.steps.map_or(Length::Passes(self.passes), Length::Steps),
             descent: self.descent,
+            penalty: self.penalty.clone(),
+            intercept: self.intercept,
             declared_order: self.declared_order,
             float: self.float,
             relation,

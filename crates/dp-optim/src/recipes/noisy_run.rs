@@ -5,6 +5,7 @@
 //! ```
 
 mod plan;
+mod rule;
 mod training;
 
 pub(crate) use plan::NoisyPlan;
@@ -12,7 +13,8 @@ use training::Following;
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
-use dp_losses::{Domain, LossKind};
+use dp_losses::penalty::Layout;
+use dp_losses::{Domain, L2, LossKind, Penalty, ProximalMap};
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity};
@@ -20,7 +22,7 @@ use dp_mechanisms::{Gaussian, L2Sensitivity};
 use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::descent::{Descent, Range};
-use crate::engine::{BatchLaw, Contributions, StepSum};
+use crate::engine::{AdmmOutput, BatchLaw, Contributions, StepSum};
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 use crate::schedule::{Schedule, StepSizes};
@@ -84,6 +86,9 @@ pub(crate) struct NoisyRun {
     pub(crate) plan: StepPlan,
     pub(crate) batching: Batching,
     pub(crate) descent: Descent,
+    pub(crate) penalty: Option<Penalty>,
+    /// Whether the last feature is an intercept, which no penalty counts.
+    pub(crate) intercept: bool,
     pub(crate) divisor: f64,
     pub(crate) float: FloatKind,
     /// Of the release.
@@ -144,6 +149,8 @@ pub(super) struct Parts {
     pub(super) batch_size: u64,
     pub(super) length: Length,
     pub(super) descent: Descent,
+    pub(super) penalty: Option<Penalty>,
+    pub(super) intercept: bool,
     pub(super) declared_order: bool,
     pub(super) float: FloatKind,
     pub(super) relation: AdjacencyKind,
@@ -232,7 +239,7 @@ impl NoisyRun {
         }
         let Bounds { loss, radius, row_norm, target_bound, .. } = bounds;
         let sum = sum(float);
-        Ok(Self {
+        let run = Self {
             recipe,
             n,
             dim,
@@ -245,11 +252,66 @@ impl NoisyRun {
             plan,
             batching,
             descent: parts.descent,
+            penalty: parts.penalty,
+            intercept: parts.intercept,
             divisor,
             float,
             relation,
             relation_of_steps,
-        })
+        };
+        run.check_penalty()?;
+        Ok(run)
+    }
+
+    /// Refuses a penalty that does not fit the model, and one that nothing would act on.
+    fn check_penalty(&self) -> Result<(), Error> {
+        let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
+        match (&self.penalty, self.descent) {
+            (None, Descent::Admm { .. }) => not_proved("without a penalty there is nothing to split off: name one"),
+            (Some(_), Descent::Adam { .. } | Descent::AdamBc { .. }) => not_proved(
+                "a penalty's map belongs to steps that are alike for all weights: leave Adam or the penalty away",
+            ),
+            (Some(penalty), _) => Ok(penalty.check_layout(self.layout()?)?),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// How the parameters are laid out.
+    fn layout(&self) -> Result<Layout, Error> {
+        let features = usize::try_from(self.dim).map_err(|_| Error::Count {
+            name: "dimension",
+            value: self.dim,
+            range: "what memory can address",
+        })?;
+        Ok(Layout { features, outputs: self.loss.outputs() as usize, intercept: self.intercept })
+    }
+
+    /// The penalty's map, for the steps that this run takes of it.
+    fn proximal_map(&self, steps: &StepSizes) -> Result<Option<ProximalMap>, Error> {
+        let Some(penalty) = &self.penalty else { return Ok(None) };
+        let longest = match self.descent {
+            Descent::Admm { rho, .. } => 1.0 / rho,
+            _ => steps.largest(),
+        };
+        Ok(Some(ProximalMap::new(penalty.clone(), self.layout()?, longest)?))
+    }
+
+    /// The penalty's map for an average of iterates, and its step: see [`DpSgd::penalty`](super::DpSgd::penalty).
+    fn last_map(&self, steps: &StepSizes) -> Result<Option<(ProximalMap, f64)>, Error> {
+        let smooth = matches!(self.descent, Descent::Admm { output: AdmmOutput::Smooth, .. });
+        let Some(penalty) = self.penalty.as_ref().filter(|_| !smooth) else { return Ok(None) };
+        let longest = match self.descent {
+            Descent::Admm { rho, .. } => 1.0 / rho,
+            _ => steps.largest(),
+        };
+        let domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
+        let smoothness = self.loss.constants(L2::new(self.lambda)?, &domain).smoothness;
+        let step = if penalty.is_convex() && smoothness.is_finite() && smoothness > 0.0 {
+            (1.0 / smoothness).min(1e100)
+        } else {
+            longest
+        };
+        Ok(Some((ProximalMap::new(penalty.clone(), self.layout()?, step)?, step)))
     }
 
     /// Number of parameters.
@@ -321,6 +383,8 @@ impl NoisyRun {
         let updates = self.updates();
         let (steps, weights) = (schedule.prepare(updates)?, averaging.prepare(updates)?);
         let noise = 1000.0 * std_dev * (self.parameters() as f64).sqrt();
+        self.proximal_map(&steps)?;
+        self.last_map(&steps)?;
         self.descent.check_range(&Range {
             recipe: self.recipe,
             steps: &steps,
@@ -329,6 +393,9 @@ impl NoisyRun {
             divisor: self.divisor,
             lambda: self.lambda,
             radius: self.radius,
+            penalty: self.penalty.as_ref(),
+            parameters: self.parameters(),
+            std_dev,
             float: self.float,
         })?;
         Ok((steps, weights))

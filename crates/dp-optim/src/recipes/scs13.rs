@@ -203,6 +203,10 @@ impl Scs13 {
         }
         non_negative("lambda", self.lambda)?;
         self.descent.check()?;
+        if !self.descent.is_straight() {
+            let why = "it takes plain and accelerated steps; for others choose dp-sgd";
+            return Err(Error::NotProved { recipe: RECIPE, why });
+        }
         if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
             return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
         }
@@ -278,6 +282,9 @@ impl Scs13 {
             divisor: least_divisor as f64,
             lambda: self.lambda,
             radius: self.radius,
+            penalty: None,
+            parameters: terms.dim,
+            std_dev: noise_size,
             float: self.float,
         })
     }

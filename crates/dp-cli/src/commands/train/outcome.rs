@@ -52,6 +52,9 @@ pub struct Outcome {
     /// What was chosen and what it is expected to cost, where the choice was left to the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
+    /// The features whose weights are not all zero, where a penalty made some so: a function of the released model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub selected: Option<Vec<String>>,
     /// Whether the model carries a guarantee.
     pub private: bool,
     /// What was taken from the data and assumed public.
@@ -107,6 +110,7 @@ impl Outcome {
             seconds: shown(elapsed),
             training_seconds: shown(training),
             choice: advice,
+            selected: file.selected_features(),
             private: certificate.private,
             assumed_public: assumed_public(&file.model.encoder),
             model: target(&config.out),
@@ -126,6 +130,9 @@ impl Outcome {
             lines.push(format!("chosen     {}", chosen.text()));
         }
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
+        if let Some(selected) = &self.selected {
+            lines.push(format!("selected   {}", wording::selected(selected, self.dim)));
+        }
         match self.epsilon.as_f64() {
             Some(epsilon) => {
                 let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);

@@ -1,5 +1,6 @@
 //! Settings of algorithms, as given: each algorithm takes some of them.
 
+use dp_losses::Penalty;
 use dp_optim::growth::OrderPolicy;
 use dp_optim::recipes::Stopping;
 use dp_optim::tuning::MOST_CANDIDATES;
@@ -46,6 +47,12 @@ pub struct Settings {
     pub clip: Option<f64>,
     /// The distribution of the noise on the released model.
     pub output_noise: Option<args::OutputNoise>,
+    /// The penalty.
+    pub penalty: Option<Penalty>,
+    /// λ of an L1 penalty, in place of `penalty`.
+    pub l1: Option<f64>,
+    /// ρ of ADMM.
+    pub rho: Option<f64>,
 }
 
 impl Settings {
@@ -130,6 +137,9 @@ impl Settings {
             },
             clip: number("--clip", args.clip, false)?,
             output_noise: args.output_noise,
+            penalty: args.penalty.clone(),
+            l1: number("--l1", args.l1, true)?,
+            rho: number("--rho", args.rho, false)?,
             stopping: args.stop.map(|stop| match stop {
                 args::Stop::Passes => Stopping::Passes,
                 args::Stop::Certified => Stopping::CertifiedMinimiser { tolerance: None },
@@ -155,8 +165,16 @@ impl Settings {
             ("--order", self.order.is_some()),
             ("--stop", self.stopping.is_some()),
             ("--output-noise", self.output_noise.is_some()),
+            ("--penalty", self.penalty.is_some()),
+            ("--l1", self.l1.is_some()),
+            ("--rho", self.rho.is_some()),
         ]
         .into_iter()
+    }
+
+    /// The penalty that was asked for, by either flag.
+    pub(super) fn any_penalty(&self) -> Option<Penalty> {
+        self.l1.map(|lambda| Penalty::L1 { lambda }).or_else(|| self.penalty.clone())
     }
 
     /// The flags that were given.

@@ -4,6 +4,7 @@ use dp_accountant::{AdjacencyKind, gaussian};
 use dp_losses::{Domain, L2, LossKind};
 
 use super::{DpSgd, Sampling};
+use crate::auto::{CURVATURE_OF_KINKS, MOST_STEPS};
 use crate::averaging::Averaging;
 use crate::defaults::Defaults;
 use crate::error::Error;
@@ -66,8 +67,40 @@ impl DpSgd {
         Ok(Self { schedule: Some(Schedule::Constant { step }), averaging, ..self })
     }
 
+    /// Gradient descent on all records at each step, with noise on each sum.
+    ///
+    /// # Formula
+    /// With β the loss's curvature (1/2 where it has kinks) and S twice the total step of [`defaults`](crate::defaults),
+    /// ```text
+    /// T = min(⌈β S⌉, 200)      η = min(S/T, 1/β)      output: mean of the last T/2 iterates
+    /// ```
+    /// For a given total step the noise that reaches the model does not depend on T: its variance on each sum grows with T,
+    /// and `T η²` shrinks alike. So T is the least with which no step is longer than 1/β. It follows from public numbers.
+    ///
+    /// # Errors
+    /// As [`Defaults::new`].
+    ///
+    /// # References
+    /// Bassily, Smith, Thakurta, FOCS 2014, for noisy gradients of all records; Zhang, Zheng, Mou, Wang, "Efficient private
+    /// ERM for smooth objectives", IJCAI 2017, for their horizon.
+    pub fn full_gradient(
+        loss: LossKind,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        relation: AdjacencyKind,
+    ) -> Result<Self, Error> {
+        let defaults = Defaults::new(loss, n, loss.parameters(dim), budget, relation)?;
+        let smoothness = loss.constants(L2::NONE, &Domain::unit_rows()).smoothness;
+        let smoothness = if smoothness.is_finite() { smoothness } else { CURVATURE_OF_KINKS };
+        // A number that is none becomes 0.
+        let passes = ((TOTAL_STEP * defaults.total_step() * smoothness).ceil() as u64).clamp(1, MOST_STEPS);
+        let recipe = Self { sampling: Sampling::Passes, batch_size: u64::MAX, passes, ..Self::new(loss) };
+        recipe.with_suited_steps(n, dim, budget, relation)
+    }
+
     /// Number of steps among `n` records.
-    fn updates(&self, n: u64) -> u64 {
+    pub(super) fn updates(&self, n: u64) -> u64 {
         match (self.steps, self.sampling) {
             (Some(steps), Sampling::Poisson | Sampling::FixedSize) => steps.max(1),
             _ => n.div_ceil(self.batch_size.clamp(1, n.max(1))).saturating_mul(self.passes).max(1),

@@ -62,7 +62,10 @@ impl NoisyPlan {
 
     pub(in crate::recipes) fn summary(&self) -> Summary {
         let noise_norm = self.std_dev * (self.run.parameters() as f64).sqrt();
-        let momentum = self.run.descent.in_words();
+        let mut momentum = self.run.descent.in_words();
+        if let Some(penalty) = &self.run.penalty {
+            momentum.push_str(&format!(", penalty {penalty}"));
+        }
         Summary {
             sensitivity: Some(self.sensitivity),
             rows: self.run.rows(),

@@ -8,11 +8,11 @@ use dp_data::{Block, BlockBuffer, Order, SampleSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::{Gaussian, ReleaseRng, Released};
 
+use super::rule::Rule;
 use super::{Batching, NoisyRun};
 use crate::averaging::AveragingWeights;
 use crate::engine::{
-    AcceleratedDescent, BatchSizes, Buffered, Control, GradientDescent, GradientEstimate, NoisyGradient, Passes,
-    RowBatches, Run, SampledRun,
+    BatchSizes, Buffered, Control, GradientEstimate, NoisyGradient, Passes, RowBatches, Run, SampledRun,
 };
 use crate::error::Error;
 use crate::growth::Divisor;
@@ -106,14 +106,14 @@ where
         M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
         let Self { run, noise, following, key, source, rng, control, .. } = self;
-        let Following { steps, weights, .. } = *following;
+        let Following { steps, weights, std_dev, .. } = *following;
         let mut log = EventLog::new();
         let gradient = NoisyGradient::start(&model, run.sum, noise.into(), run.plan, &mut log, rng)?;
         let microbatch = usize::try_from(run.sum.microbatch).unwrap_or(usize::MAX);
         let gradient = InPieces { gradient, microbatch, counted: BlockBuffer::default() };
         let start = vec![F::zero(); model.parameters()];
-        let descent = GradientDescent { lambda: run.lambda, radius: run.radius };
-        let rule = AcceleratedDescent::new(descent, run.descent.momentum(), &start);
+        let rule = Rule::new(run, steps, std_dev, &start)?;
+        let last_map = if weights.is_last() { None } else { run.last_map(steps)? };
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
         match run.batching {
             Batching::Drawn(law) => {
@@ -144,7 +144,10 @@ where
             }
         }
         source.finish()?;
-        let (output, InPieces { gradient, .. }) = iterate.into_parts();
+        let (mut output, InPieces { gradient, .. }) = iterate.into_parts();
+        if let Some((mut map, step)) = last_map {
+            map.apply(step, &mut output);
+        }
         Ok((gradient.finish(output, &mut log)?, log))
     }
 }

@@ -22,6 +22,8 @@ pub(super) const DP_SGD: PrivateAlgorithm = PrivateAlgorithm {
         "--step-size",
         "--schedule",
         "--averaging",
+        "--penalty",
+        "--l1",
     ],
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build,
@@ -29,9 +31,18 @@ pub(super) const DP_SGD: PrivateAlgorithm = PrivateAlgorithm {
 
 fn build(request: &Request<'_>) -> Result<Built, Failure> {
     let &Request { config, budget, relation, shape } = request;
-    let settings = &config.settings;
     let refused = |error: dp_optim::Error| refusal(&error);
-    let mut recipe = DpSgd::recommended(config.loss, shape.n, shape.dim, budget, relation).map_err(refused)?;
+    let recipe = DpSgd::recommended(config.loss, shape.n, shape.dim, budget, relation).map_err(refused)?;
+    let recipe = as_asked(recipe, request)?;
+    // For the number of steps that was asked for.
+    let recipe = recipe.with_suited_steps(shape.n, shape.dim, budget, relation).map_err(refused)?;
+    Ok(with_steps_as_asked(recipe, request)?.into())
+}
+
+/// The recipe with the settings that were asked for, but those of step sizes and averages.
+pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Failure> {
+    let config = request.config;
+    let settings = &config.settings;
     recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.steps = settings.steps;
@@ -44,17 +55,23 @@ fn build(request: &Request<'_>) -> Result<Built, Failure> {
     };
     recipe.clipping = match settings.clip {
         None => recipe.clipping,
-        Some(norm) => Some(ClippingNorm::new(norm).map_err(|error| refused(error.into()))?),
+        Some(norm) => Some(ClippingNorm::new(norm).map_err(|error| refusal(&error.into()))?),
     };
     recipe.radius = settings.radius;
+    recipe.penalty = settings.any_penalty().or(recipe.penalty);
+    recipe.intercept = recipe.penalty.is_some() && config.encoding.intercept > 0.0;
     recipe.noise_mode = config.noise;
     recipe.float = config.float;
-    // For the number of steps that was asked for.
-    recipe = recipe.with_suited_steps(shape.n, shape.dim, budget, relation).map_err(refused)?;
+    Ok(recipe)
+}
+
+/// The recipe with the step sizes and the average that were asked for.
+pub(super) fn with_steps_as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Failure> {
+    let &Request { config, shape, .. } = request;
     if let Some(schedule) = steps::schedule(config, recipe.lambda, shape.n)? {
         recipe.schedule = Some(schedule);
     }
-    if let Some(averaging) = settings.averaging {
+    if let Some(averaging) = config.settings.averaging {
         recipe.averaging = match averaging {
             args::Averaging::Last => Averaging::Last,
             args::Averaging::Uniform => Averaging::Uniform,
@@ -63,5 +80,5 @@ fn build(request: &Request<'_>) -> Result<Built, Failure> {
             args::Averaging::Polynomial => Averaging::Polynomial,
         };
     }
-    Ok(recipe.into())
+    Ok(recipe)
 }

@@ -4,9 +4,12 @@
 //! neighbouring relations it is proved, and how settings become its recipe. [`private`] names them all; everything else
 //! (planning, training, certificates, dry runs) goes through [`AnyRecipe`].
 
+mod adam;
+mod admm;
 mod auto;
 mod bolt_on;
 mod bst14;
+mod dp_gd;
 mod dp_sgd;
 mod last_iterate;
 mod non_private;
@@ -91,6 +94,11 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::Bst14Convex => Some(&bst14::CONVEX),
         Algorithm::Bst14StronglyConvex => Some(&bst14::STRONGLY_CONVEX),
         Algorithm::DpSgd => Some(&dp_sgd::DP_SGD),
+        Algorithm::DpGd => Some(&dp_gd::DP_GD),
+        Algorithm::DpAdam => Some(&adam::DP_ADAM),
+        Algorithm::DpAdambc => Some(&adam::DP_ADAMBC),
+        Algorithm::SsAdmm => Some(&admm::SS_ADMM),
+        Algorithm::MpAdmm => Some(&admm::MP_ADMM),
         Algorithm::NoisyMoments => Some(&obj_pert::NOISY_MOMENTS),
         Algorithm::ObjPert => Some(&obj_pert::OBJ_PERT),
         Algorithm::PhasedSgd => Some(&phased::SGD),

@@ -44,6 +44,7 @@ fn flag_of(name: &str) -> Option<&'static str> {
         "clipping norm" => Some("--clip"),
         "radius" => Some("--radius"),
         "step size" => Some("--step-size"),
+        "rho" => Some("--rho"),
         "epsilon" => Some("--epsilon"),
         "delta" => Some("--delta"),
         _ => None,

@@ -1,0 +1,64 @@
+//! The update rules of such runs, as one type: what is written for any model is compiled once for all of them.
+
+use nalgebra::RealField;
+
+use super::NoisyRun;
+use crate::descent::Descent;
+use crate::engine::{AcceleratedDescent, Adam, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule};
+use crate::error::Error;
+use crate::schedule::StepSizes;
+
+/// Any update rule.
+pub(super) enum Rule<F> {
+    Descent(AcceleratedDescent<F>),
+    Adam(Adam<F>),
+    Admm(LinearisedAdmm<F>),
+}
+
+impl<F: RealField + Copy> Rule<F> {
+    /// That of a run with noise of this standard deviation on each sum.
+    pub(super) fn new(run: &NoisyRun, steps: &StepSizes, std_dev: f64, start: &[F]) -> Result<Self, Error> {
+        let (lambda, radius) = (run.lambda, run.radius);
+        let map = run.proximal_map(steps)?;
+        let adam = |first_decay, second_decay, denominator| {
+            Self::Adam(Adam::new(first_decay, second_decay, denominator, start).with_ball(lambda, radius))
+        };
+        Ok(match (run.descent, map) {
+            (Descent::Adam { first_decay, second_decay, epsilon }, _) => {
+                adam(first_decay, second_decay, Denominator::Plus { epsilon })
+            }
+            (Descent::AdamBc { first_decay, second_decay, floor }, _) => {
+                adam(first_decay, second_decay, Denominator::WithoutNoise { std_dev, floor })
+            }
+            (Descent::Admm { rho, output }, Some(map)) => {
+                Self::Admm(LinearisedAdmm::new(rho, map, output, start).with_ball(lambda, radius))
+            }
+            (descent, map) => {
+                let plain = GradientDescent { lambda, radius };
+                let rule = AcceleratedDescent::new(plain, descent.momentum(), start);
+                Self::Descent(match map {
+                    Some(map) => rule.with_penalty(map),
+                    None => rule,
+                })
+            }
+        })
+    }
+}
+
+impl<F: RealField + Copy> UpdateRule<F> for Rule<F> {
+    fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
+        match self {
+            Self::Descent(rule) => rule.apply(parameters, gradient_sum, step),
+            Self::Adam(rule) => rule.apply(parameters, gradient_sum, step),
+            Self::Admm(rule) => rule.apply(parameters, gradient_sum, step),
+        }
+    }
+
+    fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
+        match self {
+            Self::Descent(rule) => rule.point(parameters),
+            Self::Adam(rule) => rule.point(parameters),
+            Self::Admm(rule) => rule.point(parameters),
+        }
+    }
+}
