@@ -185,6 +185,57 @@ const ALGORITHMS: &[Row] = &[
         ],
     },
     Row {
+        name: "rsgd-ar",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.01", "--batch-size", "100", "--passes", "4"],
+            &["--epsilon", "1", "--delta", "1e-6", "--schedule", "per-pass", "--restart-every", "3"],
+            &["--epsilon", "2", "--delta", "1e-6", "--loss", "huber-svm", "--noise", "rounded", "--float", "f32"],
+        ],
+        untaken: ["--averaging", "uniform"],
+        decisive: &[
+            "/noise/std_dev",
+            "/recipe/passes",
+            "/recipe/batch_size",
+            "/recipe/step",
+            "/recipe/restart_every",
+            "/recipe/lambda",
+            "/recipe/row_norm",
+            "/dim",
+        ],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--schedule", "square-root"], 2, "usage.conflict", "restart"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--restart-every", "0"], 2, "usage.value", "--restart-every"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "hinge"], 4, "privacy.refused", "kink"),
+        ],
+    },
+    Row {
+        name: "nsgd",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.01", "--batch-size", "100", "--passes", "4"],
+            &["--epsilon", "1", "--delta", "1e-6", "--schedule", "constant", "--radius", "3"],
+        ],
+        untaken: ["--restart-every", "2"],
+        decisive: &["/noise/std_dev", "/recipe/passes", "/recipe/step", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--schedule", "restart"], 2, "usage.conflict", "per-pass"),
+        ],
+    },
+    Row {
+        name: "out-pert-gd",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--passes", "20"],
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.1", "--step-size", "2", "--noise", "rounded"],
+        ],
+        untaken: ["--batch-size", "5"],
+        decisive: &["/noise/std_dev", "/recipe/passes", "/recipe/step", "/recipe/row_norm", "/n", "/dim"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
+    },
+    Row {
         name: "snowball-sgd",
         relations: &["replace-one", "add-remove"],
         runs: &[

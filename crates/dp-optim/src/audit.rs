@@ -37,6 +37,7 @@ mod obj_pert;
 mod one_vs_all;
 mod phased;
 mod random_stopping;
+mod rsgd_ar;
 mod scs13;
 mod tuning;
 
@@ -181,6 +182,21 @@ pub const RECIPES: &[Recipe] = &[
         name: "pnsgd",
         about: "noise on every iterate, the last one released (Feldman et al. 2020, Algorithm 1)",
         build: last_iterate::pnsgd,
+    },
+    Recipe {
+        name: "rsgd-ar",
+        about: "passes averaged and restarted, noise on the trained model for a hidden position",
+        build: rsgd_ar::rsgd_ar,
+    },
+    Recipe {
+        name: "nsgd",
+        about: "steps that fall from pass to pass, noise on the trained model for the worst position",
+        build: rsgd_ar::nsgd,
+    },
+    Recipe {
+        name: "out-pert-gd",
+        about: "full-gradient descent, noise on the trained model (Zhang et al. 2017)",
+        build: rsgd_ar::full_gradient,
     },
     Recipe {
         name: "snowball-sgd",

@@ -14,6 +14,7 @@ use crate::recipes::one_vs_all::OneVsAllDerivation;
 use crate::recipes::phased_erm::PhasedErmDerivation;
 use crate::recipes::phased_sgd::PhasedSgdDerivation;
 use crate::recipes::pnsgd::PnsgdDerivation;
+use crate::recipes::rsgd_ar::RsgdArDerivation;
 use crate::recipes::scs13::Scs13Derivation;
 use crate::recipes::snowball_sgd::SnowballSgdDerivation;
 use crate::tuning::portions::PortionsDerivation;
@@ -135,6 +136,8 @@ derivations! {
     PhasedSgd(PhasedSgdDerivation),
     /// [`recipes::pnsgd`](crate::recipes::pnsgd).
     Pnsgd(PnsgdDerivation),
+    /// [`recipes::rsgd_ar`](crate::recipes::rsgd_ar).
+    RsgdAr(RsgdArDerivation),
     /// [`recipes::snowball_sgd`](crate::recipes::snowball_sgd).
     SnowballSgd(SnowballSgdDerivation),
     /// [`recipes::scs13`](crate::recipes::scs13).

@@ -19,6 +19,7 @@ pub mod phases;
 pub mod pnsgd;
 pub mod promise;
 pub mod recipe;
+pub mod rsgd_ar;
 pub mod scs13;
 pub mod snowball_sgd;
 
@@ -34,5 +35,6 @@ pub use phased_sgd::PhasedSgd;
 pub use pnsgd::Pnsgd;
 pub use promise::Promise;
 pub use recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+pub use rsgd_ar::{PassSteps, RsgdAr};
 pub use scs13::Scs13;
 pub use snowball_sgd::SnowballSgd;

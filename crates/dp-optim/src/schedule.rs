@@ -13,8 +13,11 @@ use crate::error::{Error, non_negative, positive};
 /// SquareRoot      η_t = 2 / (β (√t + m^c))
 /// StronglyConvex  η_t = min(1/β, 1/(γ t))
 /// Steps           η_t = values[t - 1]
+/// PerPass         η_t = step / ⌈t/u⌉
+/// Restarted       η_t as `schedule` has it for t = ((t - 1) mod every) + 1
 /// ```
-/// with `β = smoothness`, `γ = strong_convexity`, `m = examples`, `c = power` in [0, 1).
+/// with `β = smoothness`, `γ = strong_convexity`, `m = examples`, `c = power` in [0, 1), `u = updates_per_pass`.
+/// `Restarted` goes with [`Averaging::Restarts`](crate::Averaging::Restarts), which restarts the iterate.
 ///
 /// # Examples
 /// ```
@@ -75,6 +78,20 @@ pub enum Schedule {
         /// The step sizes.
         values: Vec<f64>,
     },
+    /// `step / h` in pass h, counted from 1.
+    PerPass {
+        /// The step size of the first pass.
+        step: f64,
+        /// Updates per pass u.
+        updates_per_pass: u64,
+    },
+    /// Another schedule, begun anew after every so many updates.
+    Restarted {
+        /// After how many updates.
+        every: u64,
+        /// The schedule of each stretch.
+        schedule: Box<Schedule>,
+    },
 }
 
 impl Schedule {
@@ -115,10 +132,28 @@ impl Schedule {
                 }
                 Rule::Steps(values.clone())
             }
+            Self::PerPass { updates_per_pass: 0, .. } => {
+                return Err(Error::Count { name: "updates per pass", value: 0, range: "1 or more" });
+            }
+            Self::PerPass { step, updates_per_pass } => {
+                Rule::PerPass { step: positive("step size", *step)?, updates_per_pass: *updates_per_pass }
+            }
+            Self::Restarted { every: 0, .. } => {
+                return Err(Error::Count { name: "updates between restarts", value: 0, range: "1 or more" });
+            }
+            Self::Restarted { every, schedule } => {
+                let stretch = schedule.prepare((*every).min(updates))?;
+                // What is shorter than a stretch never restarts.
+                if *every >= updates {
+                    stretch.rule
+                } else {
+                    Rule::Restarted { every: *every, rule: stretch.rule.into() }
+                }
+            }
         };
         let steps = StepSizes { rule };
         // Every rule but the list is largest at t = 1; a quotient may still have overflowed there.
-        if !matches!(steps.rule, Rule::Steps(_)) {
+        if !matches!(steps.rule, Rule::Steps(_) | Rule::Restarted { .. }) {
             positive("step size", steps.at(1))?;
         }
         Ok(steps)
@@ -141,23 +176,15 @@ enum Rule {
     SquareRoot { twice_over_smoothness: f64, offset: f64 },
     StronglyConvex { cap: f64, inverse: f64 },
     Steps(Vec<f64>),
+    PerPass { step: f64, updates_per_pass: u64 },
+    Restarted { every: u64, rule: Box<Rule> },
 }
 
 impl StepSizes {
     /// The step size of update `t`, counted from 1. Beyond the end of a list it is 0.
     #[inline]
     pub fn at(&self, t: u64) -> f64 {
-        let count = t as f64;
-        match &self.rule {
-            Rule::Constant(step) => *step,
-            Rule::InverseSqrt(step) => step / count.sqrt(),
-            Rule::Decreasing { twice_over_smoothness, offset } => twice_over_smoothness / (count + offset),
-            Rule::SquareRoot { twice_over_smoothness, offset } => twice_over_smoothness / (count.sqrt() + offset),
-            Rule::StronglyConvex { cap, inverse } => cap.min(inverse / count),
-            Rule::Steps(values) => {
-                t.checked_sub(1).and_then(|i| values.get(usize::try_from(i).ok()?)).copied().unwrap_or(0.0)
-            }
-        }
+        self.rule.at(t)
     }
 
     /// The step size if it is the same at every update.
@@ -170,8 +197,32 @@ impl StepSizes {
 
     /// The largest step size of the run.
     pub(crate) fn largest(&self) -> f64 {
-        match &self.rule {
+        self.rule.largest()
+    }
+}
+
+impl Rule {
+    #[inline]
+    fn at(&self, t: u64) -> f64 {
+        let count = t as f64;
+        match self {
+            Rule::Constant(step) => *step,
+            Rule::InverseSqrt(step) => step / count.sqrt(),
+            Rule::Decreasing { twice_over_smoothness, offset } => twice_over_smoothness / (count + offset),
+            Rule::SquareRoot { twice_over_smoothness, offset } => twice_over_smoothness / (count.sqrt() + offset),
+            Rule::StronglyConvex { cap, inverse } => cap.min(inverse / count),
+            Rule::Steps(values) => {
+                t.checked_sub(1).and_then(|i| values.get(usize::try_from(i).ok()?)).copied().unwrap_or(0.0)
+            }
+            Rule::PerPass { step, updates_per_pass } => step / t.div_ceil(*updates_per_pass).max(1) as f64,
+            Rule::Restarted { every, rule } => rule.at(t.saturating_sub(1) % every + 1),
+        }
+    }
+
+    fn largest(&self) -> f64 {
+        match self {
             Rule::Steps(values) => values.iter().copied().fold(0.0, f64::max),
+            Rule::Restarted { rule, .. } => rule.largest(),
             _ => self.at(1),
         }
     }
@@ -197,6 +248,26 @@ mod tests {
         let steps = Schedule::Steps { values: vec![0.1, 0.4, 0.2] }.prepare(3).unwrap();
         assert_eq!(steps.largest(), 0.4);
         assert_eq!(steps.at(3), 0.2);
+        let list = Schedule::Steps { values: vec![0.1, 0.4] };
+        assert_eq!(Schedule::Restarted { every: 2, schedule: list.into() }.prepare(7).unwrap().largest(), 0.4);
+    }
+
+    #[test]
+    fn restarts_begin_anew() {
+        let per_pass = Schedule::PerPass { step: 6.0, updates_per_pass: 2 };
+        let steps = |schedule: &Schedule, updates| {
+            let steps = schedule.prepare(updates).unwrap();
+            (1..=updates).map(|t| steps.at(t)).collect::<Vec<_>>()
+        };
+        assert_eq!(steps(&per_pass, 7), [6.0, 6.0, 3.0, 3.0, 2.0, 2.0, 1.5]);
+        let restarted = Schedule::Restarted { every: 4, schedule: per_pass.clone().into() };
+        assert_eq!(steps(&restarted, 9), [6.0, 6.0, 3.0, 3.0, 6.0, 6.0, 3.0, 3.0, 6.0]);
+        // A run that is no longer than a stretch has no restart.
+        assert_eq!(restarted.prepare(4).unwrap(), per_pass.prepare(4).unwrap());
+        let constant = Schedule::Restarted { every: 4, schedule: Schedule::Constant { step: 0.5 }.into() };
+        assert_eq!(steps(&constant, 6), [0.5; 6]);
+        let list = Schedule::Restarted { every: 2, schedule: Schedule::Steps { values: vec![1.0, 0.5] }.into() };
+        assert_eq!(steps(&list, 5), [1.0, 0.5, 1.0, 0.5, 1.0]);
     }
 
     #[test]
@@ -205,6 +276,11 @@ mod tests {
             assert!(Schedule::Constant { step: bad }.prepare(1).is_err(), "{bad}");
             assert!(Schedule::StronglyConvex { smoothness: bad, strong_convexity: 1.0 }.prepare(1).is_err());
         }
+        let inner = Schedule::Constant { step: 1.0 };
+        assert!(Schedule::Restarted { every: 0, schedule: inner.into() }.prepare(3).is_err());
+        let inner = Schedule::PerPass { step: f64::NAN, updates_per_pass: 1 };
+        assert!(Schedule::Restarted { every: 2, schedule: inner.into() }.prepare(3).is_err());
+        assert!(Schedule::PerPass { step: 1.0, updates_per_pass: 0 }.prepare(3).is_err());
         assert!(Schedule::Steps { values: vec![0.1, f64::NAN] }.prepare(2).is_err());
         assert!(matches!(Schedule::Steps { values: vec![0.1] }.prepare(2), Err(Error::Length { .. })));
         assert!(Schedule::Decreasing { smoothness: 1.0, examples: 10.0, power: 1.0 }.prepare(1).is_err());

@@ -38,6 +38,13 @@ pub enum Algorithm {
     Pnsgd,
     /// The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems 3.5, 3.6).
     SnowballSgd,
+    /// Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise once, for a
+    /// record whose position is secret. Needs a delta.
+    RsgdAr,
+    /// The same without averages, with the noise of the worst position. Needs a delta.
+    Nsgd,
+    /// Descent on the gradient of all records, noise once (Zhang et al. 2017). Needs a delta.
+    OutPertGd,
     /// Noise in every update, so that every iterate might be published (SCS13).
     Scs13,
     /// No privacy at all: for comparison, never for release.
@@ -90,6 +97,10 @@ pub enum Schedule {
     StronglyConvex,
     /// Halved from phase to phase, each half as long as the one before; for `snowball-sgd`.
     Halving,
+    /// Falls like 1/pass, from `--step-size` on; for `rsgd-ar` and `nsgd`.
+    PerPass,
+    /// The same, counted anew from each restart; for `rsgd-ar`.
+    Restart,
 }
 
 /// Which of the iterates is released.
@@ -355,6 +366,9 @@ pub struct TrainArgs {
     /// Which of the iterates is released
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
     pub averaging: Option<Averaging>,
+    /// Go on from the mean of every so many passes [default: half of them for rsgd-ar]
+    #[arg(long, value_name = "PASSES", help_heading = "Algorithm")]
+    pub restart_every: Option<u64>,
     /// The order of the records
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
     pub order: Option<Order>,

@@ -14,6 +14,7 @@ use super::phased_sgd::{self, PhasedSgd};
 use super::pnsgd::{self, Pnsgd};
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+use super::rsgd_ar::{self, RsgdAr};
 use super::scs13::{self, Scs13};
 use super::snowball_sgd::{self, SnowballSgd};
 use crate::derivation::Derivation;
@@ -127,6 +128,8 @@ any_recipe! {
     PhasedSgd(PhasedSgd, phased_sgd::Plan),
     /// [`Pnsgd`].
     Pnsgd(Pnsgd, pnsgd::Plan),
+    /// [`RsgdAr`].
+    RsgdAr(RsgdAr, rsgd_ar::Plan),
     /// [`SnowballSgd`].
     SnowballSgd(SnowballSgd, snowball_sgd::Plan),
     /// [`Scs13`].

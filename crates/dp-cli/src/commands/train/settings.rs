@@ -30,6 +30,8 @@ pub struct Settings {
     pub schedule: Option<args::Schedule>,
     /// Which iterates are released.
     pub averaging: Option<args::Averaging>,
+    /// After how many passes training goes on from their mean.
+    pub restart_every: Option<u64>,
     /// Order of the records.
     pub order: Option<OrderPolicy>,
     /// When training stops.
@@ -112,6 +114,7 @@ impl Settings {
             step_size: number("--step-size", args.step_size, false)?,
             schedule: args.schedule,
             averaging: args.averaging,
+            restart_every: count("--restart-every", args.restart_every)?,
             order: args.order.map(|order| match order {
                 args::Order::Fixed => OrderPolicy::Fixed,
                 args::Order::Fresh => OrderPolicy::Fresh,
@@ -142,6 +145,7 @@ impl Settings {
             ("--step-size", self.step_size.is_some()),
             ("--schedule", self.schedule.is_some()),
             ("--averaging", self.averaging.is_some()),
+            ("--restart-every", self.restart_every.is_some()),
             ("--order", self.order.is_some()),
             ("--stop", self.stopping.is_some()),
             ("--output-noise", self.output_noise.is_some()),

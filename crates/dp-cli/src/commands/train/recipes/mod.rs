@@ -14,6 +14,7 @@ mod obj_pert;
 mod one_vs_all;
 mod phased;
 mod refusal;
+mod rsgd_ar;
 mod scs13;
 mod steps;
 
@@ -95,6 +96,9 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::PhasedSgd => Some(&phased::SGD),
         Algorithm::PhasedErm => Some(&phased::ERM),
         Algorithm::Pnsgd => Some(&last_iterate::PNSGD),
+        Algorithm::RsgdAr => Some(&rsgd_ar::RSGD_AR),
+        Algorithm::Nsgd => Some(&rsgd_ar::NSGD),
+        Algorithm::OutPertGd => Some(&rsgd_ar::OUT_PERT_GD),
         Algorithm::SnowballSgd => Some(&last_iterate::SNOWBALL_SGD),
         Algorithm::Scs13 => Some(&scs13::SCS13),
         Algorithm::NonPrivate => None,
