@@ -185,6 +185,55 @@ const ALGORITHMS: &[Row] = &[
         ],
     },
     Row {
+        name: "priv-gene",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "30"],
+            &["--epsilon", "1", "--step-size", "0.25", "--steps", "5", "--loss", "hinge", "--float", "f32"],
+            &["--epsilon", "1", "--delta", "1e-6", "--loss", "squared", "--clip", "2"],
+        ],
+        untaken: ["--passes", "5"],
+        decisive: &["/epsilon_of_round", "/rounds", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1", "--noise", "rounded"], 2, "usage.conflict", "--noise"),
+            (&["--epsilon", "1", "--loss", "squared"], 4, "privacy.refused", "slope"),
+        ],
+    },
+    Row {
+        name: "majority",
+        relations: &["replace-one", "add-remove"],
+        runs: &[&["--epsilon", "1"], &["--epsilon", "0.5", "--delta", "1e-6", "--noise", "rounded", "--loss", "hinge"]],
+        untaken: ["--clip", "1"],
+        decisive: &["/scale", "/recipe/target_bound", "/dim"],
+        refused: &[(&["--epsilon", "1", "--loss", "softmax"], 4, "privacy.refused", "classes")],
+    },
+    Row {
+        name: "dp-blgd",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "8", "--lambda", "0.001"],
+            &["--epsilon", "1", "--delta", "1e-6", "--line-search", "selection", "--clip", "0.5", "--loss", "hinge"],
+            &["--epsilon", "2", "--delta", "1e-6", "--clip-loss", "2", "--noise", "rounded", "--float", "f32"],
+        ],
+        untaken: ["--passes", "5"],
+        decisive: &["/rho", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--clip-loss", "0"], 2, "usage.value", "--clip-loss"),
+        ],
+    },
+    Row {
+        name: "dp-agd",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "5", "--step-size", "1", "--loss", "squared"],
+        ],
+        untaken: ["--line-search", "selection"],
+        decisive: &["/rho", "/recipe/row_norm", "/dim"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
+    },
+    Row {
         name: "rsgd-ar",
         relations: &["replace-one", "add-remove"],
         runs: &[

@@ -30,6 +30,7 @@
 
 mod bolt_on;
 mod canary;
+mod choice;
 mod last_iterate;
 mod likelihood;
 mod noisy_steps;
@@ -39,6 +40,7 @@ mod phased;
 mod random_stopping;
 mod rsgd_ar;
 mod scs13;
+mod searched;
 mod tuning;
 
 #[cfg(test)]
@@ -197,6 +199,26 @@ pub const RECIPES: &[Recipe] = &[
         name: "out-pert-gd",
         about: "full-gradient descent, noise on the trained model (Zhang et al. 2017)",
         build: rsgd_ar::full_gradient,
+    },
+    Recipe {
+        name: "priv-gene",
+        about: "coordinate steps chosen by the exponential mechanism (Zhang et al. 2013), one round",
+        build: choice::priv_gene,
+    },
+    Recipe {
+        name: "majority",
+        about: "the same answer for everyone, by a noisy sum of the targets",
+        build: choice::majority,
+    },
+    Recipe {
+        name: "dp-blgd",
+        about: "gradient descent with a noisy line search, one step, all of which the attacker sees",
+        build: searched::dp_blgd,
+    },
+    Recipe {
+        name: "dp-agd",
+        about: "gradient descent with a noisy choice of the best step (Lee, Kifer 2018), one step",
+        build: searched::dp_agd,
     },
     Recipe {
         name: "snowball-sgd",

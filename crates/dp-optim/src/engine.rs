@@ -18,6 +18,7 @@ mod batches;
 mod control;
 pub mod dual_ascent;
 mod gradient;
+pub(crate) mod grid_sum;
 mod iterate;
 mod lbfgs;
 pub mod minimise;

@@ -45,6 +45,15 @@ pub enum Algorithm {
     Nsgd,
     /// Descent on the gradient of all records, noise once (Zhang et al. 2017). Needs a delta.
     OutPertGd,
+    /// Steps along the coordinates, each chosen by the exponential mechanism: no gradient (Zhang et al. 2013).
+    PrivGene,
+    /// The same answer for everyone, by a noisy mean of the labels: what any model has to beat.
+    Majority,
+    /// Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. Needs a
+    /// delta.
+    DpBlgd,
+    /// Gradient descent whose steps are the best of a few, by a noisy choice (Lee, Kifer 2018). Needs a delta.
+    DpAgd,
     /// Noise in every update, so that every iterate might be published (SCS13).
     Scs13,
     /// No privacy at all: for comparison, never for release.
@@ -150,6 +159,15 @@ pub enum BatchSampling {
 pub enum Variant {
     /// Noise as the paper prints it, where the accountant finds it enough; for scs13 and bst14.
     Published,
+}
+
+/// How `dp-blgd` finds the length of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LineSearch {
+    /// The first that lowers the loss enough, from the longest on.
+    Backtracking,
+    /// One that lowers it more than others, by the exponential mechanism.
+    Selection,
 }
 
 /// How the models of the classes share the budget.
@@ -354,6 +372,12 @@ pub struct TrainArgs {
     /// Each record's gradient is clipped to this norm
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip: Option<f64>,
+    /// Each record's loss is clamped to this
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub clip_loss: Option<f64>,
+    /// How the length of a step is found
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
+    pub line_search: Option<LineSearch>,
     /// The weights are kept within this distance of 0 [default: 2 for bolt-on with the squared loss]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub radius: Option<f64>,

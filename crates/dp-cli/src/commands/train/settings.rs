@@ -44,6 +44,10 @@ pub struct Settings {
     pub variant: Option<args::Variant>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
+    /// What each record's loss is clamped to.
+    pub clip_loss: Option<f64>,
+    /// How the length of a step is found.
+    pub line_search: Option<args::LineSearch>,
     /// The distribution of the noise on the released model.
     pub output_noise: Option<args::OutputNoise>,
 }
@@ -123,6 +127,8 @@ impl Settings {
             sampling: args.sampling,
             variant: args.variant,
             clip: number("--clip", args.clip, false)?,
+            clip_loss: number("--clip-loss", args.clip_loss, false)?,
+            line_search: args.line_search,
             output_noise: args.output_noise,
             stopping: args.stop.map(|stop| match stop {
                 args::Stop::Passes => Stopping::Passes,
@@ -141,6 +147,8 @@ impl Settings {
             ("--sampling", self.sampling.is_some()),
             ("--variant", self.variant.is_some()),
             ("--clip", self.clip.is_some()),
+            ("--clip-loss", self.clip_loss.is_some()),
+            ("--line-search", self.line_search.is_some()),
             ("--radius", self.radius.is_some()),
             ("--step-size", self.step_size.is_some()),
             ("--schedule", self.schedule.is_some()),

@@ -7,6 +7,7 @@
 mod auto;
 mod bolt_on;
 mod bst14;
+mod choice;
 mod dp_sgd;
 mod last_iterate;
 mod non_private;
@@ -16,6 +17,7 @@ mod phased;
 mod refusal;
 mod rsgd_ar;
 mod scs13;
+mod searched;
 mod steps;
 
 use clap::ValueEnum;
@@ -96,6 +98,10 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::PhasedSgd => Some(&phased::SGD),
         Algorithm::PhasedErm => Some(&phased::ERM),
         Algorithm::Pnsgd => Some(&last_iterate::PNSGD),
+        Algorithm::DpBlgd => Some(&searched::DP_BLGD),
+        Algorithm::DpAgd => Some(&searched::DP_AGD),
+        Algorithm::PrivGene => Some(&choice::PRIV_GENE),
+        Algorithm::Majority => Some(&choice::MAJORITY),
         Algorithm::RsgdAr => Some(&rsgd_ar::RSGD_AR),
         Algorithm::Nsgd => Some(&rsgd_ar::NSGD),
         Algorithm::OutPertGd => Some(&rsgd_ar::OUT_PERT_GD),
@@ -112,8 +118,10 @@ pub(super) fn check_flags(algorithm: Algorithm, settings: &Settings) -> Result<(
         None => Ok(()),
         Some(flag) => {
             let name = name(algorithm);
+            let taken =
+                if taken.is_empty() { "none of --lambda, --passes and the like".to_owned() } else { taken.join(", ") };
             Err(conflict(flag, format!("{flag} is no setting of {name}"))
-                .expected(format!("of the flags that depend on the algorithm: {}", taken.join(", ")))
+                .expected(format!("of the flags that depend on the algorithm: {taken}"))
                 .help(format!("leave {flag} away, or choose another --algorithm")))
         }
     }

@@ -43,6 +43,7 @@ fn flag_of(name: &str) -> Option<&'static str> {
         "steps" => Some("--steps"),
         "batch size" => Some("--batch-size"),
         "clipping norm" => Some("--clip"),
+        "largest loss" => Some("--clip-loss"),
         "radius" => Some("--radius"),
         "step size" => Some("--step-size"),
         "epsilon" => Some("--epsilon"),
