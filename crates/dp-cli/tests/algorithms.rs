@@ -216,11 +216,33 @@ const ALGORITHMS: &[Row] = &[
             &["--epsilon", "2", "--delta", "1e-6", "--clip-loss", "2", "--noise", "rounded", "--float", "f32"],
         ],
         untaken: ["--passes", "5"],
-        decisive: &["/rho", "/recipe/row_norm", "/dim"],
+        decisive: &["/budget/rho", "/recipe/row_norm", "/dim"],
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--clip-loss", "0"], 2, "usage.value", "--clip-loss"),
         ],
+    },
+    Row {
+        name: "dp-blsgd",
+        relations: &["add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "10"],
+            &["--epsilon", "2", "--delta", "1e-6", "--batch-size", "100", "--line-search", "selection"],
+        ],
+        untaken: ["--sampling", "fixed"],
+        decisive: &["/budget/order", "/budget/divergence", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--batch-size", "0"], 2, "usage.value", "--batch-size"),
+        ],
+    },
+    Row {
+        name: "dp-blsgd-ac",
+        relations: &["add-remove"],
+        runs: &[&["--epsilon", "1", "--delta", "1e-6", "--steps", "10", "--noise", "rounded"]],
+        untaken: ["--passes", "5"],
+        decisive: &["/budget/order", "/budget/divergence", "/recipe/row_norm", "/dim"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {
         name: "dp-agd",
@@ -230,7 +252,7 @@ const ALGORITHMS: &[Row] = &[
             &["--epsilon", "1", "--delta", "1e-6", "--steps", "5", "--step-size", "1", "--loss", "squared"],
         ],
         untaken: ["--line-search", "selection"],
-        decisive: &["/rho", "/recipe/row_norm", "/dim"],
+        decisive: &["/budget/rho", "/recipe/row_norm", "/dim"],
         refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {

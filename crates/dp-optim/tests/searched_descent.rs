@@ -31,6 +31,29 @@ fn noisy_backtracking() {
     }
 }
 
+/// Erratum E-7: a gradient and a search on the *same* sample cost more than two amplified releases; what is charged is right
+/// for the fresh sample that each draws.
+#[test]
+fn a_shared_batch_costs_more_than_two_samples() {
+    for case in golden_family("counterexamples").into_iter().filter(|case| case["id"] == "ce-shared-batch") {
+        let (q, alpha) = (number(&case["q"]), number(&case["alpha"]));
+        let gaussian = |name: &str| DpEvent::PoissonSampled {
+            sampling_rate: q,
+            event: Box::new(DpEvent::Gaussian { std_dev: number(&case[name]), sensitivity: 1.0 }),
+        };
+        let both = at(&gaussian("noise_multiplier_1"), &case) + at(&gaussian("noise_multiplier_2"), &case);
+        close(both, number(&case["sum_of_amplified"]), 1e-9, "fresh samples");
+        // Both on one sample: the Gaussian of both, sampled once.
+        let joint = DpEvent::PoissonSampled {
+            sampling_rate: q,
+            event: Box::new(DpEvent::Gaussian { std_dev: 0.5f64.sqrt(), sensitivity: 1.0 }),
+        };
+        assert_eq!(alpha, 2.0);
+        close(at(&joint, &case), number(&case["true_joint"]), 1e-9, "one sample");
+        assert!(number(&case["true_joint"]) > 1.8 * both);
+    }
+}
+
 /// Selection in place of backtracking: `e²/8`, and exactly a little less.
 #[test]
 fn range_bounded_selection() {

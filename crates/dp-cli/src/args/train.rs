@@ -52,6 +52,10 @@ pub enum Algorithm {
     /// Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. Needs a
     /// delta.
     DpBlgd,
+    /// The same in random batches, drawn afresh for each gradient and each search. Needs a delta.
+    DpBlsgd,
+    /// The same with clipping norms that shrink where gradients disagree. Needs a delta.
+    DpBlsgdAc,
     /// Gradient descent whose steps are the best of a few, by a noisy choice (Lee, Kifer 2018). Needs a delta.
     DpAgd,
     /// Noise in every update, so that every iterate might be published (SCS13).
@@ -161,7 +165,7 @@ pub enum Variant {
     Published,
 }
 
-/// How `dp-blgd` finds the length of a step.
+/// How `dp-blgd` and its kin find the length of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LineSearch {
     /// The first that lowers the loss enough, from the longest on.

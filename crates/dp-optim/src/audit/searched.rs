@@ -67,7 +67,7 @@ fn audited<A: RecordAdjacency + 'static>(
         OnAxis { loss, targets: first.into_iter().chain(others).collect(), null: first.is_none(), dim }
     });
     let sums = [0, 1].map(|side: usize| sides[side].gradient(0.0, recipe.clipping));
-    let claimed = plan.noise(plan.rho())?.sensitivity().get();
+    let claimed = plan.noise(1.0, recipe.clipping)?.sensitivity().get();
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed, pairs: 1 };
     // The event that the certificate's reader recomputes, not the one that the plan keeps.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
@@ -125,16 +125,16 @@ impl<A: RecordAdjacency> Transcript<A> {
     fn log_ratio(&self, observation: &Observation<'_>) -> Result<f64, Error> {
         let recipe = &self.plan.derivation().recipe;
         match *observation {
-            Observation::Gradient { weights, noisy_sum, std_dev } => {
+            Observation::Gradient { weights, noisy_sum, std_dev, clipping } => {
                 let [base, neighbour] = self.sides.each_ref().map(|side| {
-                    let centre = side.gradient(weights[0], recipe.clipping);
+                    let centre = side.gradient(weights[0], clipping);
                     -(noisy_sum[0] - centre).powi(2) / (2.0 * std_dev * std_dev)
                 });
                 Ok(neighbour - base)
             }
             Observation::Choice { weights, direction, steps, rho, chosen } => {
                 let searcher = Searcher::<A>::new(recipe.search, rho)?;
-                let required = self.plan.required(weights, direction, steps)?;
+                let required = self.plan.required(weights, direction, steps, recipe.most_loss)?;
                 let mut log_ratio = 0.0;
                 for (side, sign) in self.sides.iter().zip([-1.0, 1.0]) {
                     let lengths = core::iter::once(0.0).chain(steps.iter().copied());

@@ -1,5 +1,5 @@
-//! Gradient descent whose step lengths are chosen privately: DP-BLGD, with a noisy backtracking line search, and DP-AGD,
-//! with a noisy choice of the best step. All records at each step, and a budget that is spent as the run needs it.
+//! Gradient descent whose step lengths are chosen privately: DP-BLGD and DP-BLSGD, with a noisy backtracking line search,
+//! and DP-AGD, with a noisy choice of the best step. The budget is spent as the run needs it.
 //!
 //! ```text
 //! repeat while the filter admits it:
@@ -13,6 +13,14 @@
 //! The budget is adaptive: which releases are made, and with which noise, depends on what came out before. A
 //! [`ZcdpFilter`](dp_accountant::filter::ZcdpFilter) whose budget is fixed in advance is asked before each release; what
 //! it refuses is not made, and ends the run with the last `w`. The event is the filter's budget, whatever was spent.
+//!
+//! # Batches
+//! DP-BLSGD draws a Poisson batch *afresh for every access*, for each gradient and for each search: a batch that served
+//! for a gradient is no longer secret, and a search on the same one would not be amplified. The size of a batch is secret;
+//! sums are divided by its mean. Costs of samples are not proportional to the order, so that the filter is an
+//! [`RdpFilter`](dp_accountant::filter::RdpFilter) at *one* order, the best one for a run in which no search fails, fixed
+//! before any record is read. With the clipping norms shrunk by a share ζ where two gradients disagree, once a step, it is
+//! DP-BLSGD-AC; gradients of different norms are averaged by what their noise is.
 //!
 //! # The line search
 //! A record's loss is clamped to `[0, C_o]`. With `d` the direction and `η_i` the steps,
@@ -38,8 +46,8 @@
 //! Sums are taken on a grid, so that no rounding moves them; what is public in `q_i` is rounded to the same grid.
 //!
 //! # References
-//! Chapter 5 of a dissertation on Rényi-differentially private optimisation (2020): Algorithms 5.1 and 5.2 with all records
-//! at each step, corrected: the interval above, losses and gradients on one scale, public divisors, a filter. Lee, Kifer,
+//! Chapter 5 of a dissertation on Rényi-differentially private optimisation (2020): Algorithms 5.1 to 5.3, corrected:
+//! the interval above, losses and gradients on one scale, public divisors, a fresh batch for each access, a filter. Lee, Kifer,
 //! "Concentrated differentially private gradient descent with adaptive per-iteration privacy budget", KDD 2018 (DP-AGD).
 //! Whitehouse, Ramdas, Rogers, Wu, "Fully-adaptive composition in differential privacy", 2023 (the filter).
 
@@ -51,7 +59,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use derivation::SearchedDescentDerivation;
+pub use derivation::{FilterBudget, SearchedDescentDerivation};
 #[cfg(feature = "audit")]
 pub(crate) use plan::Observation;
 pub use plan::Plan;
@@ -62,6 +70,7 @@ use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 use dp_losses::{LossKind, ScalarLoss};
 
+use crate::engine::BatchLaw;
 use crate::error::{Error, non_negative, positive};
 use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 
@@ -119,10 +128,14 @@ pub struct SearchedDescent {
     pub armijo: f64,
     /// T: for so many gradients and searches the budget suffices where none fails: half of it for either.
     pub steps: u64,
+    /// Records in a Poisson batch, on average; a fresh one for each gradient and each search. `None` takes all records.
+    pub batch_size: Option<u64>,
     /// C: each record's gradient is scaled to this norm at most.
     pub clipping: f64,
     /// C_o: each record's loss is clamped to this.
     pub most_loss: f64,
+    /// ζ: by which share both shrink where two gradients at one point disagree, at most once a step.
+    pub clip_decay: f64,
     /// How the gradient's noise is drawn; searches are always drawn exactly.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
@@ -152,12 +165,24 @@ impl SearchedDescent {
             candidates: 20,
             armijo: 0.5,
             steps: 20,
+            batch_size: None,
             clipping: 1.0,
             most_loss: 1.0,
+            clip_decay: 0.0,
             noise_mode: NoiseMode::Exact,
             row_norm: 1.0,
             target_bound: loss.usual_target_bound(),
         }
+    }
+
+    /// DP-BLSGD: the same in Poisson batches of this mean size.
+    pub fn dp_blsgd(loss: LossKind, batch_size: u64) -> Self {
+        Self { batch_size: Some(batch_size), steps: 100, ..Self::dp_blgd(loss) }
+    }
+
+    /// DP-BLSGD-AC: with clipping norms that shrink by a twentieth where gradients disagree.
+    pub fn dp_blsgd_ac(loss: LossKind, batch_size: u64) -> Self {
+        Self { clip_decay: 0.05, ..Self::dp_blsgd(loss, batch_size) }
     }
 
     /// DP-AGD: twenty candidates up to 2, and none.
@@ -188,6 +213,11 @@ impl SearchedDescent {
         }
     }
 
+    /// How batches are drawn.
+    fn law(&self, n: u64) -> Option<BatchLaw> {
+        self.batch_size.map(|batch_size| BatchLaw::Poisson { mean_darts: batch_size.min(n) })
+    }
+
     fn check(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<ScalarLoss, Error> {
         for (name, value) in [("number of records", n), ("dimension", dim), ("steps", self.steps)] {
             if !(1..1 << 32).contains(&value) {
@@ -215,7 +245,16 @@ impl SearchedDescent {
                 return Err(Error::OutOfRange { name, value, range: "(0, 1)" });
             }
         }
+        if !(0.0..1.0).contains(&self.clip_decay) {
+            return Err(Error::OutOfRange { name: "clip decay", value: self.clip_decay, range: "[0, 1)" });
+        }
         let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
+        if let Some(law) = self.law(n) {
+            law.sampling_rate(n)?;
+            if relation == AdjacencyKind::ReplaceOne {
+                return not_proved("random batches are proved for add-remove here; under replace-one take all records");
+            }
+        }
         if !matches!(relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut) {
             return Err(Error::Adjacency { recipe: RECIPE, adjacency: relation });
         }

@@ -2,23 +2,25 @@
 //! direction. Both on grids, so that a record moves them by no more than its own part, whatever its value.
 
 use dp_accountant::Adjacency;
-use dp_data::{Block, PassSource, Rows};
+use dp_data::{Block, Rows, SampleSource, SourceError};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::Bounded;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
-use crate::engine::Control;
 use crate::engine::grid_sum::{GridSum, counts, each_record};
+use crate::engine::{Control, Sampler, check_shape};
 use crate::error::Error;
 
 /// The records, as often as they are asked for.
 pub(super) struct Records<'s, 'c, F> {
-    source: &'s mut dyn PassSource<F>,
+    source: &'s mut dyn SampleSource<F>,
     control: &'s mut Control<'c>,
     loss: ScalarLoss,
     n: u64,
     dim: usize,
     passes: u32,
+    /// Draws a batch for each access; else all records.
+    sampler: Option<Sampler>,
 }
 
 /// Calls `entry` with the features of row `i` that are not 0.
@@ -44,19 +46,37 @@ fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64 {
 
 impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     pub(super) fn new(
-        source: &'s mut dyn PassSource<F>,
+        source: &'s mut dyn SampleSource<F>,
         control: &'s mut Control<'c>,
         loss: ScalarLoss,
         n: u64,
         dim: usize,
+        sampler: Option<Sampler>,
     ) -> Self {
-        Self { source, control, loss, n, dim, passes: 0 }
+        Self { source, control, loss, n, dim, passes: 0, sampler }
     }
 
-    fn each(&mut self, of_block: impl FnMut(&Block<'_, F>)) -> Result<(), Error> {
+    /// Hands all records to `of_block`, or those of a fresh batch.
+    fn each(&mut self, mut of_block: impl FnMut(&Block<'_, F>)) -> Result<(), Error> {
+        if let Some(sampler) = &mut self.sampler {
+            self.control.check()?;
+            let description = self.source.describe()?;
+            let positions = sampler.draw()?;
+            let batch = self.source.gather(positions)?;
+            if batch.len() != positions.len() {
+                let what = "rows are not those asked for";
+                return Err(SourceError::Shape { engine: description.engine, what }.into());
+            }
+            // A batch without rows is stored neither way.
+            if !positions.is_empty() {
+                check_shape(&batch, description.dim, &mut None, description.engine)?;
+                of_block(&batch);
+            }
+            return Ok(());
+        }
         let pass = self.passes;
         self.passes = self.passes.saturating_add(1);
-        each_record(self.source, pass, self.control, of_block)
+        each_record(&mut *self.source, pass, self.control, of_block)
     }
 
     /// Ends the reading.

@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, zcdp};
+use dp_accountant::rdp::RdpCurve;
+use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, RdpOrder, ReplaceOne, ZeroOut, zcdp};
 use dp_data::Examples;
 use dp_losses::HuberSvm;
 use dp_mechanisms::SeededRng;
@@ -46,7 +47,7 @@ fn source(data: &[Record]) -> MemorySource<f64> {
 fn losses(recipe: &SearchedDescent, data: &[Record], weights: &[f64], direction: &[f64], steps: &[f64]) -> Vec<f64> {
     let (mut source, mut control) = (source(data), Control::default());
     let loss = recipe.loss.scalar().unwrap();
-    let mut records = Records::<f64>::new(&mut source, &mut control, loss, data.len() as u64, weights.len());
+    let mut records = Records::<f64>::new(&mut source, &mut control, loss, data.len() as u64, weights.len(), None);
     records.losses(weights, direction, steps, recipe.most_loss).unwrap()
 }
 
@@ -110,7 +111,7 @@ fn traces_without_noise() {
             } else {
                 let queries = numbers(&expected["queries"]);
                 assert_eq!(chosen, queries.len(), "{id} {at}");
-                let required = plan.required(from, direction, candidates).unwrap();
+                let required = plan.required(from, direction, candidates, recipe.most_loss).unwrap();
                 let sums = Sums { losses, required };
                 for (gain, query) in sums.gains().iter().zip(queries) {
                     assert!((gain - query).abs() < 1e-4, "{id} {at}: {gain} instead of {query}");
@@ -232,7 +233,7 @@ fn no_run_spends_more_than_its_budget() {
         let trained = plan
             .train_observing(&mut source(&data), &mut SeededRng::new(seed), &mut Control::default(), |observation| {
                 spent += match observation {
-                    Observation::Gradient { std_dev, weights, noisy_sum } => {
+                    Observation::Gradient { std_dev, weights, noisy_sum, .. } => {
                         gradients += 1;
                         assert_eq!(weights.len(), noisy_sum.len());
                         4.0 * recipe.clipping.powi(2) / (2.0 * std_dev * std_dev)
@@ -245,10 +246,78 @@ fn no_run_spends_more_than_its_budget() {
                 };
             })
             .unwrap();
-        assert!(spent <= plan.rho() && spent > 0.4 * plan.rho(), "{search:?} {steps}: {spent} of {}", plan.rho());
+        let FilterBudget::Zcdp { rho: budget } = plan.budget() else { panic!("{:?}", plan.budget()) };
+        assert!(spent <= budget && spent > 0.4 * budget, "{search:?} {steps}: {spent} of {budget}");
         assert!(gradients >= 1 && choices >= 1);
         assert_eq!(moved, trained.weights.get().iter().any(|&weight| weight != 0.0));
     }
+}
+
+/// Random batches: each access is charged as a sample of its own, at the one order of the filter, before it is made.
+#[test]
+fn random_batches_spend_no_more_than_the_filter_admits() {
+    let mut rng = SeededRng::new(5);
+    let n = 3000u64;
+    let data = two_classes(n as usize, &mut rng);
+    let at = RdpOrder::new;
+    for (search, clip_decay) in [(Search::Backtracking, 0.0), (Search::Selection, 0.0), (Search::Backtracking, 0.05)] {
+        let base = SearchedDescent::dp_blsgd(LossKind::Logistic, 300);
+        let recipe = SearchedDescent { search, clip_decay, steps: 20, ..base };
+        let plan = recipe.plan::<ZeroOut>(n, DIM as u64, budget(2.0, 1e-5)).unwrap();
+        assert!(plan.reached().epsilon <= 2.0 && plan.reached().epsilon > 1.98, "{:?}", plan.reached());
+        let FilterBudget::Renyi { order, divergence } = plan.budget() else { panic!("{:?}", plan.budget()) };
+        let sampling_rate = BatchLaw::Poisson { mean_darts: 300 }.sampling_rate(n).unwrap().get();
+        let cost = |event| {
+            let sampled = DpEvent::PoissonSampled { sampling_rate, event: Box::new(event) };
+            RdpCurve::new(&sampled).unwrap().at(at(order).unwrap())
+        };
+        let (mut spent, mut norms, mut clipping) = (0.0, Vec::new(), recipe.clipping);
+        let trained = plan
+            .train_observing(&mut source(&data), &mut SeededRng::new(9), &mut Control::default(), |observation| {
+                spent += cost(match observation {
+                    Observation::Gradient { std_dev, clipping: norm, .. } => {
+                        norms.push(norm);
+                        assert!(norm <= clipping);
+                        clipping = norm;
+                        DpEvent::Gaussian { std_dev, sensitivity: norm }
+                    }
+                    Observation::Choice { rho, .. } => Searcher::<ZeroOut>::new(search, rho).unwrap().event(),
+                });
+            })
+            .unwrap();
+        assert!(spent <= divergence * (1.0 + 1e-9) && spent > 0.7 * divergence, "{spent} of {divergence}");
+        let Derivation::SearchedDescent(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        assert_eq!(derivation.event().unwrap(), trained.log.to_event());
+        assert_eq!(derivation.event().unwrap(), plan.event());
+        assert!(clip_decay > 0.0 || norms.iter().all(|&norm| norm == recipe.clipping));
+        assert!(trained.weights.get()[0] > 0.5, "{search:?}: {:?}", trained.weights.get());
+    }
+}
+
+/// A gradient's sum is divided by the mean size of a batch, whatever its own.
+#[test]
+fn divisors_are_public() {
+    let data = two_classes(400, &mut SeededRng::new(6));
+    let recipe = SearchedDescent { steps: 1, ..SearchedDescent::dp_blsgd(LossKind::Logistic, 40) };
+    let plan = recipe.plan::<ZeroOut>(400, DIM as u64, budget(8.0, 1e-2)).unwrap();
+    let mean = BatchLaw::Poisson { mean_darts: 40 }.mean_size(400).unwrap();
+    let mut sizes = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let mut sum = Vec::new();
+        plan.train_observing(&mut source(&data), &mut SeededRng::new(seed), &mut Control::default(), |observation| {
+            match observation {
+                Observation::Gradient { noisy_sum, .. } => sum = noisy_sum.to_vec(),
+                Observation::Choice { direction, .. } => {
+                    for (direction, sum) in direction.iter().zip(&sum) {
+                        assert!((direction - sum / mean).abs() < 1e-12);
+                    }
+                }
+            }
+        })
+        .unwrap();
+        sizes.insert(format!("{:.3}", sum.first().copied().unwrap_or(0.0)));
+    }
+    assert!(sizes.len() > 15);
 }
 
 #[test]
@@ -280,8 +349,20 @@ fn nonsense_is_refused() {
     assert!(refused(&SearchedDescent { lambda: f64::NAN, ..good.clone() }, 10).contains("lambda"));
     assert!(refused(&SearchedDescent { loss: "softmax:3".parse().unwrap(), ..good.clone() }, 10).contains("classes"));
     let derivation = good.plan::<ZeroOut>(10, 3, budget(1.0, 1e-6)).unwrap().derivation().clone();
-    for rho in [0.0, -1.0, f64::NAN] {
-        assert!(SearchedDescentDerivation { rho, ..derivation.clone() }.event().is_err());
+    for bad in [0.0, -1.0, f64::NAN] {
+        let budget = FilterBudget::Zcdp { rho: bad };
+        assert!(SearchedDescentDerivation { budget, ..derivation.clone() }.event().is_err());
+    }
+    // Full batches have a filter for all orders, random ones for one.
+    let other = FilterBudget::Renyi { order: 8.0, divergence: 0.1 };
+    assert!(SearchedDescentDerivation { budget: other, ..derivation.clone() }.event().is_err());
+    let sampled = SearchedDescent { batch_size: Some(4), ..good.clone() };
+    assert!(SearchedDescentDerivation { recipe: sampled.clone(), ..derivation }.event().is_err());
+    let replaced = sampled.plan::<ReplaceOne>(10, 3, budget(1.0, 1e-6)).unwrap_err().to_string();
+    assert!(replaced.contains("add-remove"), "{replaced}");
+    assert!(refused(&SearchedDescent { batch_size: Some(0), ..good.clone() }, 10).contains("batch size"));
+    for bad in [-0.1, 1.0, f64::NAN] {
+        assert!(refused(&SearchedDescent { clip_decay: bad, ..good.clone() }, 10).contains("clip decay"), "{bad}");
     }
 }
 

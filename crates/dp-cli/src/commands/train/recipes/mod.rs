@@ -99,6 +99,8 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::PhasedErm => Some(&phased::ERM),
         Algorithm::Pnsgd => Some(&last_iterate::PNSGD),
         Algorithm::DpBlgd => Some(&searched::DP_BLGD),
+        Algorithm::DpBlsgd => Some(&searched::DP_BLSGD),
+        Algorithm::DpBlsgdAc => Some(&searched::DP_BLSGD_AC),
         Algorithm::DpAgd => Some(&searched::DP_AGD),
         Algorithm::PrivGene => Some(&choice::PRIV_GENE),
         Algorithm::Majority => Some(&choice::MAJORITY),

@@ -1,4 +1,4 @@
-//! `dp-blgd` and `dp-agd`.
+//! `dp-blgd`, `dp-blsgd`, `dp-blsgd-ac` and `dp-agd`.
 
 use dp_optim::recipes::{Search, SearchedDescent};
 
@@ -10,13 +10,7 @@ pub(super) const DP_BLGD: PrivateAlgorithm = PrivateAlgorithm {
     relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
     flags: &["--lambda", "--steps", "--clip", "--clip-loss", "--step-size", "--line-search"],
     records_to_check: |_| 1,
-    build: |request| {
-        let searches = match request.config.settings.line_search {
-            None | Some(args::LineSearch::Backtracking) => Search::Backtracking,
-            Some(args::LineSearch::Selection) => Search::Selection,
-        };
-        Ok(build(request, SearchedDescent { search: searches, ..SearchedDescent::dp_blgd(request.config.loss) }))
-    },
+    build: |request| Ok(build(request, searching(request, SearchedDescent::dp_blgd(request.config.loss)))),
 };
 
 pub(super) const DP_AGD: PrivateAlgorithm = PrivateAlgorithm {
@@ -25,6 +19,37 @@ pub(super) const DP_AGD: PrivateAlgorithm = PrivateAlgorithm {
     build: |request| Ok(build(request, SearchedDescent::dp_agd(request.config.loss))),
     ..DP_BLGD
 };
+
+pub(super) const DP_BLSGD: PrivateAlgorithm = PrivateAlgorithm {
+    name: Algorithm::DpBlsgd,
+    relations: &[Adjacency::AddRemove],
+    flags: &["--lambda", "--steps", "--batch-size", "--clip", "--clip-loss", "--step-size", "--line-search"],
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build: |request| {
+        Ok(build(request, searching(request, SearchedDescent::dp_blsgd(request.config.loss, batch(request)))))
+    },
+};
+
+pub(super) const DP_BLSGD_AC: PrivateAlgorithm = PrivateAlgorithm {
+    name: Algorithm::DpBlsgdAc,
+    build: |request| {
+        Ok(build(request, searching(request, SearchedDescent::dp_blsgd_ac(request.config.loss, batch(request)))))
+    },
+    ..DP_BLSGD
+};
+
+/// A tenth of the records, unless another size was asked for.
+fn batch(request: &Request<'_>) -> u64 {
+    request.config.settings.batch_size.unwrap_or(request.shape.n / 10).max(1)
+}
+
+fn searching(request: &Request<'_>, recipe: SearchedDescent) -> SearchedDescent {
+    let search = match request.config.settings.line_search {
+        None | Some(args::LineSearch::Backtracking) => Search::Backtracking,
+        Some(args::LineSearch::Selection) => Search::Selection,
+    };
+    SearchedDescent { search, ..recipe }
+}
 
 fn build(request: &Request<'_>, recipe: SearchedDescent) -> Built {
     let (config, settings) = (request.config, &request.config.settings);
