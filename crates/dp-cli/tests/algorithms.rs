@@ -275,6 +275,128 @@ const ALGORITHMS: &[Row] = &[
         ],
     },
     Row {
+        name: "priv-gene",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "30"],
+            &["--epsilon", "1", "--step-size", "0.25", "--steps", "5", "--loss", "hinge", "--float", "f32"],
+            &["--epsilon", "1", "--delta", "1e-6", "--loss", "squared", "--clip", "2"],
+        ],
+        untaken: ["--passes", "5"],
+        decisive: &["/epsilon_of_round", "/rounds", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1", "--noise", "rounded"], 2, "usage.conflict", "--noise"),
+            (&["--epsilon", "1", "--loss", "squared"], 4, "privacy.refused", "slope"),
+        ],
+    },
+    Row {
+        name: "majority",
+        relations: &["replace-one", "add-remove"],
+        runs: &[&["--epsilon", "1"], &["--epsilon", "0.5", "--delta", "1e-6", "--noise", "rounded", "--loss", "hinge"]],
+        untaken: ["--clip", "1"],
+        decisive: &["/scale", "/recipe/target_bound", "/dim"],
+        refused: &[(&["--epsilon", "1", "--loss", "softmax"], 4, "privacy.refused", "classes")],
+    },
+    Row {
+        name: "dp-blgd",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "8", "--lambda", "0.001"],
+            &["--epsilon", "1", "--delta", "1e-6", "--line-search", "selection", "--clip", "0.5", "--loss", "hinge"],
+            &["--epsilon", "2", "--delta", "1e-6", "--clip-loss", "2", "--noise", "rounded", "--float", "f32"],
+        ],
+        untaken: ["--passes", "5"],
+        decisive: &["/budget/rho", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--clip-loss", "0"], 2, "usage.value", "--clip-loss"),
+        ],
+    },
+    Row {
+        name: "dp-blsgd",
+        relations: &["add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "10"],
+            &["--epsilon", "2", "--delta", "1e-6", "--batch-size", "100", "--line-search", "selection"],
+        ],
+        untaken: ["--sampling", "fixed"],
+        decisive: &["/budget/order", "/budget/divergence", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--batch-size", "0"], 2, "usage.value", "--batch-size"),
+        ],
+    },
+    Row {
+        name: "dp-blsgd-ac",
+        relations: &["add-remove"],
+        runs: &[&["--epsilon", "1", "--delta", "1e-6", "--steps", "10", "--noise", "rounded"]],
+        untaken: ["--passes", "5"],
+        decisive: &["/budget/order", "/budget/divergence", "/recipe/row_norm", "/dim"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
+    },
+    Row {
+        name: "dp-agd",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "1", "--delta", "1e-6", "--steps", "5", "--step-size", "1", "--loss", "squared"],
+        ],
+        untaken: ["--line-search", "selection"],
+        decisive: &["/budget/rho", "/recipe/row_norm", "/dim"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
+    },
+    Row {
+        name: "rsgd-ar",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.01", "--batch-size", "100", "--passes", "4"],
+            &["--epsilon", "1", "--delta", "1e-6", "--schedule", "per-pass", "--restart-every", "3"],
+            &["--epsilon", "2", "--delta", "1e-6", "--loss", "huber-svm", "--noise", "rounded", "--float", "f32"],
+        ],
+        untaken: ["--averaging", "uniform"],
+        decisive: &[
+            "/noise/std_dev",
+            "/recipe/passes",
+            "/recipe/batch_size",
+            "/recipe/step",
+            "/recipe/restart_every",
+            "/recipe/lambda",
+            "/recipe/row_norm",
+            "/dim",
+        ],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--schedule", "square-root"], 2, "usage.conflict", "restart"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--restart-every", "0"], 2, "usage.value", "--restart-every"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "hinge"], 4, "privacy.refused", "kink"),
+        ],
+    },
+    Row {
+        name: "nsgd",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.01", "--batch-size", "100", "--passes", "4"],
+            &["--epsilon", "1", "--delta", "1e-6", "--schedule", "constant", "--radius", "3"],
+        ],
+        untaken: ["--restart-every", "2"],
+        decisive: &["/noise/std_dev", "/recipe/passes", "/recipe/step", "/recipe/row_norm", "/dim"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--schedule", "restart"], 2, "usage.conflict", "per-pass"),
+        ],
+    },
+    Row {
+        name: "out-pert-gd",
+        relations: &["replace-one", "add-remove"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--passes", "20"],
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.1", "--step-size", "2", "--noise", "rounded"],
+        ],
+        untaken: ["--batch-size", "5"],
+        decisive: &["/noise/std_dev", "/recipe/passes", "/recipe/step", "/recipe/row_norm", "/n", "/dim"],
+        refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
+    },
+    Row {
         name: "snowball-sgd",
         relations: &["replace-one", "add-remove"],
         runs: &[

@@ -16,6 +16,10 @@
 //! if they rise, a positive answer at the shifted threshold needs at most `D` more; if they fall, the threshold need
 //! not be shifted at all.
 //!
+//! Queries that all move by amounts in *one* interval of length `D` that contains 0 need no more
+//! ([`range_bounded`](AboveThreshold::range_bounded)): shift the threshold by the interval's upper end, at most `D`; a
+//! positive answer then needs that less its own move, at most `D` again.
+//!
 //! The argument uses only that shifting by `D` is possible and what it costs. On the integer [lattice](#arithmetic),
 //! where `D` is a whole number of steps, both are exactly so, with `>=` as with `>`.
 //!
@@ -129,6 +133,7 @@ struct Parameters<A: Adjacency> {
     split: Split,
     answers: u64,
     monotonic: bool,
+    range_bounded: bool,
     value_epsilon: Option<Epsilon>,
 }
 
@@ -168,7 +173,14 @@ impl<A: Adjacency> AboveThreshold<A> {
     /// sensitivities.
     pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon, answers: u64) -> Result<Self, Error> {
         let split = Split::LeastVariance { epsilon };
-        Self::build(Parameters { sensitivity, split, answers, monotonic: false, value_epsilon: None })
+        Self::build(Parameters {
+            sensitivity,
+            split,
+            answers,
+            monotonic: false,
+            range_bounded: false,
+            value_epsilon: None,
+        })
     }
 
     /// With `eps1` for the threshold and `eps2` for the queries.
@@ -182,7 +194,14 @@ impl<A: Adjacency> AboveThreshold<A> {
         answers: u64,
     ) -> Result<Self, Error> {
         let split = Split::Stated { threshold: threshold_epsilon, queries: query_epsilon };
-        Self::build(Parameters { sensitivity, split, answers, monotonic: false, value_epsilon: None })
+        Self::build(Parameters {
+            sensitivity,
+            split,
+            answers,
+            monotonic: false,
+            range_bounded: false,
+            value_epsilon: None,
+        })
     }
 
     /// Promises that between neighbours all queries of a session move in the same direction, as counts under
@@ -197,6 +216,31 @@ impl<A: Adjacency> AboveThreshold<A> {
         Self::build(Parameters { monotonic: true, ..self.parameters })
     }
 
+    /// Promises that between neighbours all queries of a session move by amounts in one interval that contains 0 and is no
+    /// longer than the sensitivity, as decreases of a clamped loss from one point do: half the query noise, and another
+    /// split where none was stated.
+    ///
+    /// # Privacy
+    /// The promise has to be proved with the sensitivity of the queries: nothing notes it in the log. Rounding to the
+    /// lattice may make the interval longer by one step, for which there is noise.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Examples
+    /// ```
+    /// # use dp_accountant::{DpEvent, Epsilon, ZeroOut}; use dp_mechanisms::*;
+    /// let half = Epsilon::new(0.5)?;
+    /// let any = AboveThreshold::from_split(LInfSensitivity::<ZeroOut>::new(1.0)?, half, half, 1)?;
+    /// let bounded = any.range_bounded()?;
+    /// assert!(any.query_scale() == 4.0 && (bounded.query_scale() - 2.0).abs() < 1e-8);
+    /// assert_eq!(bounded.event(), DpEvent::PureDp { epsilon: 1.0 });
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn range_bounded(self) -> Result<Self, Error> {
+        Self::build(Parameters { range_bounded: true, ..self.parameters })
+    }
+
     /// Adds to each positive answer the query's value with fresh Laplace noise, at this epsilon for all of them
     /// together.
     ///
@@ -207,17 +251,19 @@ impl<A: Adjacency> AboveThreshold<A> {
     }
 
     fn build(parameters: Parameters<A>) -> Result<Self, Error> {
-        let Parameters { sensitivity, split, answers, monotonic, value_epsilon } = parameters;
+        let Parameters { sensitivity, split, answers, monotonic, range_bounded, value_epsilon } = parameters;
         if !(1..=MOST_ANSWERS).contains(&answers) {
             return Err(Error::OutOfRange { name: "answers", value: answers as f64, range: "1..=2^32" });
         }
         let answers = answers as f64; // exact, as is twice that
-        let cost_of_answers = if monotonic { answers } else { 2.0 * answers };
+        let cost_of_answers = if monotonic || range_bounded { answers } else { 2.0 * answers };
         let (threshold_epsilon, query_epsilon) = split.epsilons(cost_of_answers);
         let lattice = Lattice::new(sensitivity.get());
         let steps = lattice.sensitivity() as f64; // exact: at most 2^31
         let threshold_noise = RationalScale::for_shift(steps, threshold_epsilon)?;
-        let query_noise = RationalScale::for_shift(product_up(steps, cost_of_answers), query_epsilon)?;
+        // Both ends of an interval are rounded to the lattice: one step more between them.
+        let steps_of_query = if range_bounded { steps + 1.0 } else { steps };
+        let query_noise = RationalScale::for_shift(product_up(steps_of_query, cost_of_answers), query_epsilon)?;
         let value_noise = value_epsilon
             .map(|epsilon| RationalScale::for_shift(product_up(steps, answers), epsilon.get()))
             .transpose()?;
@@ -237,6 +283,11 @@ impl<A: Adjacency> AboveThreshold<A> {
     /// Whether queries are promised to move in the same direction.
     pub fn is_monotonic(&self) -> bool {
         self.parameters.monotonic
+    }
+
+    /// Whether queries are promised to move by amounts in one interval.
+    pub fn is_range_bounded(&self) -> bool {
+        self.parameters.range_bounded
     }
 
     /// `eps1`, what the threshold's noise costs.
@@ -351,7 +402,8 @@ impl<A: Adjacency> AboveThreshold<A> {
         // Rounded down: the drawn noise is not below what is stated, measured in sensitivities.
         let threshold_scale = quotient_down(sensitivity, self.threshold_epsilon);
         let query_scale = quotient_down(sensitivity, 0.5 * self.query_epsilon);
-        if self.answers() == 1 && !self.is_monotonic() && threshold_scale.is_normal() && query_scale.is_normal() {
+        let any = !self.is_monotonic() && !self.is_range_bounded();
+        if self.answers() == 1 && any && threshold_scale.is_normal() && query_scale.is_normal() {
             DpEvent::AboveThresholdLaplace { threshold_scale, query_scale, sensitivity }
         } else {
             DpEvent::PureDp { epsilon: sum_up(self.threshold_epsilon, self.query_epsilon) }

@@ -30,6 +30,7 @@
 
 mod bolt_on;
 mod canary;
+mod choice;
 mod last_iterate;
 mod likelihood;
 mod noisy_moments;
@@ -38,7 +39,9 @@ mod obj_pert;
 mod one_vs_all;
 mod phased;
 mod random_stopping;
+mod rsgd_ar;
 mod scs13;
+mod searched;
 mod tuning;
 
 #[cfg(test)]
@@ -187,6 +190,41 @@ pub const RECIPES: &[Recipe] = &[
         name: "pnsgd",
         about: "noise on every iterate, the last one released (Feldman et al. 2020, Algorithm 1)",
         build: last_iterate::pnsgd,
+    },
+    Recipe {
+        name: "rsgd-ar",
+        about: "passes averaged and restarted, noise on the trained model for a hidden position",
+        build: rsgd_ar::rsgd_ar,
+    },
+    Recipe {
+        name: "nsgd",
+        about: "steps that fall from pass to pass, noise on the trained model for the worst position",
+        build: rsgd_ar::nsgd,
+    },
+    Recipe {
+        name: "out-pert-gd",
+        about: "full-gradient descent, noise on the trained model (Zhang et al. 2017)",
+        build: rsgd_ar::full_gradient,
+    },
+    Recipe {
+        name: "priv-gene",
+        about: "coordinate steps chosen by the exponential mechanism (Zhang et al. 2013), one round",
+        build: choice::priv_gene,
+    },
+    Recipe {
+        name: "majority",
+        about: "the same answer for everyone, by a noisy sum of the targets",
+        build: choice::majority,
+    },
+    Recipe {
+        name: "dp-blgd",
+        about: "gradient descent with a noisy line search, one step, all of which the attacker sees",
+        build: searched::dp_blgd,
+    },
+    Recipe {
+        name: "dp-agd",
+        about: "gradient descent with a noisy choice of the best step (Lee, Kifer 2018), one step",
+        build: searched::dp_agd,
     },
     Recipe {
         name: "snowball-sgd",

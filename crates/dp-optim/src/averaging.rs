@@ -11,7 +11,10 @@ use crate::error::Error;
 /// Suffix        α_t = 1/s for the last s = min(updates, T) updates
 /// Polynomial    α_t = 2t / (T (T + 1))
 /// Coefficients  α_t = values[t - 1], any sign
+/// Restarts      w_t <- (w_{t-s+1} + ... + w_t) / s   whenever s divides t, and the last w_T
 /// ```
+/// `Restarts` is no single average: the mean of every `s` iterates is where the run goes on. The weights of a stretch are
+/// its own, and a last stretch that is cut short gives its last iterate.
 ///
 /// # Privacy
 /// Averaging is part of what is released and changes the sensitivity: under strong convexity the early iterates differ
@@ -37,6 +40,11 @@ pub enum Averaging {
     Coefficients {
         /// One weight per update.
         values: Vec<f64>,
+    },
+    /// The run goes on from the mean of every so many iterates.
+    Restarts {
+        /// How many.
+        updates: u64,
     },
 }
 
@@ -74,6 +82,15 @@ impl Averaging {
                 }
                 Rule::Coefficients(values.clone())
             }
+            Self::Restarts { updates: 0 } => {
+                return Err(Error::Count { name: "updates between restarts", value: 0, range: "1 or more" });
+            }
+            // A run that is no longer than a stretch is not restarted.
+            Self::Restarts { updates: every } if *every > updates => Rule::Suffix { first: updates, weight: 1.0 },
+            Self::Restarts { updates: every } if *every == updates => Rule::Suffix { first: 1, weight: 1.0 / total },
+            Self::Restarts { updates: every } => {
+                Rule::Restarts { every: *every, weight: 1.0 / *every as f64, whole: updates - updates % every }
+            }
         };
         Ok(AveragingWeights { rule, updates })
     }
@@ -88,13 +105,25 @@ pub struct AveragingWeights {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Rule {
-    Suffix { first: u64, weight: f64 },
-    Polynomial { slope: f64 },
+    Suffix {
+        first: u64,
+        weight: f64,
+    },
+    Polynomial {
+        slope: f64,
+    },
     Coefficients(Vec<f64>),
+    /// Up to update `whole` all stretches are whole.
+    Restarts {
+        every: u64,
+        weight: f64,
+        whole: u64,
+    },
 }
 
 impl AveragingWeights {
-    /// The weight of the iterate after update `t`, counted from 1.
+    /// The weight of the iterate after update `t`, counted from 1, in the average of its stretch: the whole run where
+    /// there are no restarts.
     #[inline]
     pub fn at(&self, t: u64) -> f64 {
         match &self.rule {
@@ -109,6 +138,22 @@ impl AveragingWeights {
             Rule::Coefficients(values) => {
                 t.checked_sub(1).and_then(|i| values.get(usize::try_from(i).ok()?)).copied().unwrap_or(0.0)
             }
+            Rule::Restarts { weight, whole, .. } if t <= *whole => *weight,
+            Rule::Restarts { .. } => f64::from(u8::from(t == self.updates)),
+        }
+    }
+
+    /// Whether the run goes on from its average after update `t`, which begins anew then.
+    #[inline]
+    pub fn restarts_after(&self, t: u64) -> bool {
+        matches!(self.rule, Rule::Restarts { every, .. } if t < self.updates && t.is_multiple_of(every))
+    }
+
+    /// The most iterates that are averaged at once.
+    pub(crate) fn longest_stretch(&self) -> u64 {
+        match self.rule {
+            Rule::Restarts { every, .. } => every,
+            _ => self.updates,
         }
     }
 
@@ -117,10 +162,10 @@ impl AveragingWeights {
         matches!(self.rule, Rule::Suffix { first, weight } if first == self.updates && weight == 1.0)
     }
 
-    /// `Σ_t |α_t|`, rounded up.
+    /// `Σ_t |α_t|` over a stretch, rounded up.
     pub(crate) fn total(&self) -> f64 {
         match &self.rule {
-            Rule::Suffix { .. } | Rule::Polynomial { .. } => {
+            Rule::Suffix { .. } | Rule::Polynomial { .. } | Rule::Restarts { .. } => {
                 if self.is_last() {
                     1.0
                 } else {
@@ -156,6 +201,26 @@ mod tests {
         assert!(Averaging::Last.prepare(5).unwrap().is_last());
         assert!(!Averaging::Uniform.prepare(5).unwrap().is_last());
         assert_eq!(Averaging::logarithmic_suffix(1000), Averaging::Suffix { updates: 7 });
+    }
+
+    #[test]
+    fn stretches_have_weights_of_their_own() {
+        let weights = Averaging::Restarts { updates: 3 }.prepare(8).unwrap();
+        let third = 1.0 / 3.0;
+        assert_eq!(
+            (1..=8).map(|t| weights.at(t)).collect::<Vec<_>>(),
+            [third, third, third, third, third, third, 0.0, 1.0]
+        );
+        assert_eq!((1..=8).filter(|&t| weights.restarts_after(t)).collect::<Vec<_>>(), [3, 6]);
+        // What ends with a whole stretch gives its mean, and does not go on from it.
+        let whole = Averaging::Restarts { updates: 4 }.prepare(8).unwrap();
+        assert_eq!((1..=8).filter(|&t| whole.restarts_after(t)).collect::<Vec<_>>(), [4]);
+        assert_eq!(whole.at(8), 0.25);
+        let prepare = |updates| Averaging::Restarts { updates }.prepare(8).unwrap();
+        assert_eq!(prepare(8), Averaging::Uniform.prepare(8).unwrap());
+        assert_eq!(prepare(9), Averaging::Last.prepare(8).unwrap());
+        assert!(Averaging::Restarts { updates: 0 }.prepare(8).is_err());
+        assert!((1..=8).all(|t| !Averaging::Uniform.prepare(8).unwrap().restarts_after(t)));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::recipes::bolt_on::BoltOnDerivation;
 use crate::recipes::bst14::Bst14Derivation;
 use crate::recipes::dp_sgd::DpSgdDerivation;
+use crate::recipes::majority::MajorityDerivation;
 use crate::recipes::noisy_moments::NoisyMomentsDerivation;
 use crate::recipes::non_private::NonPrivateDerivation;
 use crate::recipes::obj_pert::ObjPertDerivation;
@@ -15,7 +16,10 @@ use crate::recipes::one_vs_all::OneVsAllDerivation;
 use crate::recipes::phased_erm::PhasedErmDerivation;
 use crate::recipes::phased_sgd::PhasedSgdDerivation;
 use crate::recipes::pnsgd::PnsgdDerivation;
+use crate::recipes::priv_gene::PrivGeneDerivation;
+use crate::recipes::rsgd_ar::RsgdArDerivation;
 use crate::recipes::scs13::Scs13Derivation;
+use crate::recipes::searched_descent::SearchedDescentDerivation;
 use crate::recipes::snowball_sgd::SnowballSgdDerivation;
 use crate::tuning::portions::PortionsDerivation;
 use crate::tuning::random_stopping::RandomStoppingDerivation;
@@ -126,6 +130,8 @@ derivations! {
     Bst14(Bst14Derivation),
     /// [`recipes::dp_sgd`](crate::recipes::dp_sgd).
     DpSgd(DpSgdDerivation),
+    /// [`recipes::majority`](crate::recipes::majority).
+    Majority(MajorityDerivation),
     /// [`recipes::noisy_moments`](crate::recipes::noisy_moments).
     NoisyMoments(NoisyMomentsDerivation),
     /// [`recipes::obj_pert`](crate::recipes::obj_pert).
@@ -138,6 +144,12 @@ derivations! {
     PhasedSgd(PhasedSgdDerivation),
     /// [`recipes::pnsgd`](crate::recipes::pnsgd).
     Pnsgd(PnsgdDerivation),
+    /// [`recipes::priv_gene`](crate::recipes::priv_gene).
+    PrivGene(PrivGeneDerivation),
+    /// [`recipes::rsgd_ar`](crate::recipes::rsgd_ar).
+    RsgdAr(RsgdArDerivation),
+    /// [`recipes::searched_descent`](crate::recipes::searched_descent).
+    SearchedDescent(SearchedDescentDerivation),
     /// [`recipes::snowball_sgd`](crate::recipes::snowball_sgd).
     SnowballSgd(SnowballSgdDerivation),
     /// [`recipes::scs13`](crate::recipes::scs13).

@@ -3,8 +3,8 @@
 //! ```text
 //! batches  x  gradient estimate  x  update rule            x  averaging  x  stop rule
 //! rows        plain                 gradient descent, L2,     weights       passes
-//! lists       clipped and noised    projection, momentum,     per update    certified minimiser
-//!                                   proximal maps, ADMM, Adam
+//! lists       clipped and noised    projection, momentum,     per update,   certified minimiser
+//!                                   proximal maps, ADMM, Adam restarts
 //! ```
 //! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses
 //! the parts, derives the sensitivity or the event, and releases; nothing in this module is private by itself but the
@@ -20,6 +20,7 @@ mod batches;
 mod control;
 pub mod dual_ascent;
 mod gradient;
+pub(crate) mod grid_sum;
 mod iterate;
 mod lbfgs;
 pub mod minimise;
@@ -148,6 +149,9 @@ impl<F, M: Model<F>, I: Iterate<F, M>> Visit<F, M> for Updates<'_, '_, F, M, I> 
             weight: self.run.weights.at(t),
         };
         self.iterate.update(self.model, batch, examples, &step)?;
+        if self.run.weights.restarts_after(t) {
+            self.iterate.restart();
+        }
         self.pace.advance(examples)
     }
 }

@@ -12,7 +12,7 @@
 //! sets differ, the two maps differ by at most `η_t G / b_t`, `G` the largest difference of two records' gradients at a
 //! common point. Hence, for the weights `α_t` of the released average,
 //! ```text
-//! A_t = |α_t| + ρ(η_{t+1}) A_{t+1}             backwards from A_T = |α_T|
+//! A_t = |α_t| a + ρ(η_{t+1}) A_{t+1}           backwards from A_T = |α_T|, a = 1
 //! c_t = η_t G / b_t · A_t                      what a difference in batch t contributes
 //! by_position[r] = Σ_{j < passes} c_{j u + r}  a record at position r of every pass
 //! Δ = max_r by_position[r]                     one permutation for all passes
@@ -20,6 +20,10 @@
 //! ```
 //! and never more than `2R Σ|α_t|` where the iterates stay in a ball of radius `R`. Quadratic and Huber losses attain
 //! it. The order of the records must not depend on their values; it need not be secret.
+//!
+//! Where the run goes on from the average of a stretch that ends at update `e`
+//! ([`Averaging::Restarts`]), what is handed on is that average and not `w_e`: for the updates of that stretch
+//! `a = ρ(η_{e+1}) A_{e+1}`, and `A_e = |α_e| a`.
 //!
 //! # References
 //! Hardt, Recht, Singer 2016 (expansion of a gradient step), Lemma 3.7; Wu et al. 2017 (Bolt-on), Lemmas 2 to 8. The

@@ -20,6 +20,9 @@
 //!   [`recipes::dp_sgd::adam`]: other steps on the same noisy sums.
 //! - [`recipes::noisy_moments`]: least squares on noisy second moments.
 //! - [`recipes::obj_pert`]: noise in the objective, whose certified minimiser is released.
+//! - [`recipes::rsgd_ar`]: periodic averages and restarts; NSGD and full-gradient descent with noise on the output.
+//! - [`recipes::searched_descent`]: line searches with noise, within a budget that is spent as needed.
+//! - [`recipes::priv_gene`]: steps that the exponential mechanism chooses; [`recipes::majority`]: one answer for all.
 //! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`],
 //!   [`recipes::non_private`].
 //! - [`Auto`]: one of these with all its settings, from public numbers.

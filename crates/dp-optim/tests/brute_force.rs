@@ -39,7 +39,7 @@ fn permutation(rng: &mut SeededRng, n: usize) -> Vec<u32> {
 
 fn schedules(constants: &Constants, n: u64, updates: u64, rng: &mut SeededRng) -> Schedule {
     let beta = constants.smoothness;
-    match rng.random_range(0..6) {
+    let plain = match rng.random_range(0..7) {
         0 => Schedule::Constant { step: rng.random_range(0.05..2.6) / beta },
         1 => Schedule::InverseSqrt { step: rng.random_range(0.2..2.0) / beta },
         2 => Schedule::Decreasing { smoothness: beta, examples: n as f64, power: 0.5 },
@@ -47,16 +47,23 @@ fn schedules(constants: &Constants, n: u64, updates: u64, rng: &mut SeededRng) -
         4 if constants.strong_convexity > 0.0 => {
             Schedule::StronglyConvex { smoothness: beta, strong_convexity: constants.strong_convexity }
         }
-        _ => Schedule::Steps { values: (0..updates).map(|_| rng.random_range(0.0..2.2) / beta).collect() },
+        5 => Schedule::PerPass { step: rng.random_range(0.2..2.2) / beta, updates_per_pass: rng.random_range(1..4) },
+        _ => return Schedule::Steps { values: (0..updates).map(|_| rng.random_range(0.0..2.2) / beta).collect() },
+    };
+    if rng.random_bool(0.3) {
+        Schedule::Restarted { every: rng.random_range(1..=updates + 1), schedule: plain.into() }
+    } else {
+        plain
     }
 }
 
 fn averages(updates: u64, rng: &mut SeededRng) -> Averaging {
-    match rng.random_range(0..5) {
+    match rng.random_range(0..6) {
         0 => Averaging::Last,
         1 => Averaging::Uniform,
         2 => Averaging::Suffix { updates: rng.random_range(1..=updates) },
         3 => Averaging::Polynomial,
+        4 => Averaging::Restarts { updates: rng.random_range(1..=updates + 1) },
         _ => Averaging::Coefficients { values: (0..updates).map(|_| rng.random_range(-1.0..1.0)).collect() },
     }
 }
@@ -142,10 +149,11 @@ fn the_recursion_is_attained() {
         let passes = rng.random_range(1..4u64);
         let gamma: f64 = if rng.random_bool(0.7) { rng.random_range(0.01..1.0) } else { 0.0 };
         let updates = (n as u64).div_ceil(batch_size) * passes;
-        let averaging = match rng.random_range(0..4) {
+        let averaging = match rng.random_range(0..5) {
             0 => Averaging::Last,
             1 => Averaging::Uniform,
             2 => Averaging::Suffix { updates: rng.random_range(1..=updates) },
+            3 => Averaging::Restarts { updates: rng.random_range(1..=updates) },
             _ => Averaging::Polynomial,
         };
         // β = γ: the loss is (γ/2) w² - z w, and a step multiplies the difference by 1 - ηγ, of either sign; a step of
@@ -235,10 +243,11 @@ fn the_allowance_for_rounding_holds() {
         let constants = Constants::new(&Logistic, L2::new(lambda).unwrap(), &Domain::unit_rows());
         let passes = rng.random_range(1..4u64);
         let updates = (n as u64).div_ceil(batch_size) * passes;
-        let averaging = match trial % 4 {
+        let averaging = match trial % 5 {
             0 => Averaging::Last,
             1 => Averaging::Uniform,
             2 => Averaging::Polynomial,
+            3 => Averaging::Restarts { updates: rng.random_range(1..=updates) },
             _ => Averaging::Coefficients { values: (0..updates).map(|_| rng.random_range(-1.0..1.0)).collect() },
         };
         let arithmetic = if rng.random_bool(0.3) { Arithmetic::Buffered } else { Arithmetic::Scaled };

@@ -132,7 +132,7 @@ fn linearised_admm_on_batches() {
         let mut rule = LinearisedAdmm::new(rho, records.map(1.0 / rho), AdmmOutput::Sparse, &zeros);
         let mut x = zeros.clone();
         let (batches, size) = (records.batches(), records.batches()[0].len());
-        let steps = Schedule::PerPass {
+        let steps = Schedule::PerDrawnPass {
             step: records.number("eta0"),
             batch_size: size as u64,
             examples: records.rows.len() as u64,

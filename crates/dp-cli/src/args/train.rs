@@ -51,6 +51,26 @@ pub enum Algorithm {
     Pnsgd,
     /// The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems 3.5, 3.6).
     SnowballSgd,
+    /// Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise once, for a
+    /// record whose position is secret. Needs a delta.
+    RsgdAr,
+    /// The same without averages, with the noise of the worst position. Needs a delta.
+    Nsgd,
+    /// Descent on the gradient of all records, noise once (Zhang et al. 2017). Needs a delta.
+    OutPertGd,
+    /// Steps along the coordinates, each chosen by the exponential mechanism: no gradient (Zhang et al. 2013).
+    PrivGene,
+    /// The same answer for everyone, by a noisy mean of the labels: what any model has to beat.
+    Majority,
+    /// Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. Needs a
+    /// delta.
+    DpBlgd,
+    /// The same in random batches, drawn afresh for each gradient and each search. Needs a delta.
+    DpBlsgd,
+    /// The same with clipping norms that shrink where gradients disagree. Needs a delta.
+    DpBlsgdAc,
+    /// Gradient descent whose steps are the best of a few, by a noisy choice (Lee, Kifer 2018). Needs a delta.
+    DpAgd,
     /// Noise in every update, so that every iterate might be published (SCS13).
     Scs13,
     /// No privacy at all: for comparison, never for release.
@@ -103,6 +123,10 @@ pub enum Schedule {
     StronglyConvex,
     /// Halved from phase to phase, each half as long as the one before; for `snowball-sgd`.
     Halving,
+    /// Falls like 1/pass, from `--step-size` on; for `rsgd-ar` and `nsgd`.
+    PerPass,
+    /// The same, counted anew from each restart; for `rsgd-ar`.
+    Restart,
 }
 
 /// Which of the iterates is released.
@@ -152,6 +176,15 @@ pub enum BatchSampling {
 pub enum Variant {
     /// Noise as the paper prints it, where the accountant finds it enough; for scs13 and bst14.
     Published,
+}
+
+/// How `dp-blgd` and its kin find the length of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LineSearch {
+    /// The first that lowers the loss enough, from the longest on.
+    Backtracking,
+    /// One that lowers it more than others, by the exponential mechanism.
+    Selection,
 }
 
 /// How the models of the classes share the budget.
@@ -375,6 +408,12 @@ pub struct TrainArgs {
     /// How strongly the two copies of ADMM draw each other [default: 0.25 for ss-admm, 0.5 for mp-admm]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub rho: Option<f64>,
+    /// Each record's loss is clamped to this
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub clip_loss: Option<f64>,
+    /// How the length of a step is found
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
+    pub line_search: Option<LineSearch>,
     /// The weights are kept within this distance of 0 [default: 2 for bolt-on with the squared loss]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub radius: Option<f64>,
@@ -387,6 +426,9 @@ pub struct TrainArgs {
     /// Which of the iterates is released
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
     pub averaging: Option<Averaging>,
+    /// Go on from the mean of every so many passes [default: half of them for rsgd-ar]
+    #[arg(long, value_name = "PASSES", help_heading = "Algorithm")]
+    pub restart_every: Option<u64>,
     /// The order of the records
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
     pub order: Option<Order>,

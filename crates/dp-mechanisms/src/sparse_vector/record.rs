@@ -14,24 +14,42 @@ pub(crate) struct AboveThresholdRecord {
     split: Split,
     answers: u64,
     monotonic: bool,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    range_bounded: bool,
     value_epsilon: Option<Epsilon>,
     relation: AdjacencyKind,
 }
 
 impl<A: Adjacency> From<AboveThreshold<A>> for AboveThresholdRecord {
     fn from(mechanism: AboveThreshold<A>) -> Self {
-        let Parameters { sensitivity, split, answers, monotonic, value_epsilon } = mechanism.parameters;
-        Self { sensitivity: sensitivity.get(), split, answers, monotonic, value_epsilon, relation: A::KIND }
+        let Parameters { sensitivity, split, answers, monotonic, range_bounded, value_epsilon } = mechanism.parameters;
+        Self {
+            sensitivity: sensitivity.get(),
+            split,
+            answers,
+            monotonic,
+            range_bounded,
+            value_epsilon,
+            relation: A::KIND,
+        }
     }
 }
 
 impl<A: Adjacency> TryFrom<AboveThresholdRecord> for AboveThreshold<A> {
     type Error = Error;
     fn try_from(record: AboveThresholdRecord) -> Result<Self, Error> {
-        let AboveThresholdRecord { sensitivity, split, answers, monotonic, value_epsilon, relation: found } = record;
+        let AboveThresholdRecord {
+            sensitivity,
+            split,
+            answers,
+            monotonic,
+            range_bounded,
+            value_epsilon,
+            relation: found,
+        } = record;
         relation::<A>(found)?;
         let sensitivity = LInfSensitivity::new(sensitivity)?;
-        Self::build(Parameters { sensitivity, split, answers, monotonic, value_epsilon })
+        Self::build(Parameters { sensitivity, split, answers, monotonic, range_bounded, value_epsilon })
     }
 }
 
@@ -85,6 +103,10 @@ mod tests {
         let stated = AboveThreshold::from_split(sensitivity, epsilon(0.1), epsilon(0.3), 1).unwrap();
         let text = serde_json::to_string(&stated).unwrap();
         assert_eq!(serde_json::from_str::<AboveThreshold<ZeroOut>>(&text).unwrap(), stated);
+        let bounded = stated.range_bounded().unwrap();
+        let text = serde_json::to_string(&bounded).unwrap();
+        assert!(text.contains("\"range_bounded\":true"));
+        assert_eq!(serde_json::from_str::<AboveThreshold<ZeroOut>>(&text).unwrap(), bounded);
         let gaussian = GaussianAboveThreshold::new(sensitivity, 1.0, 2.0, 20).unwrap();
         assert_eq!(serde_json::to_string(&gaussian).unwrap(), GAUSSIAN);
         assert_eq!(serde_json::from_str::<GaussianAboveThreshold<ZeroOut>>(GAUSSIAN).unwrap(), gaussian);

@@ -466,3 +466,41 @@ proptest! {
         prop_assert!(found >= sum && found <= stated * (1.0 + 1e-14), "{found} {stated}");
     }
 }
+
+/// Queries that move by amounts in one interval: over all such moves the exact law of the first answer changes by at most
+/// `eps1 + eps2`, which is attained, and noise of this size would not do for queries that move anyhow.
+#[test]
+fn queries_in_one_interval_cost_what_is_claimed() {
+    let (eps1, eps2) = (0.6, 0.4);
+    let epsilon = |value| Epsilon::new(value).unwrap();
+    let sensitivity = LInfSensitivity::<ReplaceOne>::new(1.0).unwrap();
+    let any = AboveThreshold::from_split(sensitivity, epsilon(eps1), epsilon(eps2), 1).unwrap();
+    let mechanism = any.range_bounded().unwrap();
+    assert_eq!(mechanism.event(), DpEvent::PureDp { epsilon: eps1 + eps2 });
+    assert!(matches!(any.event(), DpEvent::AboveThresholdLaplace { .. }));
+    let worst = |lows: &[f64], length: f64| {
+        let mut worst = 0.0f64;
+        for queries in
+            [[0.0, 0.0, 0.0], [-30.0, 0.0, 5.0], [-30.0, -30.0, 40.0], [3.0, -20.0, -1.0], [40.0, 40.0, -40.0]]
+        {
+            let before = mechanism.first_answer(&queries, 0.0).unwrap();
+            for &low in lows {
+                for corner in 0..8u32 {
+                    let shifted: [f64; 3] =
+                        core::array::from_fn(|i| queries[i] + low + if corner >> i & 1 == 1 { length } else { 0.0 });
+                    let after = mechanism.first_answer(&shifted, 0.0).unwrap();
+                    // Below this the law is known to few digits.
+                    for (p, q) in before.iter().zip(&after).filter(|(p, q)| **p > 1e-6 && **q > 1e-6) {
+                        worst = worst.max((p / q).ln().abs());
+                    }
+                }
+            }
+        }
+        worst
+    };
+    let within = worst(&[-1.0, -0.75, -0.5, -0.25, 0.0], 1.0);
+    assert!(within <= (eps1 + eps2) * (1.0 + 1e-6) && within > 0.9 * (eps1 + eps2), "{within}");
+    // Up by one and down by one in the same session.
+    let beyond = worst(&[-1.0], 2.0);
+    assert!(beyond > 1.05 * (eps1 + eps2), "{beyond}");
+}

@@ -116,7 +116,7 @@ fn drawn<A: RecordAdjacency + 'static>(
 }
 
 /// Finds the canary of a plan and the laws of what it releases.
-fn audited<A: RecordAdjacency + 'static>(
+pub(super) fn audited<A: RecordAdjacency + 'static>(
     name: String,
     plan: Plan<A>,
     parameters: &Parameters,

@@ -79,6 +79,12 @@ impl<F: RealField + Copy> UpdateRule<F> for AcceleratedDescent<F> {
         }
     }
 
+    fn restart(&mut self, parameters: &[F]) {
+        if !self.point.is_empty() {
+            self.point.copy_from_slice(parameters);
+        }
+    }
+
     fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
         if self.point.is_empty() { parameters } else { &self.point }
     }

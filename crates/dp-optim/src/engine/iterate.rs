@@ -15,6 +15,9 @@ pub trait Iterate<F, M: Model<F>> {
     /// Those of the gradient estimate.
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error>;
 
+    /// Goes on from the average so far, which begins anew. Nothing happens where the output is the last iterate.
+    fn restart(&mut self);
+
     /// The current point.
     fn current(&mut self) -> &[F];
 
@@ -68,6 +71,14 @@ where
             }
         }
         Ok(())
+    }
+
+    fn restart(&mut self) {
+        if let Some(average) = &mut self.average {
+            self.parameters.copy_from_slice(average);
+            average.fill(F::zero());
+            self.rule.restart(&self.parameters);
+        }
     }
 
     fn current(&mut self) -> &[F] {

@@ -84,6 +84,9 @@ impl SampledRun {
             let step =
                 Step { update: t, step_size: self.steps.at(t), divisor: self.divisor, weight: self.weights.at(t) };
             iterate.update(model, batch, positions.len(), &step)?;
+            if self.weights.restarts_after(t) {
+                iterate.restart();
+            }
             pace.advance(nominal)?;
         }
         pace.finish()

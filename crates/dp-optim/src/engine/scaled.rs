@@ -158,6 +158,17 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Iterate<F, M> for Scaled<F, M> {
         Ok(())
     }
 
+    fn restart(&mut self) {
+        let Some(average) = &mut self.average else { return };
+        average.collect(&self.direction);
+        self.direction.copy_from_slice(&average.collected);
+        average.collected.fill(F::zero());
+        self.scale = 1.0;
+        if let Some(projection) = &mut self.projection {
+            projection.refresh(&self.direction);
+        }
+    }
+
     fn current(&mut self) -> &[F] {
         let scale: F = convert(self.scale);
         self.whole.clear();

@@ -20,6 +20,10 @@ pub trait UpdateRule<F> {
     /// Moves `parameters`, given the estimated sum of the batch's data gradients.
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step);
 
+    /// Forgets where it came from: the run goes on at `parameters`.
+    #[inline]
+    fn restart(&mut self, _parameters: &[F]) {}
+
     /// The point that counts in the average and is the output: `parameters` themselves, unless the rule takes gradients
     /// elsewhere.
     #[inline]

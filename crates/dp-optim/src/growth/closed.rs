@@ -45,7 +45,8 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
         let reach = if rho < 1.0 { updates.min(1.0 / (1.0 - rho)) } else { updates * rho.powf(updates) };
         return Some(Terms {
             distance: step * per_gradient * passes * INFLATION,
-            rounding: Sums { reach, step_times_reach: step * reach, steps: step * updates }.scaled(INFLATION),
+            rounding: Sums { reach, step_times_reach: step * reach, steps: step * updates, handed_on: 0.0 }
+                .scaled(INFLATION),
             evenness: rho.powf(per_pass - 1.0),
         });
     }
@@ -77,6 +78,7 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
             reach: updates,
             step_times_reach: capped_steps * reach_at_cap + decaying / (gamma * updates),
             steps: capped_steps + (1.0 + updates.ln()) / gamma,
+            handed_on: 0.0,
         }
         .scaled(INFLATION),
         evenness: moved_early / moved,

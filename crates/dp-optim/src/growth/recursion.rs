@@ -26,11 +26,11 @@ pub(super) fn nearest(checked: &Checked<'_>) -> Result<Run, Error> {
 ///
 /// With `υ` the unit roundoff, the computed factor `ρ` is off by at most `3υ (1 + ηβ)` (one product and one difference
 /// of numbers of at most `1 + ηβ`), which is added to it. What remains are sums and products of non-negative numbers,
-/// at most four roundings for each of the `T` steps, two for each term of a position's sum and eight at the ends: the
-/// result is inflated by `1 + 2υ (4T + 2k + 16)`, twice what they can amount to.
+/// at most five roundings for each of the `T` steps, two for each term of a position's sum and eight at the ends: the
+/// result is inflated by `1 + 2υ (5T + 2k + 16)`, twice what they can amount to.
 pub(super) fn certified(checked: &Checked<'_>) -> Result<Run, Error> {
     let mut run = run(checked, 3.0 * UNIT)?;
-    let roundings = 4.0 * checked.updates as f64 + 2.0 * checked.growth.passes as f64 + 16.0;
+    let roundings = 5.0 * checked.updates as f64 + 2.0 * checked.growth.passes as f64 + 16.0;
     let inflation = 1.0 + 2.0 * UNIT * roundings;
     run.distance *= inflation;
     run.by_position.iter_mut().for_each(|value| *value *= inflation);
@@ -57,8 +57,10 @@ fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
     let mut fresh = 0.0;
     let mut sums = Sums::default();
 
-    // `ahead` is A_{t+1} and `factor` is ρ(η_{t+1}); there is nothing ahead of the last update.
+    // `ahead` is A_{t+1} and `factor` is ρ(η_{t+1}); there is nothing ahead of the last update. `handed_on` is what a
+    // difference of the stretch's average amounts to at the end.
     let (mut ahead, mut factor) = (0.0f64, 0.0f64);
+    let mut handed_on = 1.0f64;
     for pass in (0..growth.passes).rev() {
         let first = pass * positions + 1;
         let mut worst = 0.0f64;
@@ -66,7 +68,13 @@ fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
         for (position, total) in by_position.iter_mut().enumerate().rev() {
             let t = first + position as u64;
             let step = checked.steps.at(t);
-            let reach = checked.weights.at(t).abs() + factor * ahead;
+            let mut straight = factor * ahead;
+            if checked.weights.restarts_after(t) {
+                handed_on = straight;
+                sums.handed_on += straight;
+                straight = 0.0;
+            }
+            let reach = checked.weights.at(t).abs() * handed_on + straight;
             let moved = step * reach;
             *total += moved;
             if position == last {

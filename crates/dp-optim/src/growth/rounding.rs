@@ -79,6 +79,9 @@ impl Arithmetic {
 /// and rounds `v` in a way that `z` does not repeat; the products of an example agree between the two up to `28υ` of what
 /// an update adds; the sum `c` rounds `T` times, and parts are collected at most three times an update.
 ///
+/// Where the run goes on from averages, each costs as much, with `T` and the sums over its stretch, times what a
+/// difference of it amounts to at the end (`a` of the [recursion](super)). An average lies within `R` as the iterates do.
+///
 /// The allowance is `2 · 1.01 · (Σ_t e_t A_t + average)`, `A_t` as in the [recursion](super); the hundredth covers the
 /// second order (d υ below 1/1000 is checked) and iterates that leave the bound `R` by rounding.
 ///
@@ -108,6 +111,8 @@ pub(super) struct Sums {
     pub(super) step_times_reach: f64,
     /// `Σ η_t`.
     pub(super) steps: f64,
+    /// `Σ a` over the averages that the run went on from.
+    pub(super) handed_on: f64,
 }
 
 impl Sums {
@@ -115,6 +120,7 @@ impl Sums {
         self.reach *= factor;
         self.step_times_reach *= factor;
         self.steps *= factor;
+        self.handed_on *= factor;
     }
 
     pub(super) fn scaled(mut self, factor: f64) -> Self {
@@ -182,15 +188,17 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums, start_norm: f64) -> Resul
     let per_step = 4.0 * lambda * radius
         + growth.smoothness * (dim + 2.0 + of_margins) * radius
         + (batch + 24.0 + of_derivative) * lipschitz;
-    let updates = checked.updates as f64;
+    let averaged = checked.weights.longest_stretch() as f64;
     let averaging = match (checked.weights.is_last(), rounding.arithmetic) {
         (true, _) => 4.0 * radius,
-        (false, Arithmetic::Buffered) => (updates + 4.0) * radius,
+        (false, Arithmetic::Buffered) => (averaged + 4.0) * radius,
         (false, Arithmetic::Scaled) => {
-            16.0 * (batch * updates + 2.0) * radius + (8.0 * batch + 28.0) * lipschitz * sums.steps
+            16.0 * (batch * averaged + 2.0) * radius + (8.0 * batch + 28.0) * lipschitz * sums.steps
         }
     };
-    let error = per_update * sums.reach + per_step * sums.step_times_reach + averaging * checked.weights.total();
+    let error = per_update * sums.reach
+        + per_step * sums.step_times_reach
+        + averaging * checked.weights.total() * (1.0 + sums.handed_on);
     let term = 2.0 * 1.01 * rounding.unit_roundoff * error;
     if term.is_finite() { Ok(term) } else { Err(unbounded(term)) }
 }

@@ -27,18 +27,23 @@ prop_compose! {
     fn any_growth()(
         n in 1u64..60, batch_size in 1u64..20, passes in 1u64..5,
         gamma in prop_oneof![Just(0.0), 0.001f64..1.0], beta_over in 1.0f64..50.0, step in 0.01f64..2.5,
-        kind in 0..3, average in 0..4, fresh: bool, actual: bool, arithmetic: bool,
+        kind in 0..4, average in 0..5, stretch in 1u64..9, fresh: bool, actual: bool, arithmetic: bool,
     ) -> Growth {
         let beta = if gamma > 0.0 { gamma * beta_over } else { 1.0 };
         let schedule = match kind {
             0 => Schedule::Constant { step: step / beta },
             1 if gamma > 0.0 => Schedule::StronglyConvex { smoothness: beta, strong_convexity: gamma },
+            3 => {
+                let schedule = Schedule::PerPass { step: step / beta, updates_per_pass: 2 };
+                Schedule::Restarted { every: stretch, schedule: schedule.into() }
+            }
             _ => Schedule::InverseSqrt { step: step / beta },
         };
         let averaging = match average {
             0 => Averaging::Last,
             1 => Averaging::Uniform,
             2 => Averaging::Suffix { updates: 3 },
+            3 => Averaging::Restarts { updates: stretch },
             _ => Averaging::Polynomial,
         };
         Growth {

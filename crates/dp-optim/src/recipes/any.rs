@@ -7,15 +7,19 @@ use dp_mechanisms::ReleaseRng;
 use super::bolt_on::{self, BoltOn};
 use super::bst14::{self, Bst14};
 use super::dp_sgd::{self, DpSgd};
+use super::majority::{self, Majority};
 use super::noisy_moments::{self, NoisyMoments};
 use super::obj_pert::{self, ObjPert};
 use super::one_vs_all::{self, OneVsAll};
 use super::phased_erm::{self, PhasedErm};
 use super::phased_sgd::{self, PhasedSgd};
 use super::pnsgd::{self, Pnsgd};
+use super::priv_gene::{self, PrivGene};
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+use super::rsgd_ar::{self, RsgdAr};
 use super::scs13::{self, Scs13};
+use super::searched_descent::{self, SearchedDescent};
 use super::snowball_sgd::{self, SnowballSgd};
 use crate::derivation::Derivation;
 use crate::engine::Control;
@@ -118,6 +122,8 @@ any_recipe! {
     Bst14(Bst14, bst14::Plan),
     /// [`DpSgd`].
     DpSgd(DpSgd, dp_sgd::Plan),
+    /// [`Majority`].
+    Majority(Majority, majority::Plan),
     /// [`NoisyMoments`].
     NoisyMoments(NoisyMoments, noisy_moments::Plan),
     /// [`ObjPert`].
@@ -130,6 +136,12 @@ any_recipe! {
     PhasedSgd(PhasedSgd, phased_sgd::Plan),
     /// [`Pnsgd`].
     Pnsgd(Pnsgd, pnsgd::Plan),
+    /// [`PrivGene`].
+    PrivGene(PrivGene, priv_gene::Plan),
+    /// [`RsgdAr`].
+    RsgdAr(RsgdAr, rsgd_ar::Plan),
+    /// [`SearchedDescent`].
+    SearchedDescent(SearchedDescent, searched_descent::Plan),
     /// [`SnowballSgd`].
     SnowballSgd(SnowballSgd, snowball_sgd::Plan),
     /// [`Scs13`].

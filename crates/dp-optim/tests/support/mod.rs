@@ -16,11 +16,7 @@ use serde_json::Value;
 /// The cases of one function from the golden values: at least one in the tree's copy; another file need not have every
 /// function, but must have some.
 pub fn golden(function: &str) -> Vec<Value> {
-    let folder = std::env::var_os("DP_GOLDEN_DIR")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
-    let path = folder.join("optim-erm.json");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let file: Value = serde_json::from_str(&text).unwrap();
+    let file = golden_file("optim-erm.json");
     let all = file["cases"].as_array().unwrap();
     assert!(!all.is_empty(), "no golden case at all");
     let cases: Vec<Value> = all.iter().filter(|case| case["fn"] == function).cloned().collect();
@@ -28,19 +24,19 @@ pub fn golden(function: &str) -> Vec<Value> {
     cases
 }
 
-/// The cases of a family of `optim-rdp.json`: at least one in the tree's copy; another file need not have every family, but
-/// must have some.
+/// The cases of one family of the golden values of the second file.
 pub fn golden_family(family: &str) -> Vec<Value> {
-    let folder = std::env::var_os("DP_GOLDEN_DIR")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
-    let path = folder.join("optim-rdp.json");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let file: Value = serde_json::from_str(&text).unwrap();
-    let families = file["families"].as_object().unwrap();
-    assert!(!families.is_empty(), "no golden case at all");
-    let cases = families.get(family).and_then(Value::as_array).cloned().unwrap_or_default();
+    let cases = golden_file("optim-rdp.json")["families"][family].as_array().cloned().unwrap_or_default();
     assert!(!cases.is_empty() || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no golden case of {family}");
     cases
+}
+
+fn golden_file(name: &str) -> Value {
+    let folder = std::env::var_os("DP_GOLDEN_DIR")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
+    let path = folder.join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).unwrap()
 }
 
 pub fn number(value: &Value) -> f64 {

@@ -31,6 +31,8 @@ pub struct Settings {
     pub schedule: Option<args::Schedule>,
     /// Which iterates are released.
     pub averaging: Option<args::Averaging>,
+    /// After how many passes training goes on from their mean.
+    pub restart_every: Option<u64>,
     /// Order of the records.
     pub order: Option<OrderPolicy>,
     /// When training stops.
@@ -45,6 +47,10 @@ pub struct Settings {
     pub centre_share: Option<f64>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
+    /// What each record's loss is clamped to.
+    pub clip_loss: Option<f64>,
+    /// How the length of a step is found.
+    pub line_search: Option<args::LineSearch>,
     /// The distribution of the noise on the released model.
     pub output_noise: Option<args::OutputNoise>,
     /// The penalty.
@@ -121,6 +127,7 @@ impl Settings {
             step_size: number("--step-size", args.step_size, false)?,
             schedule: args.schedule,
             averaging: args.averaging,
+            restart_every: count("--restart-every", args.restart_every)?,
             order: args.order.map(|order| match order {
                 args::Order::Fixed => OrderPolicy::Fixed,
                 args::Order::Fresh => OrderPolicy::Fresh,
@@ -136,6 +143,8 @@ impl Settings {
                 share => share,
             },
             clip: number("--clip", args.clip, false)?,
+            clip_loss: number("--clip-loss", args.clip_loss, false)?,
+            line_search: args.line_search,
             output_noise: args.output_noise,
             penalty: args.penalty.clone(),
             l1: number("--l1", args.l1, true)?,
@@ -158,10 +167,13 @@ impl Settings {
             ("--variant", self.variant.is_some()),
             ("--centre-share", self.centre_share.is_some()),
             ("--clip", self.clip.is_some()),
+            ("--clip-loss", self.clip_loss.is_some()),
+            ("--line-search", self.line_search.is_some()),
             ("--radius", self.radius.is_some()),
             ("--step-size", self.step_size.is_some()),
             ("--schedule", self.schedule.is_some()),
             ("--averaging", self.averaging.is_some()),
+            ("--restart-every", self.restart_every.is_some()),
             ("--order", self.order.is_some()),
             ("--stop", self.stopping.is_some()),
             ("--output-noise", self.output_noise.is_some()),

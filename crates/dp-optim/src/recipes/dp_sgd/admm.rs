@@ -65,7 +65,7 @@ impl DpSgd {
             },
             batch_size,
             passes: PASSES,
-            schedule: Some(Schedule::PerPass { step: 1.0, batch_size, examples: n.max(1) }),
+            schedule: Some(Schedule::PerDrawnPass { step: 1.0, batch_size, examples: n.max(1) }),
             descent: Descent::Admm { rho: RHO_ON_BATCHES, output: AdmmOutput::Sparse },
             penalty: Some(penalty),
             ..Self::new(loss)
@@ -102,7 +102,7 @@ impl DpSgd {
         let longest = if smoothness.is_finite() { 1.0 / smoothness } else { 1.0 };
         let (updates, examples) = (self.updates(n), n.max(1));
         let batch_size = self.batch_size.clamp(1, examples);
-        let falls = matches!(self.schedule, Some(Schedule::PerPass { .. }));
+        let falls = matches!(self.schedule, Some(Schedule::PerDrawnPass { .. }));
         let units = if falls {
             let a_pass = examples as f64 / batch_size as f64;
             // The sum of 1/pass up to the last pass, for as many updates as a pass has.
@@ -113,7 +113,7 @@ impl DpSgd {
         };
         let step = (TOTAL_STEP * defaults.total_step() / units).min(longest);
         let schedule =
-            if falls { Schedule::PerPass { step, batch_size, examples } } else { Schedule::Constant { step } };
+            if falls { Schedule::PerDrawnPass { step, batch_size, examples } } else { Schedule::Constant { step } };
         Ok(Self { schedule: Some(schedule), ..self })
     }
 }

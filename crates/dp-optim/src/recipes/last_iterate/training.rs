@@ -183,6 +183,9 @@ where
         Ok(())
     }
 
+    /// Its output is the last iterate, so that there is no average to go on from.
+    fn restart(&mut self) {}
+
     fn current(&mut self) -> &[F] {
         &self.parameters
     }

@@ -124,6 +124,10 @@ impl<F, U: UpdateRule<F>, O: FnMut(Observation<'_, F>)> UpdateRule<F> for Observ
         (self.observe)(Observation { update: step.update, noisy_sum: gradient_sum, iterate });
     }
 
+    fn restart(&mut self, parameters: &[F]) {
+        self.rule.restart(parameters);
+    }
+
     fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
         self.rule.point(parameters)
     }

@@ -75,8 +75,8 @@ fn build(request: &Request<'_>, recipe: DpSgd) -> Result<Built, Failure> {
     let recipe = with_steps_as_asked(recipe, request)?;
     // A step size by itself is the first one, and the steps fall as they would.
     Ok(match (config.settings.schedule, config.settings.step_size, suited) {
-        (None, Some(step), Some(Schedule::PerPass { batch_size, examples, .. })) => {
-            DpSgd { schedule: Some(Schedule::PerPass { step, batch_size, examples }), ..recipe }.into()
+        (None, Some(step), Some(Schedule::PerDrawnPass { batch_size, examples, .. })) => {
+            DpSgd { schedule: Some(Schedule::PerDrawnPass { step, batch_size, examples }), ..recipe }.into()
         }
         _ => recipe.into(),
     })

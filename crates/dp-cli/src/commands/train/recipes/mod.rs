@@ -9,6 +9,7 @@ mod admm;
 mod auto;
 mod bolt_on;
 mod bst14;
+mod choice;
 mod dp_gd;
 mod dp_sgd;
 mod last_iterate;
@@ -17,7 +18,9 @@ mod obj_pert;
 mod one_vs_all;
 mod phased;
 mod refusal;
+mod rsgd_ar;
 mod scs13;
+mod searched;
 mod steps;
 
 use clap::ValueEnum;
@@ -104,6 +107,15 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::PhasedSgd => Some(&phased::SGD),
         Algorithm::PhasedErm => Some(&phased::ERM),
         Algorithm::Pnsgd => Some(&last_iterate::PNSGD),
+        Algorithm::DpBlgd => Some(&searched::DP_BLGD),
+        Algorithm::DpBlsgd => Some(&searched::DP_BLSGD),
+        Algorithm::DpBlsgdAc => Some(&searched::DP_BLSGD_AC),
+        Algorithm::DpAgd => Some(&searched::DP_AGD),
+        Algorithm::PrivGene => Some(&choice::PRIV_GENE),
+        Algorithm::Majority => Some(&choice::MAJORITY),
+        Algorithm::RsgdAr => Some(&rsgd_ar::RSGD_AR),
+        Algorithm::Nsgd => Some(&rsgd_ar::NSGD),
+        Algorithm::OutPertGd => Some(&rsgd_ar::OUT_PERT_GD),
         Algorithm::SnowballSgd => Some(&last_iterate::SNOWBALL_SGD),
         Algorithm::Scs13 => Some(&scs13::SCS13),
         Algorithm::NonPrivate => None,
@@ -117,8 +129,10 @@ pub(super) fn check_flags(algorithm: Algorithm, settings: &Settings) -> Result<(
         None => Ok(()),
         Some(flag) => {
             let name = name(algorithm);
+            let taken =
+                if taken.is_empty() { "none of --lambda, --passes and the like".to_owned() } else { taken.join(", ") };
             Err(conflict(flag, format!("{flag} is no setting of {name}"))
-                .expected(format!("of the flags that depend on the algorithm: {}", taken.join(", ")))
+                .expected(format!("of the flags that depend on the algorithm: {taken}"))
                 .help(format!("leave {flag} away, or choose another --algorithm")))
         }
     }

@@ -39,9 +39,11 @@ fn flag_of(name: &str) -> Option<&'static str> {
     match name {
         "lambda" => Some("--lambda"),
         "passes" => Some("--passes"),
+        "passes between restarts" => Some("--restart-every"),
         "steps" => Some("--steps"),
         "batch size" => Some("--batch-size"),
         "clipping norm" => Some("--clip"),
+        "largest loss" => Some("--clip-loss"),
         "radius" => Some("--radius"),
         "step size" => Some("--step-size"),
         "rho" => Some("--rho"),

@@ -76,6 +76,9 @@ pub(super) fn schedule(config: &TrainConfig, lambda: f64, n: u64) -> Result<Opti
         (Some(args::Schedule::Halving), _) => {
             return Err(conflict("--schedule", "--schedule halving belongs to snowball-sgd"));
         }
+        (Some(args::Schedule::PerPass | args::Schedule::Restart), _) => {
+            return Err(conflict("--schedule", "steps that fall from pass to pass belong to rsgd-ar and nsgd"));
+        }
         (Some(args::Schedule::StronglyConvex), _) => {
             return Err(conflict("--schedule", "--schedule strongly-convex needs --lambda"));
         }

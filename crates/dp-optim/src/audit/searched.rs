@@ -1,0 +1,193 @@
+//! The canary of descent with a private line search: one gradient and one choice, of which the attacker sees both.
+//!
+//! All records lie along the first axis, so that what a release is drawn around, or chosen by, follows from slopes and
+//! losses of one number.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::Examples;
+use dp_losses::{Loss, ScalarLoss};
+use dp_mechanisms::SeededRng;
+
+use super::{Audited, Distance, Parameters};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::memory::MemorySource;
+use crate::recipes::searched_descent::{Observation, Plan, Searcher, Sums};
+use crate::recipes::{RecordAdjacency, Search, SearchedDescent};
+
+/// What a row counts in units of releasing one number, and the rest of a run.
+const COST_OF_A_ROW: f64 = 1.0;
+const COST_OF_A_RUN: f64 = 60.0;
+
+pub(super) fn dp_blgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let backtracking = SearchedDescent { candidates: 4, shrink: 0.5, ..SearchedDescent::dp_blgd(parameters.loss) };
+    let selection = SearchedDescent { search: Search::Selection, ..backtracking.clone() };
+    let mut all = each("dp-blgd/backtracking", &backtracking, parameters)?;
+    all.extend(each("dp-blgd/selection", &selection, parameters)?);
+    Ok(all)
+}
+
+pub(super) fn dp_agd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    each("dp-agd", &SearchedDescent { candidates: 4, ..SearchedDescent::dp_agd(parameters.loss) }, parameters)
+}
+
+fn each(name: &str, recipe: &SearchedDescent, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let Some(loss) = recipe.loss.scalar().filter(|_| parameters.delta > 0.0) else { return Ok(Vec::new()) };
+    let recipe = SearchedDescent { steps: 1, lambda: parameters.lambda.unwrap_or(0.0), ..recipe.clone() };
+    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
+    let mut all = Vec::new();
+    for noise_mode in modes {
+        let recipe = SearchedDescent { noise_mode, ..recipe.clone() };
+        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let name = format!("{name}/{mode}");
+        all.push(match parameters.relation {
+            AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(name, &recipe, loss, parameters)?,
+            AdjacencyKind::ZeroOut => audited::<ZeroOut>(name, &recipe, loss, parameters)?,
+            adjacency => return Err(Error::Adjacency { recipe: "searched-descent", adjacency }),
+        });
+    }
+    Ok(all)
+}
+
+fn audited<A: RecordAdjacency + 'static>(
+    name: String,
+    recipe: &SearchedDescent,
+    loss: ScalarLoss,
+    parameters: &Parameters,
+) -> Result<Audited, Error> {
+    let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
+    let refused = |name, value| Error::Count { name, value, range: "what memory can address" };
+    let rows = usize::try_from(parameters.n).map_err(|_| refused("number of records", parameters.n))?;
+    let dim = usize::try_from(parameters.dim).map_err(|_| refused("dimension", parameters.dim))?;
+    let other = if A::KIND == AdjacencyKind::ReplaceOne { Some(-1.0) } else { None };
+    let sides = [Some(1.0), other].map(|first| {
+        let others = (1..rows).map(|row| if row % 2 == 0 { 1.0 } else { -1.0 });
+        OnAxis { loss, targets: first.into_iter().chain(others).collect(), null: first.is_none(), dim }
+    });
+    let sums = [0, 1].map(|side: usize| sides[side].gradient(0.0, recipe.clipping));
+    let claimed = plan.noise(1.0, recipe.clipping)?.sensitivity().get();
+    let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed, pairs: 1 };
+    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
+    let pair = format!("a record of one class against {}", if other.is_some() { "the other" } else { "a null record" });
+    let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64;
+    Ok(Audited { subject: Box::new(Transcript { name, pair, claim, plan, sides, cost }), distance })
+}
+
+/// Records along the first axis.
+struct OnAxis {
+    loss: ScalarLoss,
+    targets: Vec<f64>,
+    /// Whether the first record is a null one, which the targets leave out.
+    null: bool,
+    dim: usize,
+}
+
+impl OnAxis {
+    fn examples(&self) -> Result<Examples<f64>, Error> {
+        let targets: Vec<f64> = self.null.then_some(0.0).into_iter().chain(self.targets.iter().copied()).collect();
+        let mut values = vec![0.0; targets.len() * self.dim];
+        values.iter_mut().step_by(self.dim).for_each(|value| *value = 1.0);
+        if self.null {
+            values[0] = f64::NAN;
+        }
+        let rows = targets.len() as u64;
+        let refused = |_| Error::Count { name: "rows", value: rows, range: "one target each" };
+        Examples::dense(values, targets, self.dim).map_err(refused)
+    }
+
+    /// The first coordinate of the sum of clipped gradients; all others are 0.
+    fn gradient(&self, prediction: f64, clipping: f64) -> f64 {
+        self.targets.iter().map(|&y| self.loss.derivative(prediction, y).clamp(-clipping, clipping)).sum()
+    }
+
+    /// Sums of clamped losses in their unit.
+    fn losses(&self, predictions: impl Iterator<Item = f64>, most: f64) -> Vec<f64> {
+        let of_prediction = |p: f64| self.targets.iter().map(|&y| self.loss.value(p, y).clamp(0.0, most) / most).sum();
+        predictions.map(of_prediction).collect()
+    }
+}
+
+/// One step on the canary's records.
+struct Transcript<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Plan<A>,
+    sides: [OnAxis; 2],
+    cost: f64,
+}
+
+impl<A: RecordAdjacency> Transcript<A> {
+    /// The logarithm of what was observed being likelier for the neighbour.
+    fn log_ratio(&self, observation: &Observation<'_>) -> Result<f64, Error> {
+        let recipe = &self.plan.derivation().recipe;
+        match *observation {
+            Observation::Gradient { weights, noisy_sum, std_dev, clipping } => {
+                let [base, neighbour] = self.sides.each_ref().map(|side| {
+                    let centre = side.gradient(weights[0], clipping);
+                    -(noisy_sum[0] - centre).powi(2) / (2.0 * std_dev * std_dev)
+                });
+                Ok(neighbour - base)
+            }
+            Observation::Choice { weights, direction, steps, rho, chosen } => {
+                let searcher = Searcher::<A>::new(recipe.search, rho)?;
+                let required = self.plan.required(weights, direction, steps, recipe.most_loss)?;
+                let mut log_ratio = 0.0;
+                for (side, sign) in self.sides.iter().zip([-1.0, 1.0]) {
+                    let lengths = core::iter::once(0.0).chain(steps.iter().copied());
+                    let predictions = lengths.map(|step| weights[0] - step * direction[0]);
+                    let losses = side.losses(predictions, recipe.most_loss);
+                    let law = searcher.law(&Sums { losses, required: required.clone() })?;
+                    log_ratio += sign * law[chosen].ln();
+                }
+                Ok(log_ratio)
+            }
+        }
+    }
+}
+
+impl<A: RecordAdjacency> Subject for Transcript<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
+        let recipe = &self.plan.derivation().recipe;
+        let examples = self.sides[usize::from(side == Side::Neighbour)].examples().map_err(failed)?;
+        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
+        let (mut score, mut refused) = (0.0, None);
+        self.plan
+            .train_observing::<f64>(&mut source, rng, &mut Control::default(), |observation| {
+                match self.log_ratio(&observation) {
+                    Ok(ratio) => score += ratio,
+                    Err(error) => refused = Some(error),
+                }
+            })
+            .map_err(failed)?;
+        if let Some(error) = refused {
+            return Err(failed(error));
+        }
+        features.push(score);
+        Ok(())
+    }
+}

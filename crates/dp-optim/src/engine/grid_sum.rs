@@ -1,0 +1,132 @@
+//! Sums of bounded numbers, one from each record, that no rounding can move.
+
+use dp_data::{Block, Order, PassRequest, PassSource};
+
+use super::batches::check_shape;
+use super::control::{Control, Pace};
+use super::expect_rows;
+use crate::error::Error;
+
+/// Most bits of a number's fraction.
+const MOST_BITS: u32 = 30;
+/// Most records: at least 20 bits are left for each.
+const MOST_RECORDS: u64 = 1 << 32;
+
+/// A grid for numbers in `[-1, 1]`, such that the sum of one from each record is exact in any order.
+///
+/// # Formula
+/// ```text
+/// k = min(30, 52 - ⌈log₂ n⌉)      cell(x) = ⌊x 2^k⌋      value = Σ cells / 2^k
+/// ```
+/// Cells are integers of at most `2^k`, so that sums of `n` of them stay below `2^52`: neither the sum nor its value is
+/// rounded.
+///
+/// # Privacy
+/// A record moves the value by no more than its own number moves, whatever its value; a number that is none counts as 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct GridSum {
+    bits: u32,
+}
+
+impl GridSum {
+    /// For `n` records.
+    pub(crate) fn new(n: u64) -> Result<Self, Error> {
+        if !(1..=MOST_RECORDS).contains(&n) {
+            return Err(Error::Count { name: "number of records", value: n, range: "1 to 2^32" });
+        }
+        let bits_of_n = u64::BITS - (n - 1).leading_zeros();
+        Ok(Self { bits: MOST_BITS.min(52 - bits_of_n) })
+    }
+
+    /// The size of a cell: a power of two.
+    pub(crate) fn cell_size(self) -> f64 {
+        self.value(1)
+    }
+
+    /// The number of a record, clamped to `[-1, 1]`, in cells.
+    #[inline]
+    pub(crate) fn cell(self, x: f64) -> i64 {
+        let x = if x.is_nan() { 1.0 } else { x.clamp(-1.0, 1.0) };
+        (x * (1u64 << self.bits) as f64).floor() as i64
+    }
+
+    /// A sum of cells as a number, exactly.
+    pub(crate) fn value(self, cells: i64) -> f64 {
+        cells as f64 / (1u64 << self.bits) as f64
+    }
+
+    /// `x` on the grid, clamped so that its difference from any sum is a double.
+    pub(crate) fn public(self, x: f64) -> f64 {
+        let most = (1u64 << 52) as f64;
+        self.value((x * (1u64 << self.bits) as f64).floor().clamp(-most, most) as i64)
+    }
+}
+
+/// Hands every record that counts to `of_record`, in the source's own order: sums on a grid do not depend on it.
+pub(crate) fn each_record<F: Copy + 'static>(
+    source: &mut dyn PassSource<F>,
+    pass: u32,
+    control: &mut Control<'_>,
+    mut of_block: impl FnMut(&Block<'_, F>),
+) -> Result<(), Error> {
+    let description = source.describe()?;
+    let mut pace = Pace::new(control, pass.into());
+    let (mut rows, mut sparse) = (0u64, None);
+    let mut stream = source.open_pass(&PassRequest { pass, order: Order::Declared })?;
+    while let Some(block) = stream.next_block()? {
+        check_shape(&block, description.dim, &mut sparse, description.engine)?;
+        rows += block.len() as u64;
+        of_block(&block);
+        pace.advance(block.len())?;
+    }
+    pace.finish()?;
+    expect_rows(description.n, rows)
+}
+
+/// Whether the record at `i` counts.
+pub(crate) fn counts<F>(block: &Block<'_, F>, i: usize) -> bool {
+    block.valid.is_none_or(|valid| valid.get(i).copied().unwrap_or(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_record_moves_a_sum_by_what_it_moves(
+            numbers in prop::collection::vec(-2.0..2.0f64, 1..40), other in prop_oneof![-2.0..2.0f64, Just(f64::NAN)],
+            at in 0usize..40, n in 1u64..(1 << 32),
+        ) {
+            let grid = GridSum::new(n.max(40)).unwrap();
+            let sum = |numbers: &[f64]| grid.value(numbers.iter().map(|&x| grid.cell(x)).sum());
+            let mut neighbour = numbers.clone();
+            let at = at % numbers.len();
+            neighbour[at] = other;
+            let moved = sum(&numbers) - sum(&neighbour);
+            prop_assert!(moved.abs() <= 2.0);
+            prop_assert_eq!(moved, grid.value(grid.cell(numbers[at]) - grid.cell(other)));
+            let backwards: Vec<f64> = numbers.iter().rev().copied().collect();
+            prop_assert_eq!(sum(&numbers), sum(&backwards));
+        }
+    }
+
+    #[test]
+    fn the_largest_sums_are_exact() {
+        for n in [1, 2, 3, 1 << 22, (1 << 22) + 1, 1 << 32] {
+            let grid = GridSum::new(n).unwrap();
+            let most = grid.cell(1.0) * n as i64;
+            assert!(most <= 1 << 52, "{n}");
+            assert_eq!(grid.value(most), n as f64);
+            assert_eq!(grid.value(most - 1) - grid.value(most), -grid.value(1));
+            assert_eq!(grid.public(1e300), (1u64 << 52) as f64 / (1u64 << grid.bits) as f64);
+        }
+        assert!(GridSum::new(0).is_err() && GridSum::new((1 << 32) + 1).is_err());
+        let grid = GridSum::new(10).unwrap();
+        assert_eq!(grid.cell(f64::INFINITY), grid.cell(1.0));
+        assert_eq!(grid.cell(f64::NEG_INFINITY), -grid.cell(1.0));
+        assert_eq!(grid.cell(f64::NAN), grid.cell(1.0));
+    }
+}

@@ -1,0 +1,89 @@
+use dp_accountant::certificate::Derivation as _;
+use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut};
+use dp_data::Examples;
+use dp_mechanisms::SeededRng;
+
+use super::*;
+use crate::derivation::Derivation;
+use crate::engine::Control;
+use crate::memory::MemorySource;
+use crate::recipes::recipe::Planned;
+
+fn budget(epsilon: f64) -> Budget {
+    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::ZERO }
+}
+
+/// Rows with an intercept; a row that is `None` does not count.
+fn source(targets: &[Option<f64>]) -> MemorySource<f64> {
+    let rows = targets.iter().flat_map(|target| [0.3, if target.is_some() { 0.9 } else { f64::NAN }]).collect();
+    let targets = targets.iter().map(|target| target.unwrap_or(1.0)).collect();
+    MemorySource::new(Examples::dense(rows, targets, 2).unwrap(), 1.0, 1.0)
+}
+
+#[test]
+fn the_answer_is_that_of_most() {
+    let mut rng = SeededRng::new(1);
+    for (positive, sign) in [(900, 1.0), (100, -1.0)] {
+        let targets: Vec<_> = (0..1000).map(|i| Some(if i < positive { 1.0 } else { -1.0 })).collect();
+        for (loss, size) in [("logistic", (0.9f64 / 0.1).ln()), ("hinge", 0.8)] {
+            let plan = Majority::new(loss.parse().unwrap()).plan::<ReplaceOne>(1000, 2, budget(1.0)).unwrap();
+            let trained = plan.train(&mut source(&targets), &mut rng, &mut Control::default()).unwrap();
+            let weights = trained.weights.get();
+            assert!(weights[0] == 0.0 && (weights[1] - sign * size).abs() < 0.3, "{loss}: {weights:?}");
+            let Derivation::Majority(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+            assert_eq!(derivation.event().unwrap(), trained.log.to_event());
+        }
+    }
+    // Whatever the noise, an answer is a number.
+    let plan = Majority::new(LossKind::Logistic).plan::<ZeroOut>(2, 2, budget(0.001)).unwrap();
+    for _ in 0..50 {
+        let trained = plan.train(&mut source(&[Some(1.0); 2]), &mut rng, &mut Control::default()).unwrap();
+        assert!(trained.weights.get()[1].abs() <= 5f64.ln() + 1e-9);
+    }
+}
+
+#[test]
+fn brute_force_over_neighbours() {
+    let replaced = Majority::new(LossKind::Absolute).plan::<ReplaceOne>(3, 2, budget(1.0)).unwrap();
+    let nulled = Majority::new(LossKind::Absolute).plan::<ZeroOut>(3, 2, budget(1.0)).unwrap();
+    let values = [Some(-1.0), Some(-0.37), Some(0.0), Some(1e-12), Some(1.0), None];
+    let mut most = [0.0f64; 2];
+    let sum = |targets: [Option<f64>; 3]| replaced.sum(&mut source(&targets), &mut Control::default()).unwrap();
+    for first in values {
+        for second in values {
+            for other in values {
+                let moved = (sum([first, second, Some(0.1)]) - sum([first, other, Some(0.1)])).abs();
+                assert!(moved <= replaced.sensitivity());
+                most[0] = most[0].max(moved);
+                if second.is_none() != other.is_none() {
+                    assert!(moved <= nulled.sensitivity());
+                    most[1] = most[1].max(moved);
+                }
+            }
+        }
+    }
+    assert_eq!(most, [2.0, 1.0]);
+}
+
+#[test]
+fn the_noise_is_on_the_sum() {
+    let plan = Majority::new(LossKind::Logistic).plan::<ReplaceOne>(3, 2, budget(1e6)).unwrap();
+    let mut log = EventLog::new();
+    let data = [Some(1.0), Some(-1.0), Some(1.0)];
+    let noisy = plan.noisy_sum(&mut source(&data), &mut log, &mut SeededRng::new(2), &mut Control::default()).unwrap();
+    assert!((noisy.get()[0] - 1.0).abs() < 1e-3);
+    assert_eq!(log.to_event(), plan.event());
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let good = Majority::new(LossKind::Logistic);
+    let refused = |recipe: &Majority, n, dim| recipe.plan::<ReplaceOne>(n, dim, budget(1.0)).unwrap_err().to_string();
+    assert!(refused(&good, 0, 1).contains("records") && refused(&good, 1, 0).contains("dimension"));
+    assert!(refused(&Majority::new("softmax:3".parse().unwrap()), 9, 1).contains("classes"));
+    assert!(refused(&Majority { target_bound: f64::NAN, ..good.clone() }, 9, 1).contains("target bound"));
+    let derivation = good.plan::<ReplaceOne>(9, 1, budget(1.0)).unwrap().derivation().clone();
+    for scale in [0.0, -1.0, f64::NAN] {
+        assert!(MajorityDerivation { scale, ..derivation.clone() }.event().is_err());
+    }
+}

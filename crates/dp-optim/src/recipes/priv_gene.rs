@@ -1,0 +1,194 @@
+//! PrivGene: coordinate steps that the exponential mechanism chooses, without any gradient.
+//!
+//! ```text
+//! w <- 0;  s <- s₀
+//! r times:
+//!     candidates  w + s e_j and w - s e_j for every coordinate j
+//!     utility     u = Σ_i clamp(ℓ_i(w) - ℓ_i(candidate), ±C s)
+//!     w <- candidate with probability proportional to exp(e u / (2 C s))      (4 C s under replace-one)
+//!     s <- κ s
+//! ```
+//! With rows of norm at most 1 and a loss whose slope is at most `C` the clamp never bites. A record's utilities lie in
+//! `[-C s, C s]`, so a null record in its place moves each by at most `C s` and another record by at most `2 C s`; the
+//! privacy loss of a round has a range of at most `e` ([`BoundedRange`](DpEvent::BoundedRange)), and costs `e²/8` of
+//! zCDP. All that is released are `r` indices, of which the model is a function.
+//!
+//! # References
+//! Zhang, Xiao, Yang, Zhang, Winslett, "PrivGene: differentially private model fitting using genetic algorithms", SIGMOD
+//! 2013, in the form for regression: candidates along the coordinates. Dong, Durfee, Rogers, "Optimal differential privacy
+//! composition for exponential mechanisms", 2020, for its cost.
+
+mod derivation;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::PrivGeneDerivation;
+pub use plan::Plan;
+
+use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_losses::{Domain, L2, LossKind, ScalarLoss};
+
+use crate::error::{Error, positive};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+
+const RECIPE: &str = "priv-gene";
+
+/// Records times epsilon that a round is worth.
+pub const ROUND: f64 = 800.0;
+/// Most rounds that are recommended.
+const MOST_ROUNDS: u64 = 1 << 16;
+
+/// The recipe of PrivGene: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{Budget, Planned, PrivGene};
+///
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
+/// let plan = PrivGene::new(LossKind::Logistic).plan::<ReplaceOne>(8000, 5, budget)?;
+/// assert_eq!(plan.rounds(), 10);
+/// assert!((plan.epsilon_of_round() - 0.1).abs() < 1e-9);
+/// // With a delta the rounds compose better.
+/// let delta = Budget { delta: Delta::new(1e-6)?, ..budget };
+/// let hundred = PrivGene { rounds: Some(100), ..PrivGene::new(LossKind::Logistic) };
+/// assert!(hundred.plan::<ReplaceOne>(8000, 5, delta)?.epsilon_of_round() > 0.035);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct PrivGene {
+    /// The loss, of one prediction; it need be neither smooth nor convex.
+    pub loss: LossKind,
+    /// r: number of rounds; `None` is one for every [`ROUND`] of records times epsilon.
+    pub rounds: Option<u64>,
+    /// s₀: length of the first step.
+    pub step: f64,
+    /// κ: each step's length over the one before.
+    pub decay: f64,
+    /// C: a step of length s changes a record's loss by `C s` at most, or is taken for as much; `None` is the loss's own
+    /// Lipschitz constant, which changes nothing.
+    pub slope: Option<f64>,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+}
+
+impl Recipe for PrivGene {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl PrivGene {
+    /// Steps from 1/2 on, each 0.95 of the one before.
+    pub fn new(loss: LossKind) -> Self {
+        Self {
+            loss,
+            rounds: None,
+            step: 0.5,
+            decay: 0.95,
+            slope: None,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// Derives the cost of a round for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
+    /// one that has no utility for any candidate.
+    ///
+    /// # Errors
+    /// Parameters outside their range, a loss of several predictions ([`Error::NotProved`]).
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    /// The length of each step of the rounds, from the first.
+    fn steps(&self, rounds: u64) -> impl Iterator<Item = f64> {
+        let decay = self.decay;
+        core::iter::successors(Some(self.step), move |step| Some(step * decay)).zip(0..rounds).map(|(step, _)| step)
+    }
+
+    /// Checks the parameters; returns the loss and C.
+    fn check(&self, n: u64, dim: u64) -> Result<(ScalarLoss, f64), Error> {
+        for (name, value) in [("number of records", n), ("dimension", dim)] {
+            if value == 0 {
+                return Err(Error::Count { name, value, range: "1 or more" });
+            }
+        }
+        if dim > 1 << 31 {
+            return Err(Error::Count { name: "dimension", value: dim, range: "at most 2^31: two candidates each" });
+        }
+        if let Some(rounds) = self.rounds.filter(|rounds| !(1..1 << 32).contains(rounds)) {
+            return Err(Error::Count { name: "steps", value: rounds, range: "1 or more, below 2^32" });
+        }
+        if !(self.step >= 1e-100 && self.step <= 1e100) {
+            return Err(Error::OutOfRange { name: "step size", value: self.step, range: "[1e-100, 1e100]" });
+        }
+        if !(self.decay > 0.0 && self.decay <= 1.0) {
+            return Err(Error::OutOfRange { name: "decay", value: self.decay, range: "(0, 1]" });
+        }
+        positive("row norm", self.row_norm)?;
+        positive("target bound", self.target_bound)?;
+        if self.row_norm > 1.0 {
+            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
+        }
+        if self.loss.is_classification() && self.target_bound > 1.0 {
+            return Err(Error::OutOfRange {
+                name: "target bound",
+                value: self.target_bound,
+                range: "at most 1 for a loss of two classes",
+            });
+        }
+        let Some(loss) = self.loss.scalar() else {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "it takes losses of one prediction: for several classes, one model for each against the rest",
+            });
+        };
+        let slope = match self.slope {
+            Some(slope) => positive("clipping norm", slope)?,
+            None => {
+                let domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
+                self.loss.constants(L2::NONE, &domain).data_lipschitz
+            }
+        };
+        if !slope.is_finite() {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "this loss has no bounded slope of its own: clip what a record's loss may change by",
+            });
+        }
+        Ok((loss, slope))
+    }
+
+    /// Rounds for this many records and this epsilon.
+    fn rounds(&self, n: u64, epsilon: f64) -> u64 {
+        self.rounds.unwrap_or(((n as f64 * epsilon / ROUND).round() as u64).clamp(1, MOST_ROUNDS))
+    }
+}
+
+/// How far one record moves a utility, in units of `C s`.
+fn sensitivity(relation: AdjacencyKind) -> Result<f64, Error> {
+    match relation {
+        AdjacencyKind::ReplaceOne => Ok(2.0),
+        AdjacencyKind::ZeroOut => Ok(1.0),
+        adjacency => Err(Error::Adjacency { recipe: RECIPE, adjacency }),
+    }
+}
+
+/// All rounds, each of this epsilon.
+fn event(rounds: u64, epsilon: f64) -> DpEvent {
+    crate::recipes::recipe::repeated(DpEvent::BoundedRange { epsilon }, rounds)
+}

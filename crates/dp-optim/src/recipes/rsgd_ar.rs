@@ -1,0 +1,249 @@
+//! RSGD-AR, NSGD and OutPert-GD: gradient descent on a regularised loss, and Gaussian noise on what it ends with.
+//!
+//! ```text
+//! permute the records once, cut them into m batches
+//! for s in 1..=T:                                            h = s, counted anew after each restart
+//!     for j in 1..=m:  w <- w - η₀/h ( ∇̄_j(w) + λw )         ∇̄_j the mean gradient of batch j
+//!     if τ divides s:  w <- mean of the last mτ iterates     the average that gives the algorithm its name
+//! release w + N(0, σ² I)
+//! ```
+//! | | batches | step | averages | the record's position |
+//! |---|---|---|---|---|
+//! | [RSGD-AR](RsgdAr::new) | many | `η₀/h` | every τ passes | hidden |
+//! | [NSGD](RsgdAr::nsgd) | many | `η₀/s` | none | the worst one |
+//! | [OutPert-GD](RsgdAr::full_gradient) | one | constant | none | there is one |
+//!
+//! All three are [`BoltOn`] with other step sizes and averages: the sensitivity, a number for each position, comes from the
+//! [growth recursion](crate::growth) over the very schedule that runs, and hiding the position costs nothing but that the
+//! order is secret and serves all passes.
+//!
+//! # References
+//! Chapter 3 of a dissertation on Rényi-differentially private optimisation (2020), Algorithms 3.1 to 3.3 and Theorems 3.1
+//! and 3.2, of which Theorem 3.2 is here the exact Gaussian curve averaged over the positions. Zhang, Zheng, Mou, Wang,
+//! "Efficient private ERM for smooth objectives", IJCAI 2017 (OutPert-GD). What is wrong in print is kept under
+//! [`as_published`].
+
+pub mod as_published;
+mod derivation;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::RsgdArDerivation;
+pub use plan::Plan;
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::{Domain, L2, LossKind};
+
+use crate::averaging::Averaging;
+use crate::defaults::{Defaults, SQUARED_RADIUS};
+use crate::error::Error;
+use crate::float::FloatKind;
+use crate::growth::{Arithmetic, Divisor};
+use crate::recipes::bolt_on::{BoltOn, OutputNoise};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::schedule::Schedule;
+
+const RECIPE: &str = "rsgd-ar";
+
+/// How the step size changes from pass to pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum PassSteps {
+    /// `η₀/h`, with `h` the passes since the last restart: each stretch starts with long steps again.
+    #[default]
+    Restarted,
+    /// `η₀/s`, with `s` the passes since the beginning, restarts or not.
+    Falling,
+    /// `η₀`.
+    Constant,
+}
+
+/// The recipe of RSGD-AR and its relatives: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{Budget, Planned, RsgdAr};
+///
+/// let recipe = RsgdAr { batch_size: 4000, ..RsgdAr::new(LossKind::Logistic, 1e-3) };
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
+/// let plan = recipe.plan::<ReplaceOne>(36_000, 100, budget)?; // before any data
+/// // The first batch of nine moves the model most, the last one least: averaged over the hidden position there is less
+/// // noise than for the worst one.
+/// assert!((plan.sensitivity() - 1.712e-3).abs() < 1e-6);
+/// let worst = RsgdAr { hide_position: false, ..recipe }.plan::<ReplaceOne>(36_000, 100, budget)?;
+/// assert!(plan.std_dev() < 0.97 * worst.std_dev());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct RsgdAr {
+    /// The loss, smooth.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`.
+    pub lambda: f64,
+    /// T: passes over the data.
+    pub passes: u64,
+    /// Records per batch; more than there are means all of them.
+    pub batch_size: u64,
+    /// η₀: the first step size.
+    pub step: f64,
+    /// How it changes.
+    pub steps: PassSteps,
+    /// τ: after so many passes the run goes on from the mean of their iterates. Passes left over at the end give their
+    /// last iterate. `None` never restarts.
+    pub restart_every: Option<u64>,
+    /// Count on the record's secret position in the permutation, where that needs less noise. It costs nothing.
+    pub hide_position: bool,
+    /// What a batch's gradient is divided by.
+    pub divisor: Divisor,
+    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    pub radius: Option<f64>,
+    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
+    /// certificate names.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training.
+    pub float: FloatKind,
+    /// How the iterate is carried; [`Arithmetic::suited_to`] says which is faster.
+    pub arithmetic: Arithmetic,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+}
+
+impl Recipe for RsgdAr {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl RsgdAr {
+    /// RSGD-AR: ten passes in batches of 50, two stretches of five, steps from 1 on.
+    pub fn new(loss: LossKind, lambda: f64) -> Self {
+        Self {
+            loss,
+            lambda,
+            passes: 10,
+            batch_size: 50,
+            step: 1.0,
+            steps: PassSteps::Restarted,
+            restart_every: Some(5),
+            hide_position: true,
+            divisor: Divisor::Nominal,
+            radius: None,
+            noise_mode: NoiseMode::Exact,
+            float: FloatKind::F64,
+            arithmetic: Arithmetic::Buffered,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// NSGD: no average, and the noise is that of the worst position.
+    pub fn nsgd(loss: LossKind, lambda: f64) -> Self {
+        Self { steps: PassSteps::Falling, restart_every: None, hide_position: false, ..Self::new(loss, lambda) }
+    }
+
+    /// OutPert-GD: a hundred steps of the same size on all records.
+    pub fn full_gradient(loss: LossKind, lambda: f64) -> Self {
+        Self { batch_size: u64::MAX, passes: 100, steps: PassSteps::Constant, ..Self::nsgd(loss, lambda) }
+    }
+
+    /// The same with the step size that suits these public numbers: all steps add up to the total step of
+    /// [`defaults`](crate::defaults), and none is longer than `1/β`.
+    ///
+    /// # Errors
+    /// As [`Defaults::new`]; a loss that refuses `lambda`.
+    pub fn with_suited_steps(self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Self, Error> {
+        let defaults = Defaults::new(self.loss, n, dim, budget, relation)?;
+        let shape = Self { step: 1.0, ..self.clone() };
+        let per_pass = self.updates_per_pass(n);
+        let passes = self.passes.clamp(1, MOST_PASSES_SUMMED);
+        // The first update of each pass stands for all of it.
+        let steps = shape.schedule(1).prepare(passes)?;
+        let total: f64 = (1..=passes).map(|pass| steps.at(pass)).sum::<f64>() * per_pass as f64;
+        let radius = self.radius.or(matches!(self.loss, LossKind::Squared).then_some(SQUARED_RADIUS));
+        let smoothness = self.loss.constants(L2::new(self.lambda)?, &Domain::unit_rows()).smoothness;
+        let step = defaults.total_step() / total;
+        let step = if smoothness.is_finite() { step.min(1.0 / smoothness) } else { step };
+        Ok(Self { step, radius, ..self })
+    }
+
+    /// Derives the sensitivities, the noise and the guarantee of this recipe for `n` records of `dim` features, before any
+    /// data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
+    /// one whose data gradient is zero, which keeps its position.
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
+    /// reaches: Gaussian noise needs delta > 0.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    fn updates_per_pass(&self, n: u64) -> u64 {
+        n.div_ceil(self.batch_size.clamp(1, n.max(1))).max(1)
+    }
+
+    /// The step sizes, with this many updates per pass.
+    fn schedule(&self, updates_per_pass: u64) -> Schedule {
+        let step = self.step;
+        let falling = Schedule::PerPass { step, updates_per_pass };
+        match (self.steps, self.restart_every) {
+            (PassSteps::Constant, _) => Schedule::Constant { step },
+            (PassSteps::Restarted, Some(passes)) => {
+                Schedule::Restarted { every: passes.saturating_mul(updates_per_pass), schedule: falling.into() }
+            }
+            (PassSteps::Restarted, None) | (PassSteps::Falling, _) => falling,
+        }
+    }
+
+    /// The run, as the bolt-on recipe that it is: one object for the sensitivity and for the training.
+    fn as_bolt_on(&self, n: u64) -> BoltOn {
+        let updates_per_pass = self.updates_per_pass(n);
+        let averaging = match self.restart_every {
+            Some(passes) => Averaging::Restarts { updates: passes.saturating_mul(updates_per_pass) },
+            None => Averaging::Last,
+        };
+        BoltOn {
+            lambda: self.lambda,
+            passes: self.passes,
+            batch_size: self.batch_size,
+            schedule: Some(self.schedule(updates_per_pass)),
+            radius: self.radius,
+            averaging,
+            divisor: self.divisor,
+            output_noise: OutputNoise::Gaussian,
+            noise_mode: self.noise_mode,
+            hide_position: self.hide_position,
+            float: self.float,
+            arithmetic: self.arithmetic,
+            row_norm: self.row_norm,
+            target_bound: self.target_bound,
+            ..BoltOn::convex(self.loss)
+        }
+    }
+
+    /// Refuses what the run itself would not.
+    fn check(&self) -> Result<(), Error> {
+        match self.restart_every {
+            Some(0) => Err(Error::Count { name: "passes between restarts", value: 0, range: "1 or more" }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Beyond this many passes their steps are not summed one by one: the run is refused for their number.
+const MOST_PASSES_SUMMED: u64 = 1 << 24;

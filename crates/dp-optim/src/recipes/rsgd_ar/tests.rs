@@ -1,0 +1,142 @@
+use dp_accountant::certificate::{Assumption, Derivation as _};
+use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_data::Examples;
+use dp_losses::HuberSvm;
+use dp_mechanisms::SeededRng;
+use proptest::prelude::*;
+
+use super::*;
+use crate::derivation::Derivation;
+use crate::engine::Control;
+use crate::memory::MemorySource;
+use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::recipe::Planned;
+
+fn budget(epsilon: f64, delta: f64) -> Budget {
+    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
+}
+
+fn source(n: usize) -> MemorySource<f64> {
+    let rows = (0..n).flat_map(|i| [if i % 2 == 0 { 0.8 } else { -0.8 }, 0.6]).collect();
+    let labels = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    MemorySource::new(Examples::dense(rows, labels, 2).unwrap(), 1.0, 1.0)
+}
+
+fn all() -> [RsgdAr; 3] {
+    let loss = LossKind::Logistic;
+    [RsgdAr::new(loss, 1e-3), RsgdAr::nsgd(loss, 1e-3), RsgdAr { passes: 20, ..RsgdAr::full_gradient(loss, 1e-3) }]
+}
+
+#[test]
+fn each_trains_within_its_budget_and_derives_its_event() {
+    for recipe in all() {
+        let plan = recipe.plan::<ZeroOut>(1000, 2, budget(1.0, 1e-6)).unwrap();
+        assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99, "{recipe:?}");
+        let trained = plan.train(&mut source(1000), &mut SeededRng::new(3), &mut Control::default()).unwrap();
+        let Derivation::RsgdAr(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        assert_eq!(derivation.event().unwrap(), trained.log.to_event(), "{recipe:?}");
+        assert_eq!(derivation.event().unwrap(), plan.event());
+        assert!(trained.weights.get()[0] > 0.5, "{recipe:?}: {:?}", trained.weights.get());
+        assert!(derivation.assumptions().contains(&Assumption::PublicN));
+    }
+}
+
+#[test]
+fn only_rsgd_ar_hides_the_position() {
+    let event = |recipe: RsgdAr| recipe.plan::<ReplaceOne>(1000, 2, budget(1.0, 1e-6)).unwrap().event();
+    let [hidden, nsgd, full] = all();
+    assert!(matches!(event(hidden.clone()), DpEvent::GaussianMixture { .. }));
+    assert!(matches!(event(nsgd), DpEvent::Gaussian { .. }));
+    assert!(matches!(event(full), DpEvent::Gaussian { .. }));
+    // Told that the position is not hidden, the same run needs the noise of the worst one.
+    let DpEvent::Gaussian { sensitivity, .. } = event(RsgdAr { hide_position: false, ..hidden.clone() }) else {
+        panic!()
+    };
+    let DpEvent::GaussianMixture { sensitivities, .. } = event(hidden) else { panic!() };
+    assert_eq!(sensitivities.into_iter().fold(0.0, f64::max), sensitivity);
+}
+
+/// One object says what is trained and what is bounded: another schedule gives another sensitivity and another run.
+#[test]
+fn the_schedule_that_runs_is_the_one_that_is_bounded() {
+    let base = RsgdAr::new(LossKind::HuberSvm(HuberSvm::USUAL), 1e-3);
+    let figures = [PassSteps::Restarted, PassSteps::Falling, PassSteps::Constant].map(|steps| {
+        let plan = RsgdAr { steps, ..base.clone() }.plan::<ReplaceOne>(1000, 2, budget(1e6, 0.5)).unwrap();
+        let mut control = Control::default();
+        let trained = plan.train(&mut source(1000), &mut SeededRng::new(3), &mut control).unwrap();
+        (plan.sensitivity(), trained.weights.get()[0])
+    });
+    for pair in [[0, 1], [1, 2], [0, 2]] {
+        let [one, other] = pair.map(|i: usize| figures[i]);
+        assert!((one.0 / other.0 - 1.0).abs() > 0.1 && (one.1 - other.1).abs() > 1e-4, "{figures:?}");
+    }
+    // η₀/s throughout is below η₀/h, and η₀ above both.
+    assert!(figures[1].0 < figures[0].0 && figures[0].0 < figures[2].0, "{figures:?}");
+}
+
+#[test]
+fn suited_steps_add_up_to_the_total() {
+    let relation = AdjacencyKind::ReplaceOne;
+    let budget = budget(0.05, 1e-6);
+    for recipe in all() {
+        let recipe = recipe.with_suited_steps(2000, 20, budget, relation).unwrap();
+        let total = Defaults::new(recipe.loss, 2000, 20, budget, relation).unwrap().total_step();
+        let growth = recipe.plan::<ReplaceOne>(2000, 20, budget).unwrap().growth().clone();
+        let updates = growth.updates_per_pass() * growth.passes;
+        let steps = growth.schedule.prepare(updates).unwrap();
+        let sum: f64 = (1..=updates).map(|t| steps.at(t)).sum();
+        assert!((sum / total - 1.0).abs() < 1e-9 || recipe.step * 0.251 >= 1.0, "{recipe:?}: {sum} of {total}");
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let good = RsgdAr::new(LossKind::Logistic, 1e-3);
+    let refused =
+        |recipe: RsgdAr, delta| recipe.plan::<ReplaceOne>(1000, 2, budget(1.0, delta)).unwrap_err().to_string();
+    assert!(refused(good.clone(), 0.0).contains("delta"));
+    assert!(refused(RsgdAr { restart_every: Some(0), ..good.clone() }, 1e-6).contains("restarts"));
+    assert!(refused(RsgdAr { passes: 0, ..good.clone() }, 1e-6).contains("passes"));
+    assert!(refused(RsgdAr { batch_size: 0, ..good.clone() }, 1e-6).contains("batch size"));
+    assert!(refused(RsgdAr { loss: LossKind::Hinge, ..good.clone() }, 1e-6).contains("kink"));
+    for step in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(refused(RsgdAr { step, ..good.clone() }, 1e-6).contains("step size"), "{step}");
+    }
+    // Huge numbers are refused, not run.
+    let many = RsgdAr { restart_every: Some(u64::MAX), passes: u64::MAX, ..good.clone() };
+    assert!(refused(many, 1e-6).contains("passes"));
+    let ball = RsgdArDerivation {
+        recipe: good,
+        relation: AdjacencyKind::ReplaceOne,
+        n: 10,
+        dim: 2,
+        noise: NoiseScale::LaplaceBall { scale: 1.0 },
+    };
+    assert!(ball.event().is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever is asked for is refused or kept, and the derivation agrees with the plan.
+    #[test]
+    fn plans_keep_their_budget(
+        n in 1u64..3000, batch_size in 1u64..200, passes in 1u64..12, step in 0.01..8.0f64, tau in prop::option::of(1u64..6),
+        lambda in prop_oneof![Just(0.0), 1e-4..0.5f64], steps in 0..3usize, hide_position: bool, actual: bool,
+        epsilon in 0.05..4.0f64,
+    ) {
+        let recipe = RsgdAr {
+            passes, batch_size, step, lambda, hide_position,
+            restart_every: tau,
+            steps: [PassSteps::Restarted, PassSteps::Falling, PassSteps::Constant][steps],
+            divisor: if actual { Divisor::Actual } else { Divisor::Nominal },
+            ..RsgdAr::new(LossKind::Logistic, lambda)
+        };
+        let Ok(plan) = recipe.plan::<ReplaceOne>(n, 3, budget(epsilon, 1e-6)) else { return Ok(()) };
+        prop_assert!(plan.reached().epsilon <= epsilon);
+        prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
+        // Hiding the position never costs.
+        let worst = RsgdAr { hide_position: false, ..recipe }.plan::<ReplaceOne>(n, 3, budget(epsilon, 1e-6)).unwrap();
+        prop_assert!(plan.std_dev() <= worst.std_dev());
+        prop_assert_eq!(plan.sensitivity(), worst.sensitivity());
+    }
+}

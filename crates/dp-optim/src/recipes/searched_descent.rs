@@ -1,0 +1,270 @@
+//! Gradient descent whose step lengths are chosen privately: DP-BLGD and DP-BLSGD, with a noisy backtracking line search,
+//! and DP-AGD, with a noisy choice of the best step. The budget is spent as the run needs it.
+//!
+//! ```text
+//! repeat while the filter admits it:
+//!     g <- (Σ_i clip_C ∇ℓ_i(w) + N(0, σ² I)) / n                                          rho_g
+//!     repeat:
+//!         choose η among the steps η_1 > η_2 > ... or none, by noisy sums of losses       rho_s
+//!         if one was chosen:   w <- w - η (g + λw), next gradient
+//!         else:                measure g again, average by precision; where the two disagree more than usual, raise
+//!                              rho_g, where they agree raise rho_s
+//! ```
+//! The budget is adaptive: which releases are made, and with which noise, depends on what came out before. A
+//! [`ZcdpFilter`](dp_accountant::filter::ZcdpFilter) whose budget is fixed in advance is asked before each release; what
+//! it refuses is not made, and ends the run with the last `w`. The event is the filter's budget, whatever was spent.
+//!
+//! # Batches
+//! DP-BLSGD draws a Poisson batch *afresh for every access*, for each gradient and for each search: a batch that served
+//! for a gradient is no longer secret, and a search on the same one would not be amplified. The size of a batch is secret;
+//! sums are divided by its mean. Costs of samples are not proportional to the order, so that the filter is an
+//! [`RdpFilter`](dp_accountant::filter::RdpFilter) at *one* order, the best one for a run in which no search fails, fixed
+//! before any record is read. With the clipping norms shrunk by a share ζ where two gradients disagree, once a step, it is
+//! DP-BLSGD-AC; gradients of different norms are averaged by what their noise is.
+//!
+//! # The line search
+//! A record's loss is clamped to `[0, C_o]`. With `d` the direction and `η_i` the steps,
+//! ```text
+//! q_i = Σ_j [ clamp(ℓ_j(w)) - clamp(ℓ_j(w - η_i d)) ] + n (λ/2) (‖w‖² - ‖w - η_i d‖²) - a η_i n ‖d‖²
+//! ```
+//! of which only the first sum depends on records. One record taken out changes the `q_i` by `-(u - v_i)` with `u` and
+//! all `v_i` in `[0, C_o]`: all changes lie in *one* interval of length `C_o` that contains 0. For a record replaced, the
+//! interval has length `2 C_o`. So
+//! * [`Backtracking`](Search::Backtracking) (NoisyBTLS) takes the first `q_i + ν_i >= threshold noise`. The sparse vector
+//!   technique with queries in one interval costs `ε₁ + ε₂` with noise of scale `C_o/ε₁` on the threshold and `C_o/ε₂` on
+//!   the queries: half of what queries that move anyhow need
+//!   ([`range_bounded`](dp_mechanisms::AboveThreshold::range_bounded)).
+//! * [`Selection`](Search::Selection) takes `i` with probability proportional to `exp(e q_i / C_o)`, `q_0 = 0` for no step.
+//!   The range of its privacy loss is at most `e`, for `e²/8` of zCDP: a quarter of what pure `e`-DP composes to. In terms
+//!   of the [mechanism](dp_mechanisms::Exponential): up to a common shift, which does not change the choice, a record moves
+//!   the scores by `C_o/2`.
+//! * [`NoisyMin`](Search::NoisyMin) (DP-AGD) takes the step with the least clamped loss, none included, by
+//!   permute-and-flip: the *largest* of minus the losses *plus* exponential noise. With the noise's sign turned, as in
+//!   the published code, it is not private. A null record in a record's place lowers all losses or raises all:
+//!   the [promise](dp_mechanisms::PermuteAndFlip::monotonic) is kept under zero-out.
+//!
+//! Sums are taken on a grid, so that no rounding moves them; what is public in `q_i` is rounded to the same grid.
+//!
+//! # References
+//! Chapter 5 of a dissertation on Rényi-differentially private optimisation (2020): Algorithms 5.1 to 5.3, corrected:
+//! the interval above, losses and gradients on one scale, public divisors, a fresh batch for each access, a filter. Lee, Kifer,
+//! "Concentrated differentially private gradient descent with adaptive per-iteration privacy budget", KDD 2018 (DP-AGD).
+//! Whitehouse, Ramdas, Rogers, Wu, "Fully-adaptive composition in differential privacy", 2023 (the filter).
+
+mod derivation;
+mod plan;
+mod records;
+mod search;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::{FilterBudget, SearchedDescentDerivation};
+#[cfg(feature = "audit")]
+pub(crate) use plan::Observation;
+pub use plan::Plan;
+#[cfg(feature = "audit")]
+pub(crate) use search::{Searcher, Sums};
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::{LossKind, ScalarLoss};
+
+use crate::engine::BatchLaw;
+use crate::error::{Error, non_negative, positive};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+
+const RECIPE: &str = "searched-descent";
+/// Most candidates of a search.
+const MOST_CANDIDATES: u64 = 1 << 16;
+
+/// How a step's length is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Search {
+    /// The first step that lowers the loss enough: NoisyBTLS.
+    #[default]
+    Backtracking,
+    /// A step that lowers the loss more than others, by the exponential mechanism.
+    Selection,
+    /// The step with the least loss, of equally spaced ones along the normalised gradient: DP-AGD.
+    NoisyMin,
+}
+
+/// The recipe of descent with a private line search: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::searched_descent::FilterBudget;
+/// use dp_optim::recipes::{Budget, Planned, SearchedDescent};
+///
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let plan = SearchedDescent::dp_blgd(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, budget)?;
+/// // All that is ever spent, whatever the records: the most zCDP that gives (1, 1e-6).
+/// assert!(matches!(plan.budget(), FilterBudget::Zcdp { rho } if (rho - 0.0243).abs() < 1e-4));
+/// assert!(plan.reached().epsilon <= 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct SearchedDescent {
+    /// The loss, of one prediction; it need be neither smooth nor convex.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
+    pub lambda: f64,
+    /// How a step's length is chosen.
+    pub search: Search,
+    /// η₁: the longest step, along the normalised gradient under [`Search::NoisyMin`].
+    pub step: f64,
+    /// β: each candidate's length over the one before.
+    pub shrink: f64,
+    /// K: number of candidates.
+    pub candidates: u64,
+    /// a: the share of the decrease that the gradient promises which a step has to reach.
+    pub armijo: f64,
+    /// T: for so many gradients and searches the budget suffices where none fails: half of it for either.
+    pub steps: u64,
+    /// Records in a Poisson batch, on average; a fresh one for each gradient and each search. `None` takes all records.
+    pub batch_size: Option<u64>,
+    /// C: each record's gradient is scaled to this norm at most.
+    pub clipping: f64,
+    /// C_o: each record's loss is clamped to this.
+    pub most_loss: f64,
+    /// ζ: by which share both shrink where two gradients at one point disagree, at most once a step.
+    pub clip_decay: f64,
+    /// How the gradient's noise is drawn; searches are always drawn exactly.
+    pub noise_mode: NoiseMode,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+}
+
+impl Recipe for SearchedDescent {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl SearchedDescent {
+    /// DP-BLGD: twenty candidates from 8 on, each 0.8 of the one before.
+    pub fn dp_blgd(loss: LossKind) -> Self {
+        Self {
+            loss,
+            lambda: 0.0,
+            search: Search::Backtracking,
+            step: 8.0,
+            shrink: 0.8,
+            candidates: 20,
+            armijo: 0.5,
+            steps: 20,
+            batch_size: None,
+            clipping: 1.0,
+            most_loss: 1.0,
+            clip_decay: 0.0,
+            noise_mode: NoiseMode::Exact,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// DP-BLSGD: the same in Poisson batches of this mean size.
+    pub fn dp_blsgd(loss: LossKind, batch_size: u64) -> Self {
+        Self { batch_size: Some(batch_size), steps: 100, ..Self::dp_blgd(loss) }
+    }
+
+    /// DP-BLSGD-AC: with clipping norms that shrink by a twentieth where gradients disagree.
+    pub fn dp_blsgd_ac(loss: LossKind, batch_size: u64) -> Self {
+        Self { clip_decay: 0.05, ..Self::dp_blsgd(loss, batch_size) }
+    }
+
+    /// DP-AGD: twenty candidates up to 2, and none.
+    pub fn dp_agd(loss: LossKind) -> Self {
+        Self { search: Search::NoisyMin, step: 2.0, ..Self::dp_blgd(loss) }
+    }
+
+    /// Derives the budget and the guarantee for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
+    /// one that has neither gradient nor loss.
+    ///
+    /// # Errors
+    /// Parameters outside their range, a loss of several predictions ([`Error::NotProved`]), and delta = 0.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    /// The lengths of the candidates. Of [`Search::NoisyMin`] none is longer than `step`, which may have shrunk.
+    fn candidates(&self, step: f64) -> Vec<f64> {
+        match self.search {
+            Search::NoisyMin => (1..=self.candidates).map(|k| step * (k as f64 / self.candidates as f64)).collect(),
+            _ => {
+                let shrunk = core::iter::successors(Some(step), |step| Some(step * self.shrink));
+                shrunk.take(usize::try_from(self.candidates).unwrap_or(usize::MAX)).collect()
+            }
+        }
+    }
+
+    /// How batches are drawn.
+    fn law(&self, n: u64) -> Option<BatchLaw> {
+        self.batch_size.map(|batch_size| BatchLaw::Poisson { mean_darts: batch_size.min(n) })
+    }
+
+    fn check(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<ScalarLoss, Error> {
+        for (name, value) in [("number of records", n), ("dimension", dim), ("steps", self.steps)] {
+            if !(1..1 << 32).contains(&value) {
+                return Err(Error::Count { name, value, range: "1 or more, below 2^32" });
+            }
+        }
+        if !(1..=MOST_CANDIDATES).contains(&self.candidates) {
+            return Err(Error::Count { name: "candidates", value: self.candidates, range: "1 to 2^16" });
+        }
+        non_negative("lambda", self.lambda)?;
+        for (name, value, most) in [
+            ("lambda", self.lambda.max(1e-100), 1e6),
+            ("step size", self.step, 1e6),
+            ("clipping norm", self.clipping, 1e6),
+            ("largest loss", self.most_loss, 1e6),
+            ("row norm", self.row_norm, 1.0),
+            ("target bound", self.target_bound, if self.loss.is_classification() { 1.0 } else { 1e6 }),
+        ] {
+            if !(positive(name, value)? <= most && value >= 1e-100) {
+                return Err(Error::OutOfRange { name, value, range: "at most 1e6, row norms and classes at most 1" });
+            }
+        }
+        for (name, value) in [("shrink", self.shrink), ("armijo", self.armijo)] {
+            if !(value > 0.0 && value < 1.0) {
+                return Err(Error::OutOfRange { name, value, range: "(0, 1)" });
+            }
+        }
+        if !(0.0..1.0).contains(&self.clip_decay) {
+            return Err(Error::OutOfRange { name: "clip decay", value: self.clip_decay, range: "[0, 1)" });
+        }
+        let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
+        if let Some(law) = self.law(n) {
+            law.sampling_rate(n)?;
+            if relation == AdjacencyKind::ReplaceOne {
+                return not_proved("random batches are proved for add-remove here; under replace-one take all records");
+            }
+        }
+        if !matches!(relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut) {
+            return Err(Error::Adjacency { recipe: RECIPE, adjacency: relation });
+        }
+        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
+            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
+        }
+        match self.loss.scalar() {
+            Some(loss) => Ok(loss),
+            None => not_proved("it takes losses of one prediction: for several classes, one model for each"),
+        }
+    }
+}

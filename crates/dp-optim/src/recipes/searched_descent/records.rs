@@ -1,0 +1,179 @@
+//! What is computed of the records at a point: the sum of clipped gradients, and sums of clamped losses along a
+//! direction. Both on grids, so that a record moves them by no more than its own part, whatever its value.
+
+use dp_accountant::Adjacency;
+use dp_data::{Block, Rows, SampleSource, SourceError};
+use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
+use dp_mechanisms::Bounded;
+use dp_mechanisms::clip::{ClippingNorm, ExactSum};
+
+use crate::engine::grid_sum::{GridSum, counts, each_record};
+use crate::engine::{Control, Sampler, check_shape};
+use crate::error::Error;
+
+/// The records, as often as they are asked for.
+pub(super) struct Records<'s, 'c, F> {
+    source: &'s mut dyn SampleSource<F>,
+    control: &'s mut Control<'c>,
+    loss: ScalarLoss,
+    n: u64,
+    dim: usize,
+    passes: u32,
+    /// Draws a batch for each access; else all records.
+    sampler: Option<Sampler>,
+}
+
+/// Calls `entry` with the features of row `i` that are not 0.
+fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl FnMut(usize, f64)) {
+    match *rows {
+        Rows::Dense { values, dim } => {
+            let row = values.get(i * dim..(i + 1) * dim).unwrap_or_default();
+            row.iter().enumerate().for_each(|(j, &x)| entry(j, x.to_subset_unchecked()));
+        }
+        Rows::Sparse { offsets, indices, values, .. } => {
+            let (Some(&start), Some(&end)) = (offsets.get(i), offsets.get(i + 1)) else { return };
+            let entries = indices[start..end].iter().zip(&values[start..end]);
+            entries.for_each(|(&j, &x)| entry(j as usize, x.to_subset_unchecked()));
+        }
+    }
+}
+
+fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    features(rows, i, |j, x| sum += x * weights.get(j).copied().unwrap_or(0.0));
+    sum
+}
+
+impl<'s, 'c, F: Real> Records<'s, 'c, F> {
+    pub(super) fn new(
+        source: &'s mut dyn SampleSource<F>,
+        control: &'s mut Control<'c>,
+        loss: ScalarLoss,
+        n: u64,
+        dim: usize,
+        sampler: Option<Sampler>,
+    ) -> Self {
+        Self { source, control, loss, n, dim, passes: 0, sampler }
+    }
+
+    /// Hands all records to `of_block`, or those of a fresh batch.
+    fn each(&mut self, mut of_block: impl FnMut(&Block<'_, F>)) -> Result<(), Error> {
+        if let Some(sampler) = &mut self.sampler {
+            self.control.check()?;
+            let description = self.source.describe()?;
+            let positions = sampler.draw()?;
+            let batch = self.source.gather(positions)?;
+            if batch.len() != positions.len() {
+                let what = "rows are not those asked for";
+                return Err(SourceError::Shape { engine: description.engine, what }.into());
+            }
+            // A batch without rows is stored neither way.
+            if !positions.is_empty() {
+                check_shape(&batch, description.dim, &mut None, description.engine)?;
+                of_block(&batch);
+            }
+            return Ok(());
+        }
+        let pass = self.passes;
+        self.passes = self.passes.saturating_add(1);
+        each_record(&mut *self.source, pass, self.control, of_block)
+    }
+
+    /// Ends the reading.
+    pub(super) fn finish(self) -> Result<(), Error> {
+        Ok(self.source.finish()?)
+    }
+
+    /// `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
+    pub(super) fn gradient<A: Adjacency>(
+        &mut self,
+        weights: &[f64],
+        clipping: ClippingNorm,
+    ) -> Result<Bounded<Vec<f64>, A>, Error> {
+        // So many steps of the grid in C that sums stay doubles.
+        let exponent = clipping.get().log2().floor() as i32;
+        let step = GridSum::new(self.n)?.cell_size() * 2f64.powi(exponent);
+        let mut sum = ExactSum::<A>::new(self.dim, clipping.into(), step, self.n)?;
+        let mut refused = Ok(());
+        let visitor = Gradients { records: self, weights, sum: &mut sum, refused: &mut refused };
+        let loss = visitor.records.loss;
+        Loss::<f64>::resolve(loss, visitor)?;
+        refused?;
+        Ok(sum.finish())
+    }
+
+    /// `Σ_i clamp(ℓ_i(w - η d), [0, C_o]) / C_o` for no step and for each of `steps`.
+    pub(super) fn losses(
+        &mut self,
+        weights: &[f64],
+        direction: &[f64],
+        steps: &[f64],
+        most_loss: f64,
+    ) -> Result<Vec<f64>, Error> {
+        let loss = self.loss;
+        Loss::<f64>::resolve(loss, Losses { records: self, weights, direction, steps, most_loss })
+    }
+}
+
+/// Receives the loss as a type.
+struct Gradients<'g, 's, 'c, F, A: Adjacency> {
+    records: &'g mut Records<'s, 'c, F>,
+    weights: &'g [f64],
+    sum: &'g mut ExactSum<A>,
+    refused: &'g mut Result<(), dp_mechanisms::Error>,
+}
+
+impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
+    type Output = Result<(), Error>;
+
+    fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
+        let Self { records, weights, sum, refused } = self;
+        let mut gradient = vec![0.0; records.dim];
+        records.each(|block| {
+            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+                let slope = loss.derivative(dot(&block.rows, i, weights), target.to_subset_unchecked());
+                gradient.fill(0.0);
+                features(&block.rows, i, |j, x| {
+                    if let Some(entry) = gradient.get_mut(j) {
+                        *entry = slope * x;
+                    }
+                });
+                // For its shape or for their number only, which were checked.
+                if let Err(error) = sum.add(&gradient) {
+                    *refused = Err(error);
+                }
+            }
+        })
+    }
+}
+
+/// Receives the loss as a type.
+struct Losses<'l, 's, 'c, F> {
+    records: &'l mut Records<'s, 'c, F>,
+    weights: &'l [f64],
+    direction: &'l [f64],
+    steps: &'l [f64],
+    most_loss: f64,
+}
+
+impl<F: Real> LossVisitor<f64> for Losses<'_, '_, '_, F> {
+    type Output = Result<Vec<f64>, Error>;
+
+    fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
+        let Self { records, weights, direction, steps, most_loss } = self;
+        let grid = GridSum::new(records.n)?;
+        let mut cells = vec![0i64; steps.len() + 1];
+        records.each(|block| {
+            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+                let target = target.to_subset_unchecked();
+                let (here, along) = (dot(&block.rows, i, weights), dot(&block.rows, i, direction));
+                for (cells, step) in cells.iter_mut().zip(core::iter::once(0.0).chain(steps.iter().copied())) {
+                    let share = loss.value(here - step * along, target) / most_loss;
+                    // What is no number counts as the largest loss.
+                    *cells += grid.cell(if share < 0.0 { 0.0 } else { share });
+                }
+            }
+        })?;
+        Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
+    }
+}

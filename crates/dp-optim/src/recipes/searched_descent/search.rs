@@ -1,0 +1,135 @@
+//! One private choice of a step's length, from sums of losses on a grid.
+
+use dp_accountant::{Adjacency, AdjacencyKind, DpEvent, Epsilon, EventLog};
+use dp_mechanisms::scores::Scores;
+use dp_mechanisms::sparse_vector::Answer;
+use dp_mechanisms::{
+    AboveThreshold, Bounded, Exponential, LInfSensitivity, Mechanism, PermuteAndFlip, PrivacyEvent, ReleaseRng,
+};
+
+use super::{RECIPE, Search};
+use crate::error::Error;
+
+/// A search of a given cost, for sums in units of the largest loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Searcher<A: Adjacency> {
+    Backtracking(AboveThreshold<A>),
+    Selection(Exponential<A>),
+    NoisyMin(PermuteAndFlip<A>),
+}
+
+/// Length of the interval in which all changes of the sums of a step's losses against none's lie, in units of the largest
+/// loss; it contains 0.
+fn interval(relation: AdjacencyKind) -> Result<f64, Error> {
+    match relation {
+        AdjacencyKind::ReplaceOne => Ok(2.0),
+        AdjacencyKind::ZeroOut => Ok(1.0),
+        adjacency => Err(Error::Adjacency { recipe: RECIPE, adjacency }),
+    }
+}
+
+/// Sums of clamped losses, and what is public of each candidate's score: on one grid, in units of the largest loss.
+pub(crate) struct Sums {
+    /// Without a step, then of each candidate.
+    pub(crate) losses: Vec<f64>,
+    /// What is subtracted from each candidate's decrease.
+    pub(crate) required: Vec<f64>,
+}
+
+impl Sums {
+    /// By how much more than required each candidate lowers the loss.
+    pub(crate) fn gains(&self) -> Vec<f64> {
+        let here = self.losses.first().copied().unwrap_or(0.0);
+        let candidates = self.losses.iter().skip(1).zip(&self.required);
+        candidates.map(|(there, required)| (here - there) - required).collect()
+    }
+
+    /// The scores of no step and of each candidate, for a choice among all of them.
+    pub(crate) fn scores(&self, search: Search) -> Vec<f64> {
+        match search {
+            Search::NoisyMin => {
+                let required = core::iter::once(0.0).chain(self.required.iter().copied());
+                self.losses.iter().zip(required).map(|(loss, required)| -loss - required).collect()
+            }
+            _ => core::iter::once(0.0).chain(self.gains()).collect(),
+        }
+    }
+}
+
+impl<A: Adjacency> Searcher<A> {
+    /// A search that costs `rho` of zCDP.
+    pub(crate) fn new(search: Search, rho: f64) -> Result<Self, Error> {
+        let interval = interval(A::KIND)?;
+        let pure = (2.0 * rho).sqrt();
+        Ok(match search {
+            Search::Backtracking => {
+                let half = Epsilon::new(0.5 * pure)?;
+                let sensitivity = LInfSensitivity::new(interval)?;
+                Self::Backtracking(AboveThreshold::from_split(sensitivity, half, half, 1)?.range_bounded()?)
+            }
+            // Up to a common shift a record moves the scores by half the interval: the choice depends on gaps alone.
+            Search::Selection => {
+                Self::Selection(Exponential::new(LInfSensitivity::new(0.5 * interval)?, Epsilon::new(2.0 * pure)?)?)
+            }
+            // A record's losses lie in [0, 1], whatever the record.
+            Search::NoisyMin => {
+                let choice = PermuteAndFlip::new(LInfSensitivity::new(1.0)?, Epsilon::new(pure)?)?;
+                Self::NoisyMin(if A::KIND == AdjacencyKind::ZeroOut { choice.monotonic()? } else { choice })
+            }
+        })
+    }
+
+    pub(crate) fn event(&self) -> DpEvent {
+        match self {
+            Self::Backtracking(mechanism) => mechanism.event(),
+            Self::Selection(mechanism) => mechanism.event(),
+            Self::NoisyMin(mechanism) => mechanism.event(),
+        }
+    }
+
+    /// Chooses: 0 for no step, else the candidate's number from 1.
+    pub(crate) fn choose(
+        &self,
+        sums: &Sums,
+        log: &mut EventLog<A>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+    ) -> Result<usize, Error> {
+        match self {
+            Self::Backtracking(mechanism) => {
+                let mut session = mechanism.start(0.0, log, rng)?;
+                for (candidate, gain) in (1..).zip(sums.gains()) {
+                    let query = Bounded::with_proven_sensitivity(gain, mechanism.sensitivity());
+                    if *session.answer(query, log, rng)?.get() != Answer::Below {
+                        return Ok(candidate);
+                    }
+                }
+                Ok(0)
+            }
+            Self::Selection(mechanism) => {
+                let scores = Scores::new(sums.scores(Search::Selection))?;
+                let scores = Bounded::with_proven_sensitivity(scores, mechanism.sensitivity());
+                Ok(mechanism.release(scores, log, rng)?.into_inner())
+            }
+            Self::NoisyMin(mechanism) => {
+                let scores = Scores::new(sums.scores(Search::NoisyMin))?;
+                let scores = Bounded::with_proven_sensitivity(scores, mechanism.sensitivity());
+                Ok(mechanism.release(scores, log, rng)?.into_inner())
+            }
+        }
+    }
+
+    /// The law of the choice.
+    #[cfg(any(test, feature = "audit"))]
+    pub(crate) fn law(&self, sums: &Sums) -> Result<Vec<f64>, Error> {
+        Ok(match self {
+            Self::Backtracking(mechanism) => {
+                let mut law = mechanism.first_answer(&sums.gains(), 0.0)?;
+                // The last is that of none.
+                law.rotate_right(1);
+                law
+            }
+            Self::Selection(mechanism) => mechanism.probabilities(&Scores::new(sums.scores(Search::Selection))?)?,
+            Self::NoisyMin(mechanism) => mechanism.probabilities(&Scores::new(sums.scores(Search::NoisyMin))?)?,
+        })
+    }
+}
