@@ -467,7 +467,8 @@ proptest! {
     }
 }
 
-/// Queries that move by amounts in one interval: over all such moves the exact law of the first answer changes by at most
+/// Queries that move by amounts in one interval: over all such moves the exact law of the first answer changes by at
+/// most
 /// `eps1 + eps2`, most of which three queries attain, and noise of this size would not do for queries that move anyhow.
 #[test]
 fn queries_in_one_interval_cost_what_is_claimed() {
