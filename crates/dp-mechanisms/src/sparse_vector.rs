@@ -216,9 +216,9 @@ impl<A: Adjacency> AboveThreshold<A> {
         Self::build(Parameters { monotonic: true, ..self.parameters })
     }
 
-    /// Promises that between neighbours all queries of a session move by amounts in one interval that contains 0 and is no
-    /// longer than the sensitivity, as decreases of a clamped loss from one point do: half the query noise, and another
-    /// split where none was stated.
+    /// Promises that between neighbours all queries of a session move by amounts in one interval that contains 0 and is
+    /// no longer than the sensitivity, as decreases of a clamped loss from one point do: half the query noise, and
+    /// another split where none was stated.
     ///
     /// # Privacy
     /// The promise has to be proved with the sensitivity of the queries: nothing notes it in the log. Rounding to the

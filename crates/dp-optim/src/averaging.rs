@@ -13,8 +13,8 @@ use crate::error::Error;
 /// Coefficients  α_t = values[t - 1], any sign
 /// Restarts      w_t <- (w_{t-s+1} + ... + w_t) / s   whenever s divides t, and the last w_T
 /// ```
-/// `Restarts` is no single average: the mean of every `s` iterates is where the run goes on. The weights of a stretch are
-/// its own, and a last stretch that is cut short gives its last iterate.
+/// `Restarts` is no single average: the mean of every `s` iterates is where the run goes on. The weights of a stretch
+/// are its own, and a last stretch that is cut short gives its last iterate.
 ///
 /// # Privacy
 /// Averaging is part of what is released and changes the sensitivity: under strong convexity the early iterates differ

@@ -31,8 +31,8 @@ fn noisy_backtracking() {
     }
 }
 
-/// Erratum E-7: a gradient and a search on the *same* sample cost more than two amplified releases; what is charged is right
-/// for the fresh sample that each draws.
+/// Erratum E-7: a gradient and a search on the *same* sample cost more than two amplified releases; what is charged is
+/// right for the fresh sample that each draws.
 #[test]
 fn a_shared_batch_costs_more_than_two_samples() {
     for case in golden_family("counterexamples").into_iter().filter(|case| case["id"] == "ce-shared-batch") {

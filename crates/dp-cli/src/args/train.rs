@@ -51,8 +51,8 @@ pub enum Algorithm {
     Pnsgd,
     /// The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems 3.5, 3.6).
     SnowballSgd,
-    /// Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise once, for a
-    /// record whose position is secret. Needs a delta.
+    /// Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise once, for
+    /// a record whose position is secret. Needs a delta.
     RsgdAr,
     /// The same without averages, with the noise of the worst position. Needs a delta.
     Nsgd,

@@ -22,7 +22,8 @@ const MOST_RECORDS: u64 = 1 << 32;
 /// rounded.
 ///
 /// # Privacy
-/// A record moves the value by no more than its own number moves, whatever its value; a number that is none counts as 1.
+/// A record moves the value by no more than its own number moves, whatever its value; a number that is none counts as
+/// 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GridSum {
     bits: u32,

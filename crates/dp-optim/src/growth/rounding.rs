@@ -80,7 +80,8 @@ impl Arithmetic {
 /// an update adds; the sum `c` rounds `T` times, and parts are collected at most three times an update.
 ///
 /// Where the run goes on from averages, each costs as much, with `T` and the sums over its stretch, times what a
-/// difference of it amounts to at the end (`a` of the [recursion](super)). An average lies within `R` as the iterates do.
+/// difference of it amounts to at the end (`a` of the [recursion](super)). An average lies within `R` as the iterates
+/// do.
 ///
 /// The allowance is `2 · 1.01 · (Σ_t e_t A_t + average)`, `A_t` as in the [recursion](super); the hundredth covers the
 /// second order (d υ below 1/1000 is checked) and iterates that leave the bound `R` by rounding.

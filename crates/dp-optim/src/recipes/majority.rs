@@ -44,8 +44,8 @@ const RECIPE: &str = "majority";
 pub struct Majority {
     /// The loss, of one prediction: it says what the answer means.
     pub loss: LossKind,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
+    /// the certificate names.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces. Nothing depends on it.
     pub row_norm: f64,

@@ -14,9 +14,9 @@
 //! zCDP. All that is released are `r` indices, of which the model is a function.
 //!
 //! # References
-//! Zhang, Xiao, Yang, Zhang, Winslett, "PrivGene: differentially private model fitting using genetic algorithms", SIGMOD
-//! 2013, in the form for regression: candidates along the coordinates. Dong, Durfee, Rogers, "Optimal differential privacy
-//! composition for exponential mechanisms", 2020, for its cost.
+//! Zhang, Xiao, Yang, Zhang, Winslett, "PrivGene: differentially private model fitting using genetic algorithms",
+//! SIGMOD 2013, in the form for regression: candidates along the coordinates. Dong, Durfee, Rogers, "Optimal
+//! differential privacy composition for exponential mechanisms", 2020, for its cost.
 
 mod derivation;
 mod plan;
@@ -70,8 +70,8 @@ pub struct PrivGene {
     pub step: f64,
     /// κ: each step's length over the one before.
     pub decay: f64,
-    /// C: a step of length s changes a record's loss by `C s` at most, or is taken for as much; `None` is the loss's own
-    /// Lipschitz constant, which changes nothing.
+    /// C: a step of length s changes a record's loss by `C s` at most, or is taken for as much; `None` is the loss's
+    /// own Lipschitz constant, which changes nothing.
     pub slope: Option<f64>,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,

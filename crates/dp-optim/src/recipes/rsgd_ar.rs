@@ -13,14 +13,14 @@
 //! | [NSGD](RsgdAr::nsgd) | many | `η₀/s` | none | the worst one |
 //! | [OutPert-GD](RsgdAr::full_gradient) | one | constant | none | there is one |
 //!
-//! All three are [`BoltOn`] with other step sizes and averages: the sensitivity, a number for each position, comes from the
-//! [growth recursion](crate::growth) over the very schedule that runs, and hiding the position costs nothing but that the
-//! order is secret and serves all passes.
+//! All three are [`BoltOn`] with other step sizes and averages: the sensitivity, a number for each position, comes from
+//! the [growth recursion](crate::growth) over the very schedule that runs, and hiding the position costs nothing but
+//! that the order is secret and serves all passes.
 //!
 //! # References
-//! Chapter 3 of a dissertation on Rényi-differentially private optimisation (2020), Algorithms 3.1 to 3.3 and Theorems 3.1
-//! and 3.2, of which Theorem 3.2 is here the exact Gaussian curve averaged over the positions. Zhang, Zheng, Mou, Wang,
-//! "Efficient private ERM for smooth objectives", IJCAI 2017 (OutPert-GD). What is wrong in print is kept under
+//! Chapter 3 of a dissertation on Rényi-differentially private optimisation (2020), Algorithms 3.1 to 3.3 and Theorems
+//! 3.1 and 3.2, of which Theorem 3.2 is here the exact Gaussian curve averaged over the positions. Zhang, Zheng, Mou,
+//! Wang, "Efficient private ERM for smooth objectives", IJCAI 2017 (OutPert-GD). What is wrong in print is kept under
 //! [`as_published`].
 
 pub mod as_published;
@@ -105,8 +105,8 @@ pub struct RsgdAr {
     pub divisor: Divisor,
     /// R: the iterates, and the released model, are projected onto the ball of this radius.
     pub radius: Option<f64>,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
+    /// the certificate names.
     pub noise_mode: NoiseMode,
     /// The floating-point type of training.
     pub float: FloatKind,
@@ -179,8 +179,8 @@ impl RsgdAr {
         Ok(Self { step, radius, ..self })
     }
 
-    /// Derives the sensitivities, the noise and the guarantee of this recipe for `n` records of `dim` features, before any
-    /// data is read.
+    /// Derives the sensitivities, the noise and the guarantee of this recipe for `n` records of `dim` features, before
+    /// any data is read.
     ///
     /// # Privacy
     /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by

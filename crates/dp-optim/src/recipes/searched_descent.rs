@@ -1,5 +1,5 @@
-//! Gradient descent whose step lengths are chosen privately: DP-BLGD and DP-BLSGD, with a noisy backtracking line search,
-//! and DP-AGD, with a noisy choice of the best step. The budget is spent as the run needs it.
+//! Gradient descent whose step lengths are chosen privately: DP-BLGD and DP-BLSGD, with a noisy backtracking line
+//! search, and DP-AGD, with a noisy choice of the best step. The budget is spent as the run needs it.
 //!
 //! ```text
 //! repeat while the filter admits it:
@@ -11,16 +11,17 @@
 //!                              rho_g, where they agree raise rho_s
 //! ```
 //! The budget is adaptive: which releases are made, and with which noise, depends on what came out before. A
-//! [`ZcdpFilter`](dp_accountant::filter::ZcdpFilter) whose budget is fixed in advance is asked before each release; what
-//! it refuses is not made, and ends the run with the last `w`. The event is the filter's budget, whatever was spent.
+//! [`ZcdpFilter`](dp_accountant::filter::ZcdpFilter) whose budget is fixed in advance is asked before each release;
+//! what it refuses is not made, and ends the run with the last `w`. The event is the filter's budget, whatever was
+//! spent.
 //!
 //! # Batches
 //! DP-BLSGD draws a Poisson batch *afresh for every access*, for each gradient and for each search: a batch that served
-//! for a gradient is no longer secret, and a search on the same one would not be amplified. The size of a batch is secret;
-//! sums are divided by its mean. Costs of samples are not proportional to the order, so that the filter is an
-//! [`RdpFilter`](dp_accountant::filter::RdpFilter) at *one* order, the best one for a run in which no search fails, fixed
-//! before any record is read. With the clipping norms shrunk by a share ζ where two gradients disagree, once a step, it is
-//! DP-BLSGD-AC; gradients of different norms are averaged by what their noise is.
+//! for a gradient is no longer secret, and a search on the same one would not be amplified. The size of a batch is
+//! secret; sums are divided by its mean. Costs of samples are not proportional to the order, so that the filter is an
+//! [`RdpFilter`](dp_accountant::filter::RdpFilter) at *one* order, the best one for a run in which no search fails,
+//! fixed before any record is read. With the clipping norms shrunk by a share ζ where two gradients disagree, once a
+//! step, it is DP-BLSGD-AC; gradients of different norms are averaged by what their noise is.
 //!
 //! # The line search
 //! A record's loss is clamped to `[0, C_o]`. With `d` the direction and `η_i` the steps,
@@ -28,16 +29,16 @@
 //! q_i = Σ_j [ clamp(ℓ_j(w)) - clamp(ℓ_j(w - η_i d)) ] + n (λ/2) (‖w‖² - ‖w - η_i d‖²) - a η_i n ‖d‖²
 //! ```
 //! of which only the first sum depends on records. One record taken out changes the `q_i` by `-(u - v_i)` with `u` and
-//! all `v_i` in `[0, C_o]`: all changes lie in *one* interval of length `C_o` that contains 0. For a record replaced, the
-//! interval has length `2 C_o`. So
-//! * [`Backtracking`](Search::Backtracking) (NoisyBTLS) takes the first `q_i + ν_i >= threshold noise`. The sparse vector
-//!   technique with queries in one interval costs `ε₁ + ε₂` with noise of scale `C_o/ε₁` on the threshold and `C_o/ε₂` on
-//!   the queries: half of what queries that move anyhow need
+//! all `v_i` in `[0, C_o]`: all changes lie in *one* interval of length `C_o` that contains 0. For a record replaced,
+//! the interval has length `2 C_o`. So
+//! * [`Backtracking`](Search::Backtracking) (NoisyBTLS) takes the first `q_i + ν_i >= threshold noise`. The sparse
+//!   vector technique with queries in one interval costs `ε₁ + ε₂` with noise of scale `C_o/ε₁` on the threshold and
+//!   `C_o/ε₂` on the queries: half of what queries that move anyhow need
 //!   ([`range_bounded`](dp_mechanisms::AboveThreshold::range_bounded)).
-//! * [`Selection`](Search::Selection) takes `i` with probability proportional to `exp(e q_i / C_o)`, `q_0 = 0` for no step.
-//!   The range of its privacy loss is at most `e`, for `e²/8` of zCDP: a quarter of what pure `e`-DP composes to. In terms
-//!   of the [mechanism](dp_mechanisms::Exponential): up to a common shift, which does not change the choice, a record moves
-//!   the scores by `C_o/2`.
+//! * [`Selection`](Search::Selection) takes `i` with probability proportional to `exp(e q_i / C_o)`, `q_0 = 0` for no
+//!   step. The range of its privacy loss is at most `e`, for `e²/8` of zCDP: a quarter of what pure `e`-DP composes to.
+//!   In terms of the [mechanism](dp_mechanisms::Exponential): up to a common shift, which does not change the choice, a
+//!   record moves the scores by `C_o/2`.
 //! * [`NoisyMin`](Search::NoisyMin) (DP-AGD) takes the step with the least clamped loss, none included, by
 //!   permute-and-flip: the *largest* of minus the losses *plus* exponential noise. With the noise's sign turned, as in
 //!   the published code, it is not private. A null record in a record's place lowers all losses or raises all:
@@ -47,9 +48,10 @@
 //!
 //! # References
 //! Chapter 5 of a dissertation on Rényi-differentially private optimisation (2020): Algorithms 5.1 to 5.3, corrected:
-//! the interval above, losses and gradients on one scale, public divisors, a fresh batch for each access, a filter. Lee, Kifer,
-//! "Concentrated differentially private gradient descent with adaptive per-iteration privacy budget", KDD 2018 (DP-AGD).
-//! Whitehouse, Ramdas, Rogers, Wu, "Fully-adaptive composition in differential privacy", 2023 (the filter).
+//! the interval above, losses and gradients on one scale, public divisors, a fresh batch for each access, a filter.
+//! Lee, Kifer, "Concentrated differentially private gradient descent with adaptive per-iteration privacy budget", KDD
+//! 2018 (DP-AGD). Whitehouse, Ramdas, Rogers, Wu, "Fully-adaptive composition in differential privacy", 2023 (the
+//! filter).
 
 mod derivation;
 mod plan;

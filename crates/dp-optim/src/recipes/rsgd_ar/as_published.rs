@@ -1,6 +1,6 @@
-//! Formulas of the papers that are wrong, or larger than they have to be. No guarantee follows from any of them: nothing
-//! here is used by a recipe. Those that are wrong have a test in which two runs on neighbouring data end further apart
-//! than they allow.
+//! Formulas of the papers that are wrong, or larger than they have to be. No guarantee follows from any of them:
+//! nothing here is used by a recipe. Those that are wrong have a test in which two runs on neighbouring data end
+//! further apart than they allow.
 
 use crate::averaging::Averaging;
 use crate::error::Error;
@@ -8,7 +8,8 @@ use crate::growth::{Growth, Sensitivity};
 use crate::schedule::Schedule;
 
 /// Algorithm 3.3, line 8: the sensitivities of steps `η₀/s` in pass `s`, claimed of a run that takes `η₀/h` with `h`
-/// counted anew after each restart, as the text has it. Wrong wherever there is a restart: the steps that run are longer.
+/// counted anew after each restart, as the text has it. Wrong wherever there is a restart: the steps that run are
+/// longer.
 ///
 /// `run` is the run whose sensitivity is claimed.
 ///

@@ -39,8 +39,8 @@ impl FilterBudget {
     }
 }
 
-/// How such a release follows from public parameters: the recipe, and the budget of the filter that was asked before each
-/// of its parts. What was spent, and on what, is not among it.
+/// How such a release follows from public parameters: the recipe, and the budget of the filter that was asked before
+/// each of its parts. What was spent, and on what, is not among it.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]

@@ -69,8 +69,8 @@ impl<A: RecordAdjacency> Plan<A> {
         Ok(Self { derivation, loss, delta: budget.delta, share, promise, relation: PhantomData })
     }
 
-    /// The filter's order and budget that just suffice for a run in which no search fails, with the least noise with which
-    /// they stay within the budget.
+    /// The filter's order and budget that just suffice for a run in which no search fails, with the least noise with
+    /// which they stay within the budget.
     fn sampled_budget(
         recipe: &SearchedDescent,
         n: u64,

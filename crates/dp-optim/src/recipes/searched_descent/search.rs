@@ -18,8 +18,8 @@ pub(crate) enum Searcher<A: Adjacency> {
     NoisyMin(PermuteAndFlip<A>),
 }
 
-/// Length of the interval in which all changes of the sums of a step's losses against none's lie, in units of the largest
-/// loss; it contains 0.
+/// Length of the interval in which all changes of the sums of a step's losses against none's lie, in units of the
+/// largest loss; it contains 0.
 fn interval(relation: AdjacencyKind) -> Result<f64, Error> {
     match relation {
         AdjacencyKind::ReplaceOne => Ok(2.0),
