@@ -62,8 +62,13 @@ fn golden_values_of_matrices() {
 
 /// Any penalty on `features` features, an intercept included, with a step for which its map is a map.
 fn any_penalty() -> impl Strategy<Value = (Penalty, f64)> {
+    penalty_among(6)
+}
+
+/// One of the first so many kinds, of which four are convex.
+fn penalty_among(kinds: u8) -> impl Strategy<Value = (Penalty, f64)> {
     let lambda = prop_oneof![Just(0.0), 0.0..2.0f64];
-    (0..6, lambda, 0.0..2.0f64, 0.0..1.0f64).prop_map(|(kind, lambda, other, step)| {
+    (0..kinds, lambda, 0.0..2.0f64, 0.0..1.0f64).prop_map(|(kind, lambda, other, step)| {
         let penalty = match kind {
             0 => Penalty::L1 { lambda },
             1 => Penalty::ElasticNet { lambda, ridge: other },
@@ -130,10 +135,10 @@ proptest! {
 
     #[test]
     fn convex_maps_bring_no_two_points_apart(
-        (penalty, step) in any_penalty(), x in prop::collection::vec(-5.0..5.0f64, 10),
+        (penalty, step) in penalty_among(4), x in prop::collection::vec(-5.0..5.0f64, 10),
         y in prop::collection::vec(-5.0..5.0f64, 10),
     ) {
-        prop_assume!(penalty.is_convex());
+        prop_assert!(penalty.is_convex());
         let layout = Layout { features: 5, outputs: 2, intercept: true };
         let mapped = |v: &[f64]| {
             let mut v = v.to_vec();
