@@ -166,7 +166,7 @@ fn features_and_records_decide_on_law_and_centre() {
     assert_eq!(recipe(1100, 5, 1e-8), (true, false));
     assert_eq!(recipe(8000, 6, 1e-8), (true, true));
     assert_eq!(recipe(40_000, 33, 1e-8), (false, true));
-    assert_eq!(recipe(40_000, 33, 0.0), (true, false));
+    assert_eq!(recipe(4_000_000, 33, 0.0), (true, false));
     assert_eq!(recipe(40_000, 501, 1e-8), (false, false));
     // λ of the user's, lifted where the noise is large beside it; no centre.
     for (lambda, least) in [(0.3, 0.3), (0.0, 1e-6)] {
