@@ -560,13 +560,13 @@ fn published_variants_have_more_noise_than_is_needed() {
 fn auto_says_what_it_chose_and_what_to_expect() {
     let (place, table) = place();
     let arguments = [&table[..], &["--algorithm", "auto", "--epsilon", "1"]].concat();
-    for (delta, loss, recipe) in [
+    for (delta, trained_with, recipe) in [
         ("1e-6", "logistic", "obj-pert"),
         ("0", "logistic", "obj-pert"),
         ("1e-6", "hinge", "dp-sgd"),
         ("0", "huber-svm", "bolt-on"),
     ] {
-        let result = train(&place, &arguments, &["--delta", delta, "--loss", loss]);
+        let result = train(&place, &arguments, &["--delta", delta, "--loss", trained_with]);
         let choice = &result["choice"];
         assert!(choice["reason"].as_str().unwrap().starts_with(recipe), "{choice}");
         let of = |value: &Value| value.as_f64().unwrap();
@@ -578,7 +578,7 @@ fn auto_says_what_it_chose_and_what_to_expect() {
         assert!(0.0 < low && low < loss && loss <= high && high <= 1.0, "{choice}");
         // The certificate is that of the recipe, with nothing of the choice.
         assert_eq!(place.json("m.json")["certificate"]["derivation"]["kind"], recipe);
-        let files = ["--delta", delta, "--loss", loss, "--out", "m.json", "--report", "report.md", "--force"];
+        let files = ["--delta", delta, "--loss", trained_with, "--out", "m.json", "--report", "report.md", "--force"];
         let text = place.dp(&[&arguments[..], &files].concat()).ok();
         let report = place.read("report.md");
         assert!(report.contains("## How the algorithm was chosen\n\n- By public numbers alone: "), "{report}");
