@@ -193,7 +193,7 @@ const ALGORITHMS: &[Row] = &[
             &["--epsilon", "1", "--delta", "1e-6", "--loss", "hinge", "--float", "f32"],
         ],
         untaken: ["--passes", "2"],
-        decisive: &["/noise/std_dev", "/n", "/dim", "/recipe/row_norm", "/recipe/target_bound"],
+        decisive: &["/noise/std_dev", "/dim", "/recipe/row_norm", "/recipe/target_bound"],
         refused: &[(&["--epsilon", "1", "--lambda", "-1"], 2, "usage.value", "--lambda")],
     },
     Row {
