@@ -392,8 +392,9 @@ pub struct TrainArgs {
     /// Each record's gradient is clipped to this norm
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip: Option<f64>,
-    /// A penalty that makes weights zero: l1:NUMBER, elastic-net:NUMBER:RIDGE, group:NUMBER[:SIZES], nuclear:NUMBER,
-    /// scad:NUMBER[:A] or mcp:NUMBER[:GAMMA]; the intercept's is not shrunk [default: none; l1:0.001 for ADMM]
+    /// A penalty that makes weights zero: l1:NUMBER, elastic-net:NUMBER:RIDGE, group:NUMBER:SIZES, nuclear:NUMBER,
+    /// scad:NUMBER:A or mcp:NUMBER:GAMMA, of which SIZES, A and GAMMA may be left away; the intercept's is not shrunk [default:
+    /// none; l1:0.001 for ADMM]
     #[arg(long, value_name = "KIND:NUMBER", help_heading = "Algorithm")]
     pub penalty: Option<Penalty>,
     /// Short for --penalty l1:NUMBER
