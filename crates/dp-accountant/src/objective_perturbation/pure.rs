@@ -17,7 +17,7 @@ use crate::event::MarginLoss;
 ///
 /// # Privacy
 /// One record more or less, in either direction; rows of norm at most 1; the minimiser must be exact. For an output `w`,
-/// `b` is a function of `w` and of the data (see the [module](self)). One record more changes it by the record's gradient,
+/// `b` is a function of `w` and of the data (see the [module](crate::objective_perturbation)). One record more changes it by the record's gradient,
 /// of length `a` at most the slope, so that the densities of `b` are within `e^(a/scale)`; the determinants' ratio is at
 /// least 1 and at most one plus the curvature over the regulariser, of the same `a` for the logistic loss. The largest sum
 /// over `a` bounds the loss of privacy. It is concave in `a` for the logistic loss, and still rising at `a = 1` where
