@@ -12,6 +12,7 @@
 //! | exact part and pure part | one's epsilon added to the other's |
 //! | disjoint parts, or one of several releases, and nothing else | the part for which the bound is largest |
 //! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
+//! | several records at once | each release by itself for the group, or one record's whole curve along a path |
 //!
 //! For disjoint parts: given what the other parts gave, which has the same law for both neighbours, only one part's law
 //! differs, so delta at any epsilon is a mean of that part's; for one of several it is a mean over them.
@@ -21,8 +22,11 @@
 //! fails with probability `d = 1 - prod (1 - delta_i)` and is otherwise a tree of pure guarantees, and has
 //! `delta = d + (1 - d) delta'`.
 
+mod path;
+
 use core::fmt;
 
+use self::path::Path;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::exact::{Bracket, Engine, PrivacyCurve};
@@ -76,6 +80,8 @@ pub enum Theorem {
     LossDistribution,
     /// The Renyi curve at the best order.
     Renyi,
+    /// One record's delta at a part of epsilon, added up along a path of neighbours.
+    GroupPrivacy,
 }
 
 impl From<Engine> for Theorem {
@@ -113,6 +119,7 @@ impl fmt::Display for Theorem {
             Self::Renyi => {
                 "Renyi differential privacy (Mironov 2017; Canonne, Kamath and Steinke 2020, Proposition 12)"
             }
+            Self::GroupPrivacy => "group privacy of the tightest curve of one record (Vadhan 2017, Lemma 2.2)",
         })
     }
 }
@@ -148,7 +155,11 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
 /// # Errors
 /// Those of [`epsilon`](self::epsilon()).
 pub fn epsilon_beside(event: &DpEvent, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
-    epsilon_of(leaves(event, 1)?, delta, known)
+    let bound = epsilon_of(leaves(event, 1)?, delta, known)?;
+    match Path::new(event) {
+        Some(path) => path.epsilon(bound, delta, epsilon),
+        None => Ok(bound),
+    }
 }
 
 fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
@@ -228,7 +239,11 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
 /// # Errors
 /// Those of [`delta`](self::delta()).
 pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
-    delta_of(leaves(event, 1)?, non_negative("epsilon", epsilon)?, known)
+    let bound = delta_of(leaves(event, 1)?, non_negative("epsilon", epsilon)?, known)?;
+    match Path::new(event) {
+        Some(path) => path.delta(bound, epsilon, delta),
+        None => Ok(bound),
+    }
 }
 
 fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {

@@ -261,3 +261,79 @@ fn disjoint_parts_cost_what_the_costliest_part_costs() {
         assert_eq!(at(&of(Vec::new()), 1e-6).theorem, Theorem::NothingReleased);
     }
 }
+
+fn twice(event: DpEvent) -> DpEvent {
+    DpEvent::AddRemoveTwice { event: Box::new(event) }
+}
+
+fn perturbed(std_dev: f64) -> DpEvent {
+    DpEvent::ObjectivePerturbation { std_dev, regularization: 20.0, loss: crate::MarginLoss::Logistic }
+}
+
+/// Where the law of two records is known, the path is above it; and not far.
+#[test]
+fn a_path_is_never_below_the_exact_curve_of_a_group() {
+    let nothing = Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee };
+    for size in [2u64, 3, 5] {
+        for mu in [0.02, 0.1, 0.5] {
+            let path = Path::new(&DpEvent::Group { size, event: Box::new(gaussian_event(mu)) }).unwrap();
+            for small in [1e-5, 1e-9] {
+                let target = Delta::new(small).unwrap();
+                let exact = gaussian::epsilon(size as f64 * mu, target).unwrap();
+                let found = path.epsilon(nothing, target, epsilon).unwrap();
+                assert_eq!(found.theorem, Theorem::GroupPrivacy);
+                assert!(
+                    found.value >= exact && found.value < 1.4 * exact,
+                    "{size} {mu} {small}: {} {exact}",
+                    found.value
+                );
+                // Of all that the formula gives, the least: one step below it is not safe by the same formula.
+                let at = |epsilon| path.delta(Bound { value: 1.0, ..nothing }, epsilon, delta).unwrap().value;
+                assert!(at(found.value * (1.0 + 1e-9)) <= small && at(found.value * (1.0 - 1e-6)) > small);
+                assert!(at(exact) >= gaussian::delta(size as f64 * mu, exact).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_replaced_record_of_objective_perturbation_costs_little_more_than_twice() {
+    let small = Delta::new(1e-8).unwrap();
+    let of = |event: &DpEvent| epsilon(event, small).unwrap();
+    let one = of(&perturbed(20.0));
+    // Twice the noise, and the replaced record costs what one record more or less did.
+    let replaced = of(&twice(perturbed(40.0)));
+    assert_eq!(replaced.theorem, Theorem::GroupPrivacy);
+    assert!(replaced.value > one.value && replaced.value < 1.01 * one.value, "{} {}", replaced.value, one.value);
+    // Several releases, each told for a replaced record, are one run told for a replaced record.
+    let run = of(&twice(composed(vec![perturbed(40.0), gaussian_event(0.01)])));
+    let each = composed(vec![twice(perturbed(40.0)), DpEvent::NoOp, twice(gaussian_event(0.01))]);
+    assert_eq!(of(&each), run);
+    assert_eq!(of(&repeated(twice(perturbed(90.0)), 3)), of(&twice(repeated(perturbed(90.0), 3))));
+    // Another size beside it: each release by itself.
+    let group = DpEvent::Group { size: 3, event: Box::new(twice(perturbed(90.0))) };
+    assert!(of(&composed(vec![group.clone(), twice(perturbed(90.0))])).theorem != Theorem::GroupPrivacy);
+    assert!(of(&group).value > 2.9 * of(&perturbed(90.0)).value);
+}
+
+#[test]
+fn a_path_takes_nothing_from_what_is_exact_and_improves_samples() {
+    let small = Delta::new(1e-6).unwrap();
+    for (event, group) in [
+        (gaussian_event(0.5), gaussian_event(1.0)),
+        (pure_event(0.1), pure_event(0.2)),
+        (
+            DpEvent::LaplaceBall { scale: 4.0, sensitivity: 1.0, dim: 4 },
+            DpEvent::LaplaceBall { scale: 2.0, sensitivity: 1.0, dim: 4 },
+        ),
+    ] {
+        assert_eq!(epsilon(&twice(event), small), epsilon(&group, small));
+    }
+    let sampled = DpEvent::PoissonSampled { sampling_rate: 0.05, event: Box::new(gaussian_event(0.5)) };
+    let run = twice(repeated(sampled, 200));
+    let found = epsilon(&run, small).unwrap();
+    let by_release = RdpCurve::new(&run).unwrap().epsilon(small);
+    assert!(found.value < by_release, "{} {by_release}", found.value);
+    let at = delta(&run, found.value).unwrap().value;
+    assert!(at <= 1e-6 * (1.0 + 1e-6) && at > 0.9e-6, "{at}");
+}
