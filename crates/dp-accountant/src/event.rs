@@ -197,6 +197,10 @@ pub enum DpEvent {
         sensitivity: f64,
         /// Number of queries after which it stops in any case.
         max_queries: u64,
+        /// Whether all queries move within one interval, which holds 0 and is `sensitivity` long. An event that does not say
+        /// has queries that move by up to `sensitivity` in either direction.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
+        range_bounded: bool,
     },
     /// Each of `events` on a part of the records of its own; a pair of neighbours differs in one part only. So it is
     /// under add/remove; under replace-one, where parts are fixed by a public index and not by the record's values.

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::event::{DpEvent, MarginLoss, Repetitions};
 use crate::finite_pair::FinitePair;
 use crate::gaussian_mixture::GaussianMixture;
-use crate::rdp::RenyiPoints;
+use crate::rdp::{self, RenyiPoints};
 use crate::relations::{Narrowed, Relations};
 
 /// Trees nested deeper than this are refused.
@@ -68,8 +68,8 @@ pub(crate) enum Leaf {
     /// The first query above a threshold: `threshold` = sensitivity / scale of the threshold's Laplace noise, `query` =
     /// *twice* the sensitivity / scale of the queries'.
     AboveThresholdLaplace { threshold: f64, query: f64 },
-    /// The same with Gaussian noise: `threshold` = sensitivity / std, `query` = *twice* the sensitivity / std.
-    AboveThresholdGaussian { threshold: f64, query: f64, max_queries: u64 },
+    /// The same with Gaussian noise.
+    AboveThresholdGaussian(rdp::above_threshold::Gaussian),
     /// Disjoint parts, one of which differs; or one of several releases, drawn at random.
     Parallel { parts: Vec<Leaves> },
     /// Disjoint parts, two of which differ.

@@ -39,7 +39,7 @@ mod randomized_response;
 mod shuffled;
 mod without_replacement;
 
-pub use above_threshold::{above_threshold_gaussian, above_threshold_laplace};
+pub use above_threshold::{above_threshold_gaussian, above_threshold_gaussian_range_bounded, above_threshold_laplace};
 pub use accountant::RdpAccountant;
 pub use bounded_range::bounded_range;
 pub use curve::RdpCurve;

@@ -80,9 +80,7 @@ fn rho_of(leaf: &Leaf) -> Result<f64, Error> {
         Leaf::DiscreteGaussian { scale, sensitivity, .. } => 0.5 * (sensitivity / scale).powi(2) * ROUND_UP,
         Leaf::BoundedRange { epsilon } => rdp::bounded_range::kullback_leibler(*epsilon),
         Leaf::AboveThresholdLaplace { threshold, query } => rdp::above_threshold::rho_laplace(*threshold, *query),
-        Leaf::AboveThresholdGaussian { threshold, query, max_queries } => {
-            rdp::above_threshold::rho_gaussian(*threshold, *query, *max_queries)
-        }
+        Leaf::AboveThresholdGaussian(mechanism) => mechanism.rho(),
         Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
             Pair::new(*std_dev, *regularization, *loss).rho()
         }

@@ -20,11 +20,11 @@ use crate::event::DpEvent;
 use crate::params::Delta;
 use crate::rounding::{count_up, mul_up};
 
-/// Rounds of the search for epsilon; each starts from a valid one and gives a smaller.
-const MAX_ROUNDS: u32 = 60;
+/// Rounds of the search for epsilon; about four are needed.
+const MAX_ROUNDS: u32 = 40;
 
-/// An epsilon that a round improves by less than this ratio is taken.
-const CLOSE: f64 = 1e-13;
+/// Within about this ratio of the least.
+const CLOSE: f64 = 1e-12;
 
 /// A tree that is a statement about one record, read as one about several.
 pub(super) struct Path {
@@ -51,24 +51,44 @@ impl Path {
             return Ok(best);
         }
         let size = count_up(self.size);
-        // Where nothing is known: the group's at ever larger epsilons, until one holds.
-        let mut at = if known.value.is_finite() { known.value } else { 1.0 };
-        for _ in 0..MAX_ROUNDS {
+        // The group's epsilon if one record's delta is shared out as at the epsilon `at`. It grows with `at`, slowly, and where
+        // it is no larger than `at`, it holds: the smaller epsilon adds up fewer of the shares.
+        let of_group = |at: f64| -> Result<f64, Error> {
             let share = delta.get() / times(self.size, at) * (1.0 - 2.0 * f64::EPSILON);
-            let found = mul_up(size, of_one(&self.one, Delta::new(share)?)?.value);
-            if found <= at {
-                // One record's delta at found/k is at most the share, and a smaller epsilon adds up fewer of them.
-                let close = at - found <= CLOSE * at;
-                best.improve(found, Theorem::GroupPrivacy);
-                if close || found == 0.0 {
+            Ok(mul_up(size, of_one(&self.one, Delta::new(share)?)?.value))
+        };
+        // Where nothing is known: ever larger ones, until one holds.
+        let mut at = if known.value.is_finite() { known.value } else { 1.0 };
+        let mut before: Option<(f64, f64)> = None;
+        let mut margin = CLOSE;
+        for _ in 0..MAX_ROUNDS {
+            let found = of_group(at)?;
+            if !(found < f64::INFINITY) {
+                break;
+            }
+            best.improve(if found <= at { found } else { f64::INFINITY }, Theorem::GroupPrivacy);
+            if found <= at && (at - found <= 2.0 * margin * at || found == 0.0) {
+                break;
+            }
+            let slope = before.map_or(0.0, |(other, of_other)| (of_other - found) / (other - at));
+            let next = if (0.0..0.9).contains(&slope) {
+                // Where the line through the last two, or a level one, meets the diagonal, and a little above.
+                let meets = at + (found - at) / (1.0 - slope);
+                if before.is_some() { meets * (1.0 + margin) } else { meets }
+            } else {
+                found
+            };
+            if found > at {
+                if !best.value.is_finite() {
+                    (at, before) = (2.0 * found, None);
+                    continue;
+                }
+                if before.is_none() {
                     break;
                 }
-                at = found;
-            } else if best.value.is_finite() || !(found < f64::INFINITY) {
-                break;
-            } else {
-                at = 2.0 * found;
+                margin *= 16.0;
             }
+            (before, at) = (Some((at, found)), next);
         }
         Ok(best)
     }

@@ -88,11 +88,18 @@ impl DpEvent {
                 .number("threshold_scale", *threshold_scale)
                 .number("query_scale", *query_scale)
                 .number("sensitivity", *sensitivity),
-            Self::AboveThresholdGaussian { threshold_std_dev, query_std_dev, sensitivity, max_queries } => none
+            Self::AboveThresholdGaussian {
+                threshold_std_dev,
+                query_std_dev,
+                sensitivity,
+                max_queries,
+                range_bounded,
+            } => none
                 .number("threshold_std_dev", *threshold_std_dev)
                 .number("query_std_dev", *query_std_dev)
                 .number("sensitivity", *sensitivity)
-                .integer("max_queries", *max_queries),
+                .integer("max_queries", *max_queries)
+                .word("range_bounded", if *range_bounded { "yes" } else { "no" }),
             Self::Parallel { events }
             | Self::ParallelByValue { events }
             | Self::OneOf { events }

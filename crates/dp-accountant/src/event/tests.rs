@@ -28,6 +28,7 @@ fn every_variant() -> Vec<DpEvent> {
             query_std_dev: 4.0,
             sensitivity: 1.0,
             max_queries: 100,
+            range_bounded: true,
         },
         DpEvent::Parallel { events: vec![DpEvent::PureDp { epsilon: 0.25 }] },
         DpEvent::ParallelByValue { events: vec![DpEvent::PureDp { epsilon: 0.25 }] },

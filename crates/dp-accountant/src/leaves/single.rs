@@ -8,6 +8,7 @@ use crate::gaussian_mixture::GaussianMixture;
 use crate::iteration;
 use crate::objective_perturbation;
 use crate::rdp::RenyiPoints;
+use crate::rdp::above_threshold::Gaussian;
 use crate::relations::Relations;
 use crate::rounding::{count_up, div_up};
 
@@ -93,13 +94,22 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
                 _ => Leaf::NonPrivate,
             }
         }
-        DpEvent::AboveThresholdGaussian { threshold_std_dev, query_std_dev, sensitivity, max_queries } => {
+        DpEvent::AboveThresholdGaussian {
+            threshold_std_dev,
+            query_std_dev,
+            sensitivity,
+            max_queries,
+            range_bounded,
+        } => {
             let threshold = ratio(*sensitivity, "threshold_std_dev", *threshold_std_dev)?;
             let query = ratio(*sensitivity, "query_std_dev", *query_std_dev)?;
             match (threshold, query) {
-                (Some(threshold), Some(query)) => {
-                    Leaf::AboveThresholdGaussian { threshold, query: 2.0 * query, max_queries: *max_queries }
-                }
+                (Some(threshold), Some(query)) => Leaf::AboveThresholdGaussian(Gaussian {
+                    threshold,
+                    query,
+                    max_queries: *max_queries,
+                    range_bounded: *range_bounded,
+                }),
                 _ => Leaf::NonPrivate,
             }
         }

@@ -28,6 +28,15 @@
 //! ```
 //!
 //! This is smaller for few queries, and proportional to the order.
+//!
+//! **Queries in one interval**, which holds 0 and is one sensitivity long: shift the threshold by the interval's upper end, or
+//! lower; what is left for the positive answer is a shift of one, not two. The vector is worst where `j` of the queries move
+//! by a whole sensitivity, all in one direction, and the others not at all: the quadratic form of a shift with `j` entries of
+//! `1 - x` and `k - j` of `-x` is convex in `x`, and the same at both ends but for `j` and `k - j`.
+//!
+//! ```text
+//! D <= a/2 query'² max_j (j - c j²),    query' = sensitivity/s2,  c = 1/(k + (threshold/query')²)
+//! ```
 
 use super::{laplace, pure};
 use crate::error::{Error, non_negative};
@@ -98,7 +107,41 @@ pub fn above_threshold_gaussian(
 ) -> Result<f64, Error> {
     let threshold = non_negative("threshold_mu", threshold_mu)?;
     let query = non_negative("query_mu", query_mu)?;
-    Ok(rdp_gaussian(order.get(), threshold, 2.0 * query, max_queries))
+    Ok(Gaussian { threshold, query, max_queries, range_bounded: false }.rdp(order.get()))
+}
+
+/// The same for queries that all move within one interval, which holds 0 and is one sensitivity long: differences of sums of
+/// clamped losses, the minuend in common.
+///
+/// # Formula
+/// With `t = threshold_mu`, `q = query_mu`, `k = max_queries`, `b >= order` free,
+/// ```text
+/// min( b (t² + q²)/2 + ln(k + 1)/(b - 1),  order/2 q² max over j in 0..=k of (j - c j²) ),    c = 1/(k + (t/q)²)
+/// ```
+///
+/// # Errors
+/// An argument negative, NaN or infinite.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{RdpOrder, rdp};
+/// let order = RdpOrder::new(8.0)?;
+/// // The published claim, 0.2, holds of such queries up to 22 of them.
+/// let (threshold, query) = ((2.0f64 * 0.025 / 3.0).sqrt(), (0.025f64 / 3.0).sqrt());
+/// assert!(rdp::above_threshold_gaussian_range_bounded(order, threshold, query, 22)? < 0.2 * (1.0 + 1e-12));
+/// assert!(rdp::above_threshold_gaussian_range_bounded(order, threshold, query, 23)? > 0.2);
+/// assert!(rdp::above_threshold_gaussian(order, threshold, query, 7)? > 0.2);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn above_threshold_gaussian_range_bounded(
+    order: RdpOrder,
+    threshold_mu: f64,
+    query_mu: f64,
+    max_queries: u64,
+) -> Result<f64, Error> {
+    let threshold = non_negative("threshold_mu", threshold_mu)?;
+    let query = non_negative("query_mu", query_mu)?;
+    Ok(Gaussian { threshold, query, max_queries, range_bounded: true }.rdp(order.get()))
 }
 
 /// An upper bound of the Renyi divergence of order `order >= 1` with Laplace noise.
@@ -111,35 +154,60 @@ pub(crate) fn pure_epsilon(threshold: f64, query: f64) -> f64 {
     add_up(threshold, query)
 }
 
-/// An upper bound of the Renyi divergence of order `order >= 1` with Gaussian noise.
-pub(crate) fn rdp_gaussian(order: f64, threshold: f64, query: f64, max_queries: u64) -> f64 {
-    (order * gaussian_per_order(threshold, query, max_queries)).min(gaussian_by_stopping_time(
-        order,
-        threshold,
-        query,
-        max_queries,
-    )) * ROUND_UP
+/// With Gaussian noise: sensitivities over standard deviations, and how the queries move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Gaussian {
+    /// Sensitivity / standard deviation of the threshold's noise.
+    pub(crate) threshold: f64,
+    /// Sensitivity / standard deviation of each query's noise.
+    pub(crate) query: f64,
+    pub(crate) max_queries: u64,
+    /// Whether all queries move within one interval that holds 0.
+    pub(crate) range_bounded: bool,
 }
 
-/// The slope of the bound for the whole vector of differences.
-fn gaussian_per_order(threshold: f64, query: f64, max_queries: u64) -> f64 {
-    let queries = count_up(max_queries);
-    let odd = if max_queries % 2 == 1 {
-        // c = s1²/(s2² + k s1²) with s1 = 1/threshold, s2 = 2/query.
-        let ratio = 2.0 * threshold / query;
-        (queries + ratio * ratio).recip()
-    } else {
-        0.0
-    };
-    0.125 * query * query * (queries - odd)
-}
+impl Gaussian {
+    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    pub(crate) fn rdp(&self, order: f64) -> f64 {
+        (order * self.per_order()).min(self.by_stopping_time(order)) * ROUND_UP
+    }
 
-/// The bound by stopping times, at the best order that is not below `order`: divergences grow with the order.
-fn gaussian_by_stopping_time(order: f64, threshold: f64, query: f64, max_queries: u64) -> f64 {
-    let slope = 0.5 * (threshold * threshold + query * query);
-    let log_outcomes = count_up(max_queries).ln_1p();
-    let order = order.max(1.0 + (log_outcomes / slope).sqrt());
-    order * slope + log_outcomes / (order - 1.0)
+    /// `rho` of zero-concentrated differential privacy: one bound is proportional to the order; the other falls with the order
+    /// when divided by it.
+    pub(crate) fn rho(&self) -> f64 {
+        self.rdp(1.0)
+    }
+
+    /// The slope of the bound for the whole vector of differences.
+    fn per_order(&self) -> f64 {
+        let queries = count_up(self.max_queries);
+        let ratio = self.threshold / self.query;
+        // c = s1²/(s2² + k s1²) with s1 = 1/threshold, s2 = 1/query.
+        let c = (queries + ratio * ratio).recip();
+        let largest = if self.range_bounded {
+            // Up to rounding the middle of the parabola is (k + ratio²)/2; the two integers around it, within 0..=k.
+            let middle = (0.5 / c).min(queries).floor();
+            [middle - 1.0, middle, middle + 1.0]
+                .into_iter()
+                .map(|moved| moved.clamp(0.0, queries))
+                .map(|moved| moved - c * moved * moved)
+                .fold(0.0, f64::max)
+        } else if self.max_queries % 2 == 1 {
+            queries - c
+        } else {
+            queries
+        };
+        0.5 * self.query * self.query * largest
+    }
+
+    /// The bound by stopping times, at the best order that is not below `order`: divergences grow with the order.
+    fn by_stopping_time(&self, order: f64) -> f64 {
+        let shift = if self.range_bounded { self.query } else { 2.0 * self.query };
+        let slope = 0.5 * (self.threshold * self.threshold + shift * shift);
+        let log_outcomes = count_up(self.max_queries).ln_1p();
+        let order = order.max(1.0 + (log_outcomes / slope).sqrt());
+        order * slope + log_outcomes / (order - 1.0)
+    }
 }
 
 /// `rho` of zero-concentrated differential privacy with Laplace noise.
@@ -147,13 +215,6 @@ fn gaussian_by_stopping_time(order: f64, threshold: f64, query: f64, max_queries
 /// Both bounds fall with the order when divided by it (see [`crate::zcdp`]), so the supremum is at order 1.
 pub(crate) fn rho_laplace(threshold: f64, query: f64) -> f64 {
     rdp_laplace(1.0, threshold, query) * ROUND_UP
-}
-
-/// `rho` of zero-concentrated differential privacy with Gaussian noise.
-///
-/// One bound is proportional to the order; the other falls with the order when divided by it.
-pub(crate) fn rho_gaussian(threshold: f64, query: f64, max_queries: u64) -> f64 {
-    rdp_gaussian(1.0, threshold, query, max_queries)
 }
 
 #[cfg(test)]

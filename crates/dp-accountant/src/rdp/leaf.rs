@@ -30,9 +30,7 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::PoissonGaussian { rate, mu } => poisson_gaussian::rdp(order, *rate, *mu),
         Leaf::Shuffled { epsilon, records } => shuffled::rdp(order, *epsilon, *records),
         Leaf::AboveThresholdLaplace { threshold, query } => above_threshold::rdp_laplace(order, *threshold, *query),
-        Leaf::AboveThresholdGaussian { threshold, query, max_queries } => {
-            above_threshold::rdp_gaussian(order, *threshold, *query, *max_queries)
-        }
+        Leaf::AboveThresholdGaussian(mechanism) => mechanism.rdp(order),
         Leaf::Poisson { .. }
         | Leaf::WithoutReplacement { .. }
         | Leaf::Parallel { .. }

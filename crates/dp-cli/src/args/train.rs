@@ -41,6 +41,9 @@ pub enum Algorithm {
     /// A random linear term in the objective, whose certified minimiser is released: the whole model costs what one noisy
     /// gradient costs (Chaudhuri et al. 2011, accounted exactly).
     ObjPert,
+    /// The same with Gaussian noise and a minimiser as near as --tolerance says: approximate minima perturbation (Iyengar et
+    /// al. 2019, accounted exactly). Needs a delta.
+    Amp,
     /// One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et
     /// al. 2020, Algorithm 2).
     PhasedSgd,
@@ -174,8 +177,14 @@ pub enum BatchSampling {
 /// A form of an algorithm that is not the one of today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Variant {
-    /// Noise as the paper prints it, where the accountant finds it enough; for scs13 and bst14.
+    /// Noise as the paper prints it, where the accountant finds it enough; for scs13, bst14 and amp.
     Published,
+    /// obj-pert with the noise of Chaudhuri, Monteleoni and Sarwate 2011, without delta.
+    Cms11,
+    /// obj-pert with the noise of Kifer, Smith and Thakurta 2012.
+    Kst12,
+    /// obj-pert with the noise of Redberg, Koskela and Wang 2023, by a Renyi bound.
+    Rdp,
 }
 
 /// How `dp-blgd` and its kin find the length of a step.
@@ -389,6 +398,10 @@ pub struct TrainArgs {
     /// Share of the cost spent on the point that the regulariser pulls to, from noisy moments [default: 0, no such point]
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub centre_share: Option<f64>,
+    /// The minimiser is certified once the mean objective's gradient is no longer than this; the less exact, the more noise on
+    /// it [default: as exact as rounding lets be certified]
+    #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub tolerance: Option<f64>,
     /// Each record's gradient is clipped to this norm
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip: Option<f64>,

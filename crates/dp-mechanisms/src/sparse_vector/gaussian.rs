@@ -48,7 +48,8 @@ const LATTICE_MARGIN: f64 = 1.0 + 1.0 / (1u64 << 28) as f64;
 /// direction of 0. Then `Σ (delta_i + u + e)²/s2² + (u + e)²/s1²` is at most the objective of the change `delta + e`,
 /// which is within `S + 1`, at `u`, and that exceeds its minimum by at most `k e²/s2²`. For `k >= 2` that is less than
 /// what the bound grows by from `S + 1` to `S + 2`. So the event states a sensitivity of `D (1 + 2^-28)`, and for a
-/// single query it states two.
+/// single query it states two. Changes in an interval of `S` steps are on the lattice in one of `S + 1`, and the same
+/// argument leads to `S + 3`, where the margin is at least four steps.
 ///
 /// # Examples
 /// ```
@@ -84,6 +85,7 @@ pub struct GaussianAboveThreshold<A: Adjacency> {
     threshold_std_dev: f64,
     query_std_dev: f64,
     max_queries: u64,
+    range_bounded: bool,
     lattice: Lattice,
     /// The standard deviations in steps, rounded up.
     threshold_noise: u64,
@@ -120,10 +122,37 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
             threshold_std_dev,
             query_std_dev,
             max_queries,
+            range_bounded: false,
             lattice,
             threshold_noise: in_steps("standard deviation of the threshold", threshold_std_dev)?,
             query_noise: in_steps("standard deviation of queries", query_std_dev)?,
         })
+    }
+
+    /// For queries whose changes, whoever the record, lie in one interval, which is the sensitivity long and holds 0.
+    ///
+    /// # Privacy
+    /// The caller's word. Differences of sums of numbers in `[0, D]`, the minuend in common, are such: a record changes each by
+    /// `u - v_i` with `u` and `v_i` in `[0, D]`. The threshold is shifted by the interval's end, and what is left for the
+    /// positive answer is `D` and not `2 D`
+    /// (`dp_accountant::rdp::above_threshold_gaussian_range_bounded`). On the lattice an interval is longer by one step.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{ZeroOut, zcdp};
+    /// use dp_mechanisms::{GaussianAboveThreshold, LInfSensitivity, PrivacyEvent};
+    /// let any = GaussianAboveThreshold::new(LInfSensitivity::<ZeroOut>::new(1.0)?, 12.0, 17.0, 10)?;
+    /// let bounded = any.range_bounded();
+    /// assert!(zcdp::rho(&bounded.event())? < 0.35 * zcdp::rho(&any.event())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn range_bounded(self) -> Self {
+        Self { range_bounded: true, ..self }
+    }
+
+    /// Whether the queries' changes lie in one interval.
+    pub fn is_range_bounded(&self) -> bool {
+        self.range_bounded
     }
 
     /// The largest change of a query that it takes.
@@ -217,6 +246,7 @@ impl<A: Adjacency> PrivacyEvent for GaussianAboveThreshold<A> {
             // The product's own rounding is far inside the margin.
             sensitivity: self.sensitivity.get() * LATTICE_MARGIN,
             max_queries: self.max_queries.max(2),
+            range_bounded: self.range_bounded,
         }
     }
 }

@@ -60,6 +60,8 @@ pub(crate) struct GaussianAboveThresholdRecord {
     threshold_std_dev: f64,
     query_std_dev: f64,
     max_queries: u64,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    range_bounded: bool,
     relation: AdjacencyKind,
 }
 
@@ -70,6 +72,7 @@ impl<A: Adjacency> From<GaussianAboveThreshold<A>> for GaussianAboveThresholdRec
             threshold_std_dev: mechanism.threshold_std_dev(),
             query_std_dev: mechanism.query_std_dev(),
             max_queries: mechanism.max_queries(),
+            range_bounded: mechanism.is_range_bounded(),
             relation: A::KIND,
         }
     }
@@ -80,7 +83,8 @@ impl<A: Adjacency> TryFrom<GaussianAboveThresholdRecord> for GaussianAboveThresh
     fn try_from(record: GaussianAboveThresholdRecord) -> Result<Self, Error> {
         relation::<A>(record.relation)?;
         let sensitivity = LInfSensitivity::new(record.sensitivity)?;
-        Self::new(sensitivity, record.threshold_std_dev, record.query_std_dev, record.max_queries)
+        let any = Self::new(sensitivity, record.threshold_std_dev, record.query_std_dev, record.max_queries)?;
+        Ok(if record.range_bounded { any.range_bounded() } else { any })
     }
 }
 
@@ -110,6 +114,9 @@ mod tests {
         let gaussian = GaussianAboveThreshold::new(sensitivity, 1.0, 2.0, 20).unwrap();
         assert_eq!(serde_json::to_string(&gaussian).unwrap(), GAUSSIAN);
         assert_eq!(serde_json::from_str::<GaussianAboveThreshold<ZeroOut>>(GAUSSIAN).unwrap(), gaussian);
+        let text = serde_json::to_string(&gaussian.range_bounded()).unwrap();
+        assert!(text.contains("\"range_bounded\":true"));
+        assert_eq!(serde_json::from_str::<GaussianAboveThreshold<ZeroOut>>(&text).unwrap(), gaussian.range_bounded());
     }
 
     #[test]

@@ -49,18 +49,25 @@
 //! What served best on eight tables of 1,400 to 500,000 rows at budgets from 0.05 to 1.6. Losses whose slope and curvature
 //! are not tied have `f = 10 β`, β their curvature, so that the determinant costs a tenth of ε.
 //!
+//! # Other calibrations
+//! What the literature prescribes is more noise than is needed: [`published`], for comparison. Approximate minima
+//! perturbation is this recipe with [Gaussian noise](ObjPert::approximate); its [tolerance](ObjPert::gradient_tolerance) may
+//! be larger than needed.
+//!
 //! # References
 //! Chaudhuri, Monteleoni, Sarwate, JMLR 2011; Kifer, Smith, Thakurta, COLT 2012. Iyengar, Near, Song, Thakkar, Thakurta,
 //! Wang, "Towards practical differentially private convex optimization", S&P 2019, for the approximate minimiser.
 
 mod derivation;
 mod plan;
+pub mod published;
 
 #[cfg(test)]
 mod tests;
 
 pub use derivation::ObjPertDerivation;
 pub use plan::Plan;
+pub use published::Calibration;
 
 use dp_accountant::MarginLoss;
 use dp_accountant::certificate::NoiseMode;
@@ -107,6 +114,13 @@ pub struct ObjPert {
     /// The law of the noise in the objective.
     #[cfg_attr(feature = "serde", serde(default))]
     pub law: OutputNoise,
+    /// What says how much noise there is. A serialised recipe that does not say takes the least that is enough.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Calibration::is_exact"))]
+    pub calibration: Calibration,
+    /// γ: the solver may stop where the gradient of the *mean* objective is no longer than this, at the price of more noise
+    /// on the minimiser; `None` is the least that rounding lets be certified.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub gradient_tolerance: Option<f64>,
     /// How noise is drawn, that of the objective and that of the release.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
@@ -132,6 +146,8 @@ impl ObjPert {
             lambda: None,
             centre_share: 0.0,
             law: OutputNoise::Least,
+            calibration: Calibration::Exact,
+            gradient_tolerance: None,
             noise_mode: NoiseMode::Exact,
             row_norm: 1.0,
             target_bound: loss.usual_target_bound(),
@@ -141,6 +157,12 @@ impl ObjPert {
     /// The same around a centre from noisy moments, for [`CENTRE_SHARE`] of the cost.
     pub fn centred(self) -> Self {
         Self { centre_share: CENTRE_SHARE, ..self }
+    }
+
+    /// Approximate minima perturbation (Iyengar et al. 2019): Gaussian noise in the objective, and on a point that is only near
+    /// its minimiser. What differs from [`new`](Self::new) is the law alone, since both release such a point.
+    pub fn approximate(loss: LossKind) -> Self {
+        Self { law: OutputNoise::Gaussian, ..Self::new(loss) }
     }
 
     /// Derives noise, event and guarantee for `n` records of `dim` features, before any data is read: Gaussian noise, or
@@ -192,6 +214,12 @@ impl ObjPert {
         if !(0.0..1.0).contains(&self.centre_share) {
             let (name, value) = ("share of the centre", self.centre_share);
             return Err(Error::OutOfRange { name, value, range: "[0, 1)" });
+        }
+        if !self.calibration.is_exact() && self.centre_share > 0.0 {
+            return Err(Error::NotProved { recipe: RECIPE, why: "the published calibrations have no centre" });
+        }
+        if let Some(tolerance) = self.gradient_tolerance {
+            positive("gradient tolerance", tolerance)?;
         }
         check_noise_mode(RECIPE, self.noise_mode)
     }

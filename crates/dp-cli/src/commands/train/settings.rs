@@ -45,6 +45,8 @@ pub struct Settings {
     pub variant: Option<args::Variant>,
     /// Share of the cost that is spent on a centre.
     pub centre_share: Option<f64>,
+    /// Largest gradient at a certified minimiser.
+    pub tolerance: Option<f64>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
     /// What each record's loss is clamped to.
@@ -142,6 +144,7 @@ impl Settings {
                 }
                 share => share,
             },
+            tolerance: number("--tolerance", args.tolerance, false)?,
             clip: number("--clip", args.clip, false)?,
             clip_loss: number("--clip-loss", args.clip_loss, false)?,
             line_search: args.line_search,
@@ -166,6 +169,7 @@ impl Settings {
             ("--sampling", self.sampling.is_some()),
             ("--variant", self.variant.is_some()),
             ("--centre-share", self.centre_share.is_some()),
+            ("--tolerance", self.tolerance.is_some()),
             ("--clip", self.clip.is_some()),
             ("--clip-loss", self.clip_loss.is_some()),
             ("--line-search", self.line_search.is_some()),

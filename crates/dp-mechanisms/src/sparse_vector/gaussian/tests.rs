@@ -48,7 +48,7 @@ fn divergences_are_below_the_event() {
     for length in [1, 2, 3, 8] {
         let mechanism = GaussianAboveThreshold::new(sensitivity(1.0), threshold, queries, length).unwrap();
         let event = mechanism.event();
-        let DpEvent::AboveThresholdGaussian { threshold_std_dev, query_std_dev, sensitivity, max_queries } = event
+        let DpEvent::AboveThresholdGaussian { threshold_std_dev, query_std_dev, sensitivity, max_queries, .. } = event
         else {
             panic!("{event:?}");
         };
@@ -73,17 +73,62 @@ fn divergences_are_below_the_event() {
     }
 }
 
+/// The same for queries that move within one interval: all of a sensitivity down, or some up and some not at all.
+#[test]
+fn divergences_in_one_interval_are_below_the_event() {
+    for length in [1u64, 2, 5] {
+        let any = GaussianAboveThreshold::new(sensitivity(1.0), 1.5, 1.0, length).unwrap();
+        let mechanism = any.range_bounded();
+        let DpEvent::AboveThresholdGaussian {
+            threshold_std_dev,
+            query_std_dev,
+            sensitivity,
+            max_queries,
+            range_bounded,
+        } = mechanism.event()
+        else {
+            panic!("{:?}", mechanism.event());
+        };
+        assert!(range_bounded);
+        let mut largest: f64 = 0.0;
+        for moved in 0..1 << length {
+            for low in [-1.0, -0.5, 0.0] {
+                let at = |i: u64| low + if moved >> i & 1 == 1 { 1.0 } else { 0.0 };
+                let stream: Vec<f64> = (0..length).map(at).collect();
+                let p = mechanism.first_answer(&vec![0.0; length as usize], 0.0).unwrap();
+                let q = mechanism.first_answer(&stream, 0.0).unwrap();
+                for order in [1.5, 4.0] {
+                    let claimed = rdp::above_threshold_gaussian_range_bounded(
+                        RdpOrder::new(order).unwrap(),
+                        sensitivity / threshold_std_dev,
+                        sensitivity / query_std_dev,
+                        max_queries,
+                    )
+                    .unwrap();
+                    for (p, q) in [(&p, &q), (&q, &p)] {
+                        let sum: f64 = p.iter().zip(q).map(|(p, q)| p.powf(order) * q.powf(1.0 - order)).sum();
+                        let found = sum.ln() / (order - 1.0);
+                        assert!(found <= claimed, "{length} {moved:b} {low} {order}: {found} {claimed}");
+                        largest = largest.max(found / claimed);
+                    }
+                }
+            }
+        }
+        assert!(largest > 0.2, "{length}: {largest}");
+    }
+}
+
 #[test]
 fn the_event_covers_the_lattice() {
     for bound in [1.0, 0.1, 1.0 / 3.0, 1e-300, 1e300] {
         let mechanism = GaussianAboveThreshold::new(sensitivity(bound), 2.5 * bound, 7.0 * bound, 1).unwrap();
-        let DpEvent::AboveThresholdGaussian { threshold_std_dev, query_std_dev, sensitivity, max_queries } =
+        let DpEvent::AboveThresholdGaussian { threshold_std_dev, query_std_dev, sensitivity, max_queries, .. } =
             mechanism.event()
         else {
             panic!();
         };
         assert_eq!((threshold_std_dev, query_std_dev, max_queries), (2.5 * bound, 7.0 * bound, 2));
-        let steps = mechanism.lattice.sensitivity() as f64 + 2.0;
+        let steps = mechanism.lattice.sensitivity() as f64 + 3.0;
         assert!(steps / mechanism.threshold_noise as f64 <= sensitivity / threshold_std_dev);
         assert!(steps / mechanism.query_noise as f64 <= sensitivity / query_std_dev);
         assert!(sensitivity <= bound * (1.0 + 1e-8));

@@ -94,7 +94,10 @@ impl ObjPertDerivation {
     /// τ: how near the minimiser a point must be certified to be.
     pub(super) fn tolerance(&self) -> Result<f64, Error> {
         // Longer noise has no certificate, which says so before any record is read.
-        Ok(ROOM * Certificate::least_tolerance(&self.risk(self.largest_linear_norm())?)?)
+        let least = ROOM * Certificate::least_tolerance(&self.risk(self.largest_linear_norm())?)?;
+        // A gradient of γ in the mean is one of nγ in the sum, whose curvature is at least Λ.
+        let asked = self.recipe.gradient_tolerance.map(|gamma| gamma * self.n as f64 / self.regularization);
+        Ok(asked.map_or(least, |asked| asked.max(least)))
     }
 
     /// The event of a release: composed of the centre's, of the exact minimiser's and of the noise that hides how that was

@@ -9,6 +9,7 @@ use dp_mechanisms::grid::MAX_BITS;
 use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng};
 use nalgebra::convert;
 
+use super::published::{Published, published};
 use super::{ObjPert, ObjPertDerivation, RECIPE};
 use crate::derivation::Derivation;
 use crate::engine::{Control, RowBatches, minimise, project};
@@ -43,10 +44,13 @@ impl<A: RecordAdjacency> Plan<A> {
         let part = Part::of(recipe, dim, budget, A::KIND, copies)?;
         let noise_of_one = part.multiplier;
         let unit = NoiseScale::new(part.pure, 1.0);
-        let regularization = match recipe.lambda {
+        let asked = match recipe.lambda {
             Some(lambda) => lambda * n as f64,
             None => part.regularization(recipe, n, dim)?,
         };
+        let published = part.published(recipe, asked, budget, A::KIND, copies)?;
+        let unit_row = recipe.row_norm * recipe.row_norm;
+        let regularization = published.map_or(asked, |published| (published.regularization * unit_row).max(asked));
         let mut centre = match recipe.centre_share {
             0.0 => None,
             share => Some(unit.with_scale(part.of_moments(share) * recipe.stage(n, dim).sensitivity::<ZeroOut>()?)),
@@ -72,10 +76,19 @@ impl<A: RecordAdjacency> Plan<A> {
                 (Err(error), _) => return Err(error),
             }
         };
-        derivation.release = derivation.release_noise()?;
+        derivation.noise =
+            Self::at_least(derivation.noise, published.map(|published| published.noise.scale() * recipe.row_norm));
         let tolerance = derivation.tolerance()?;
+        let of_release =
+            published.and_then(|published| published.release).map(|multiplier| 2.0 * tolerance * multiplier);
+        derivation.release = Self::at_least(derivation.release_noise()?, of_release);
         let promise = Promise::new(dp_accountant::certificate::Derivation::event(&derivation)?, budget, copies)?;
         Ok(Self { derivation, tolerance, promise, relation: PhantomData })
+    }
+
+    /// The noise, or as much of the same law as a paper prescribes where that is more.
+    fn at_least(noise: NoiseScale, published: Option<f64>) -> NoiseScale {
+        noise.with_scale(published.unwrap_or(0.0).max(noise.scale()))
     }
 
     /// Λ: coefficient of `‖w - c‖²/2` in the sum over records.
@@ -207,6 +220,9 @@ impl Part {
     /// needs.
     fn of(recipe: &ObjPert, dim: u64, budget: Budget, relation: AdjacencyKind, copies: u64) -> Result<Self, Error> {
         let under = |pure| Self::new(pure, budget, relation, copies);
+        if !recipe.calibration.is_exact() {
+            return under(recipe.calibration.is_pure());
+        }
         match recipe.law {
             OutputNoise::LaplaceBall => under(true),
             OutputNoise::Gaussian => under(false),
@@ -234,6 +250,27 @@ impl Part {
             gaussian::noise_multiplier(epsilon, Delta::new(delta)?)?.get()
         };
         Ok(Self { epsilon, multiplier, pure, composed: copies > 1.0 })
+    }
+
+    /// What a paper prescribes, if one was asked: each copy has its part of the budget.
+    fn published(
+        &self,
+        recipe: &ObjPert,
+        regularization: f64,
+        budget: Budget,
+        relation: AdjacencyKind,
+        copies: u64,
+    ) -> Result<Option<Published>, Error> {
+        if recipe.calibration.is_exact() {
+            return Ok(None);
+        }
+        let copies = copies as f64;
+        let of_one = Budget {
+            epsilon: Epsilon::new(budget.epsilon.get() / copies)?,
+            delta: Delta::new(budget.delta.get() / copies)?,
+        };
+        let in_units = regularization / (recipe.row_norm * recipe.row_norm);
+        published(recipe.calibration, recipe.margin_loss()?, in_units, of_one, relation).map(Some)
     }
 
     /// The noise multiplier of the moments at this share of the cost: of the squares of multipliers' inverses, or of

@@ -396,3 +396,63 @@ proptest! {
         prop_assert!(replaced.reached().epsilon <= epsilon && replaced.regularization() >= plan.regularization());
     }
 }
+
+/// Whatever a paper prescribes, the plan has at least the noise that is needed, and promises what the accounting says.
+fn published_is_enough<A: RecordAdjacency>(calibration: Calibration, loss: LossKind, lambda: f64, budget: Budget) {
+    let published = ObjPert { calibration, lambda: Some(lambda), row_norm: 2.0, ..ObjPert::new(loss) };
+    let plan = match published.plan::<A>(4000, 5, budget) {
+        Ok(plan) => plan,
+        // What needs a regulariser above the curvature, or above what its determinant costs, says so.
+        Err(Error::OutOfRange { name: "lambda", .. } | Error::NotProved { .. }) => {
+            assert!(calibration == Calibration::Rdp, "{calibration:?} {loss}");
+            return;
+        }
+        Err(error) => panic!("{calibration:?} {loss}: {error}"),
+    };
+    assert!(plan.reached().epsilon <= budget.epsilon.get(), "{calibration:?} {loss}: {:?}", plan.reached());
+    let pure = calibration == Calibration::Cms11;
+    let law = if pure { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian };
+    let lambda = Some(plan.regularization() / 4000.0);
+    let exact = ObjPert { law, lambda, calibration: Calibration::Exact, ..published };
+    let exact = exact.plan::<A>(4000, 5, budget).unwrap();
+    let ratio = plan.noise().scale() / exact.noise().scale();
+    assert!(ratio >= 1.0 - 1e-9, "{calibration:?} {loss}: {ratio}");
+    assert!(plan.release_noise().scale() >= exact.release_noise().scale() * (1.0 - 1e-9));
+}
+
+#[test]
+fn published_calibrations_are_never_below_what_is_needed() {
+    for calibration in [Calibration::Cms11, Calibration::Kst12, Calibration::Rdp, Calibration::Amp] {
+        for loss in losses() {
+            published_is_enough::<ZeroOut>(calibration, loss, 0.001, budget(0.1, 1e-8));
+            published_is_enough::<ZeroOut>(calibration, loss, 0.1, budget(2.0, 1e-6));
+        }
+        published_is_enough::<ReplaceOne>(calibration, LossKind::Logistic, 0.1, budget(1.0, 1e-6));
+    }
+    let without = ObjPert { calibration: Calibration::Kst12, ..ObjPert::new(LossKind::Logistic) };
+    assert!(without.plan::<ZeroOut>(1000, 5, budget(1.0, 0.0)).is_err());
+    let classes = ObjPert { calibration: Calibration::Cms11, ..ObjPert::new("softmax:3".parse().unwrap()) };
+    assert!(classes.plan::<ZeroOut>(1000, 5, budget(1.0, 1e-6)).is_err());
+    assert!(without.centred().plan::<ZeroOut>(1000, 5, budget(1.0, 1e-6)).is_err());
+}
+
+/// A larger tolerance is a point farther from the minimiser, under as much more noise; the guarantee is the same.
+#[test]
+fn a_tolerance_buys_time_for_noise() {
+    let usual = ObjPert { lambda: Some(0.01), ..ObjPert::approximate(LossKind::Logistic) };
+    let plan = |recipe: &ObjPert| recipe.plan::<ZeroOut>(2000, 3, budget(1.0, 1e-6)).unwrap();
+    let (tight, loose) = (plan(&usual), plan(&ObjPert { gradient_tolerance: Some(1e-5), ..usual.clone() }));
+    // 1e-5 of the mean over a strong convexity of 0.01.
+    assert!((loose.tolerance() - 1e-3).abs() < 1e-15 && tight.tolerance() < 1e-9);
+    assert_eq!(loose.noise(), tight.noise());
+    let ratio = loose.release_noise().scale() / tight.release_noise().scale();
+    assert!((ratio * tight.tolerance() / loose.tolerance() - 1.0).abs() < 1e-9);
+    assert_eq!(loose.reached().epsilon, tight.reached().epsilon);
+    let data = examples(2000, 5);
+    let weights = |plan: &Plan<ZeroOut>| {
+        let mut source = MemorySource::new(data.clone(), 1.0, 1.0);
+        plan.minimiser::<f64>(&mut source, &[3.0, -2.0, 1.0], &[0.0; 3], &mut Control::default()).unwrap()
+    };
+    let apart: f64 = weights(&tight).iter().zip(weights(&loose)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    assert!(apart <= loose.tolerance() && apart > 0.0, "{apart}");
+}

@@ -53,10 +53,11 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
         Some(args::BatchSampling::Fixed) => Sampling::FixedSize,
         Some(args::BatchSampling::Passes) => Sampling::Passes,
     };
-    recipe.calibration = match settings.variant {
-        None => Bst14Calibration::Accountant,
-        Some(args::Variant::Published) => Bst14Calibration::AsPublished { iota: IOTA },
-    };
+    if steps::as_published(settings)? {
+        recipe.calibration = Bst14Calibration::AsPublished { iota: IOTA };
+    } else {
+        recipe.calibration = Bst14Calibration::Accountant;
+    }
     recipe.averaging = steps::averaging(settings, shape.n, recipe.batch_size, recipe.passes);
     recipe.noise_mode = config.noise;
     recipe.float = config.float;

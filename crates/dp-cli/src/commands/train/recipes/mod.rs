@@ -104,6 +104,7 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::MpAdmm => Some(&admm::MP_ADMM),
         Algorithm::NoisyMoments => Some(&obj_pert::NOISY_MOMENTS),
         Algorithm::ObjPert => Some(&obj_pert::OBJ_PERT),
+        Algorithm::Amp => Some(&obj_pert::AMP),
         Algorithm::PhasedSgd => Some(&phased::SGD),
         Algorithm::PhasedErm => Some(&phased::ERM),
         Algorithm::Pnsgd => Some(&last_iterate::PNSGD),
@@ -159,7 +160,7 @@ impl PrivateAlgorithm {
 
     /// Whether how long a training takes tells of the records: it goes on until its minimiser is certified, or may.
     pub(super) fn takes_as_long_as_it_takes(&self, settings: &Settings) -> bool {
-        matches!(self.name, Algorithm::Auto | Algorithm::ObjPert | Algorithm::PhasedErm)
+        matches!(self.name, Algorithm::Auto | Algorithm::ObjPert | Algorithm::Amp | Algorithm::PhasedErm)
             || matches!(settings.stopping, Some(Stopping::CertifiedMinimiser { .. }))
     }
 

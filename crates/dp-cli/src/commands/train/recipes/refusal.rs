@@ -46,6 +46,8 @@ fn flag_of(name: &str) -> Option<&'static str> {
         "largest loss" => Some("--clip-loss"),
         "radius" => Some("--radius"),
         "step size" => Some("--step-size"),
+        "gradient tolerance" => Some("--tolerance"),
+        "share of the centre" => Some("--centre-share"),
         "rho" => Some("--rho"),
         "epsilon" => Some("--epsilon"),
         "delta" => Some("--delta"),

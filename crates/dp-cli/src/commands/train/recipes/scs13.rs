@@ -46,10 +46,8 @@ fn build(request: &Request<'_>) -> Result<Built, Failure> {
         Some(args::OutputNoise::LaplaceBall) => StepLaw::LaplaceBall,
         Some(args::OutputNoise::Gaussian) => StepLaw::Gaussian,
     };
-    recipe.calibration = match settings.variant {
-        None => StepCalibration::Joint,
-        Some(args::Variant::Published) => StepCalibration::AsPublished,
-    };
+    recipe.calibration =
+        if steps::as_published(settings)? { StepCalibration::AsPublished } else { StepCalibration::Joint };
     recipe.noise_mode = config.noise;
     recipe.float = config.float;
     recipe.averaging = steps::averaging(settings, shape.n, recipe.batch_size, recipe.passes);

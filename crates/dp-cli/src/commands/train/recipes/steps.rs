@@ -32,6 +32,15 @@ pub(super) fn output_noise(settings: &Settings) -> OutputNoise {
     }
 }
 
+/// Whether the noise is to be the paper's, of an algorithm that has one paper.
+pub(super) fn as_published(settings: &Settings) -> Result<bool, Failure> {
+    match settings.variant {
+        None => Ok(false),
+        Some(args::Variant::Published) => Ok(true),
+        Some(_) => Err(conflict("--variant", "this --variant belongs to obj-pert").expected("published")),
+    }
+}
+
 /// Curvature bound of loss and regulariser on rows of norm 1.
 fn smoothness(config: &TrainConfig, lambda: f64) -> Result<f64, Failure> {
     let refused = |error: dp_losses::Error| {
