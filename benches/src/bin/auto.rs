@@ -28,8 +28,8 @@ use dp_optim::defaults::{Defaults, passes_to_converge};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{
-    Algorithm, AnyRecipe, Bst14, Budget, DpSgd, NoisyMoments, ObjPert, PhasedErm, Planned, Recipe, Scs13,
-    train_without_privacy,
+    Algorithm, AnyRecipe, Bst14, Budget, DpFtrl, DpNewton, DpSgd, NoisyMoments, ObjPert, PhasedErm, Planned, Recipe,
+    Scs13, train_without_privacy,
 };
 use dp_optim::{Auto, Averaging, MemorySource, Schedule};
 use rand::RngExt;
@@ -232,6 +232,14 @@ fn candidates(loss: LossKind, options: &Options) -> Vec<(&'static str, Candidate
         ),
         ("obj-pert", fixed(ObjPert::new(loss).into())),
         ("obj-pert-centred", fixed(ObjPert::new(loss).centred().into())),
+        (
+            "dp-ftrl",
+            Box::new(move |n, dim, budget, relation| {
+                Some(DpFtrl { radius, ..DpFtrl::recommended(loss, n, dim, budget, relation).ok()? }.into())
+            }),
+        ),
+        ("dp-newton", fixed(DpNewton::new(loss).into())),
+        ("dp-newton-once", fixed(DpNewton::with_one_curvature(loss).into())),
         ("noisy-moments", fixed(NoisyMoments::new(loss).into())),
         ("bolt-on-convex", bolt_on(Algorithm::Convex)),
         ("bolt-on-strongly-convex", bolt_on(Algorithm::StronglyConvex)),

@@ -131,6 +131,40 @@ const ALGORITHMS: &[Row] = &[
         ],
     },
     Row {
+        name: "dp-ftrl",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--batch-size", "50", "--passes", "2", "--clip", "0.5"],
+            &["--epsilon", "1", "--delta", "1e-6", "--in-order", "--lambda", "0.001", "--noise", "rounded"],
+            &["--epsilon", "1", "--delta", "1e-6", "--bands", "1", "--batch-size", "20", "--float", "f32"],
+            &["--epsilon", "2", "--delta", "1e-6", "--loss", "hinge", "--radius", "5", "--averaging", "last"],
+        ],
+        untaken: ["--sampling", "poisson"],
+        decisive: &["/std_dev", "/bands", "/recipe/passes", "/recipe/clipping"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--bands", "0"], 2, "usage.value", "--bands"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "radius"),
+        ],
+    },
+    Row {
+        name: "dp-newton",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--curvature", "once", "--steps", "4"],
+            &["--epsilon", "1", "--delta", "1e-6"],
+            &["--epsilon", "2", "--delta", "1e-6", "--loss", "huber-svm", "--curvature-share", "0.2", "--float", "f32"],
+            &["--epsilon", "1", "--delta", "1e-6", "--lambda", "0.01", "--noise", "rounded"],
+        ],
+        untaken: ["--passes", "2"],
+        decisive: &["/std_dev", "/moments_std_dev", "/recipe/steps", "/recipe/row_norm"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "hinge"], 4, "privacy.refused", "smooth"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--curvature-share", "1"], 2, "usage.value", "--curvature-share"),
+        ],
+    },
+    Row {
         name: "dp-adam",
         relations: &["add-remove", "replace-one"],
         runs: &[

@@ -165,6 +165,33 @@ impl<V, A: Adjacency, N: Norm> Bounded<V, A, N> {
     }
 }
 
+impl<F, A: Adjacency> Bounded<Vec<F>, A> {
+    /// One vector of this one's coordinates and then the other's, and a claim of how far neighbours move them together.
+    ///
+    /// `√(Δ₁² + Δ₂²)` always holds; a smaller number needs a proof that no record moves both by their most.
+    ///
+    /// # Privacy
+    /// A claim as [`with_proven_sensitivity`](Self::with_proven_sensitivity) is one. What the parts rest on is kept.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::ZeroOut;
+    /// use dp_mechanisms::{Bounded, L2Sensitivity};
+    /// let part = |value, most| Ok::<_, dp_mechanisms::Error>(Bounded::with_proven_sensitivity(
+    ///     vec![value], L2Sensitivity::<ZeroOut>::new(most)?));
+    /// let both = part(1.0, 3.0)?.followed_by_with_proven_sensitivity(part(2.0, 4.0)?, L2Sensitivity::new(5.0)?);
+    /// assert_eq!(both.sensitivity().get(), 5.0);
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn followed_by_with_proven_sensitivity(self, other: Self, sensitivity: Sensitivity<L2, A>) -> Self {
+        let (mut value, mut assumptions) = self.open();
+        let (rest, more) = other.open();
+        value.extend(rest);
+        assumptions.extend(more);
+        Self { value: Secret::new(value), sensitivity, assumptions }
+    }
+}
+
 impl<V, A: Adjacency, N: Norm> fmt::Debug for Bounded<V, A, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bounded(.., {:?})", self.sensitivity)

@@ -33,6 +33,7 @@ mod canary;
 mod choice;
 mod last_iterate;
 mod likelihood;
+mod newton;
 mod noisy_moments;
 mod noisy_steps;
 mod obj_pert;
@@ -170,6 +171,16 @@ pub const RECIPES: &[Recipe] = &[
         name: "dp-sgd",
         about: "noise on the clipped gradients of each step, on random batches (Abadi et al. 2016)",
         build: noisy_steps::dp_sgd,
+    },
+    Recipe {
+        name: "dp-ftrl",
+        about: "noise that is correlated over the steps of passes in one order (Kairouz et al. 2021)",
+        build: noisy_steps::dp_ftrl,
+    },
+    Recipe {
+        name: "dp-newton",
+        about: "gradients and curvatures with one noise (Ganesh et al. 2023), one step, all of which the attacker sees",
+        build: newton::subjects,
     },
     Recipe {
         name: "noisy-moments",

@@ -7,6 +7,8 @@ use dp_losses::LossKind;
 use crate::error::Error;
 use crate::recipes::bolt_on::BoltOnDerivation;
 use crate::recipes::bst14::Bst14Derivation;
+use crate::recipes::dp_ftrl::DpFtrlDerivation;
+use crate::recipes::dp_newton::DpNewtonDerivation;
 use crate::recipes::dp_sgd::DpSgdDerivation;
 use crate::recipes::majority::MajorityDerivation;
 use crate::recipes::noisy_moments::NoisyMomentsDerivation;
@@ -128,6 +130,10 @@ derivations! {
     BoltOn(BoltOnDerivation),
     /// [`recipes::bst14`](crate::recipes::bst14).
     Bst14(Bst14Derivation),
+    /// [`recipes::dp_ftrl`](crate::recipes::dp_ftrl).
+    DpFtrl(DpFtrlDerivation),
+    /// [`recipes::dp_newton`](crate::recipes::dp_newton).
+    DpNewton(DpNewtonDerivation),
     /// [`recipes::dp_sgd`](crate::recipes::dp_sgd).
     DpSgd(DpSgdDerivation),
     /// [`recipes::majority`](crate::recipes::majority).

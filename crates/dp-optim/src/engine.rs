@@ -25,6 +25,7 @@ mod iterate;
 mod lbfgs;
 pub mod minimise;
 mod noisy;
+pub(crate) mod rows;
 mod sampling;
 mod scaled;
 mod step_sum;

@@ -18,6 +18,8 @@
 //!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
 //! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update; [`recipes::dp_sgd::admm`] and
 //!   [`recipes::dp_sgd::adam`]: other steps on the same noisy sums.
+//! - [`recipes::dp_ftrl`]: gradient descent with noise that is correlated over the steps of passes in one order.
+//! - [`recipes::dp_newton`]: Newton's method with noisy curvature.
 //! - [`recipes::noisy_moments`]: least squares on noisy second moments.
 //! - [`recipes::obj_pert`]: noise in the objective, whose certified minimiser is released.
 //! - [`recipes::rsgd_ar`]: periodic averages and restarts; NSGD and full-gradient descent with noise on the output.

@@ -6,6 +6,8 @@
 mod any;
 pub mod bolt_on;
 pub mod bst14;
+pub mod dp_ftrl;
+pub mod dp_newton;
 pub mod dp_sgd;
 mod last_iterate;
 pub(crate) mod linear;
@@ -31,6 +33,8 @@ pub mod snowball_sgd;
 pub use any::{AnyPlan, AnyRecipe};
 pub use bolt_on::{Algorithm, BoltOn, OutputNoise, Plan, Stopping};
 pub use bst14::{Bst14, Bst14Calibration};
+pub use dp_ftrl::DpFtrl;
+pub use dp_newton::{Curvature, DpNewton};
 pub use dp_sgd::{DpSgd, Sampling};
 pub use majority::Majority;
 pub use noise_scale::NoiseScale;

@@ -20,8 +20,8 @@ pub use audit::{
 pub use input::{Format, InputArgs};
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use train::{
-    Adjacency, Algorithm, Averaging, BatchSampling, Float, LineSearch, Loss, Noise, Order, OutputNoise, Project,
-    RowNorm, Scale, Schedule, Share, Stop, TrainArgs, Variant,
+    Adjacency, Algorithm, Averaging, BatchSampling, Curvature, Float, LineSearch, Loss, Noise, Order, OutputNoise,
+    Project, RowNorm, Scale, Schedule, Share, Stop, TrainArgs, Variant,
 };
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 

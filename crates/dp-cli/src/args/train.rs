@@ -28,6 +28,12 @@ pub enum Algorithm {
     DpSgd,
     /// Gradient descent on all records, noise on each step's sum; as many steps as public numbers suggest. Needs a delta.
     DpGd,
+    /// Gradient descent on the records in their order, a batch at a time, with noise that later steps take back in part: needs
+    /// no random batches (DP-FTRL, Kairouz et al. 2021). Needs a delta.
+    DpFtrl,
+    /// Newton's method with noisy curvature: few steps, for smooth losses of two classes (Ganesh et al. 2023). Needs a
+    /// delta.
+    DpNewton,
     /// DP-SGD with the step sizes of Adam (Kingma and Ba 2015).
     DpAdam,
     /// The same without the noise's part in Adam's mean squares (Tang et al. 2024).
@@ -194,6 +200,15 @@ pub enum LineSearch {
     Backtracking,
     /// One that lowers it more than others, by the exponential mechanism.
     Selection,
+}
+
+/// Where the curvature of `dp-newton` comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Curvature {
+    /// The Hessian at each step's point, released with the gradient.
+    EachStep,
+    /// An upper bound, released once: faster where there are many features.
+    Once,
 }
 
 /// How the models of the classes share the budget.
@@ -422,6 +437,19 @@ pub struct TrainArgs {
     /// How strongly the two copies of ADMM draw each other [default: 0.25 for ss-admm, 0.5 for mp-admm]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub rho: Option<f64>,
+    /// Where the curvature comes from [default: each-step]
+    #[arg(long, value_enum, value_name = "WHERE", help_heading = "Algorithm")]
+    pub curvature: Option<Curvature>,
+    /// Share of the cost that is the curvature's [default: 0.4, which costs nothing for the logistic loss; 0.2 if released once]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub curvature_share: Option<f64>,
+    /// Over how many steps noise is correlated [default: as many as serve best]
+    #[arg(long, value_name = "STEPS", help_heading = "Algorithm")]
+    pub bands: Option<u64>,
+    /// Take the records in the order in which they come, which may be known to anyone but must not depend on what they
+    /// hold; else in a random one
+    #[arg(long, help_heading = "Algorithm")]
+    pub in_order: bool,
     /// Each record's loss is clamped to this
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip_loss: Option<f64>,

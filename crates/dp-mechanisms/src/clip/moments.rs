@@ -62,7 +62,8 @@ pub struct MomentSum<A: Adjacency> {
     dim: usize,
     outputs: usize,
     rows: RowGrid,
-    targets: RowGrid,
+    /// None where there are no targets.
+    targets: Option<RowGrid>,
     most_records: u64,
     records: u64,
     /// Rows followed by their targets, at most [`PANEL`] of them, truncated and not yet added.
@@ -85,8 +86,41 @@ impl<A: Adjacency> MomentSum<A> {
         target_norm: ClippingNorm,
         most_records: u64,
     ) -> Result<Self, Error> {
-        dimension(dim as u64)?;
         dimension(outputs as u64)?;
+        Self::with_targets(dim, outputs, row_norm, Some(target_norm), most_records)
+    }
+
+    /// An empty sum of `x xᵀ` alone: no targets, `d(d+1)/2` numbers.
+    ///
+    /// # Privacy
+    /// As above with `Y = 0`: a record's presence moves the sums by at most `X²`, its replacement by `√2 X²`, which two rows at
+    /// right angles reach. So for `x = √h z` the sum is one of curvatures `h z zᵀ`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::ReplaceOne;
+    /// use dp_mechanisms::clip::{ClippingNorm, MomentSum};
+    /// let mut sum = MomentSum::<ReplaceOne>::squares(2, ClippingNorm::new(0.5)?, 1000)?;
+    /// sum.add(&[0.25, 0.0], &[])?;
+    /// assert!((sum.sensitivity().get() - 0.25 * 2f64.sqrt()).abs() < 1e-9);
+    /// assert_eq!(sum.moments(), 3);
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn squares(dim: usize, row_norm: ClippingNorm, most_records: u64) -> Result<Self, Error> {
+        Self::with_targets(dim, 0, row_norm, None, most_records)
+    }
+
+    fn with_targets(
+        dim: usize,
+        outputs: usize,
+        row_norm: ClippingNorm,
+        target_norm: Option<ClippingNorm>,
+        most_records: u64,
+    ) -> Result<Self, Error> {
+        dimension(dim as u64)?;
         let length = moments(dim, outputs).ok_or(Error::Dimension { dimension: u64::MAX })?;
         dimension(length as u64)?;
         // `n <= 2^k`: sums of `n` products of two numbers of b bits need 2b + k bits.
@@ -96,8 +130,10 @@ impl<A: Adjacency> MomentSum<A> {
             let value = most_records as f64;
             return Err(Error::OutOfRange { name: "most records", value, range: "[1, 2^33]" });
         }
-        let (rows, targets) = (RowGrid::new(row_norm, each)?, RowGrid::new(target_norm, each)?);
-        let sensitivity = L2Sensitivity::new(sensitivity::<A>(row_norm.get(), target_norm.get(), dim, most_records))?;
+        let rows = RowGrid::new(row_norm, each)?;
+        let targets = target_norm.map(|norm| RowGrid::new(norm, each)).transpose()?;
+        let target_norm = target_norm.map_or(0.0, ClippingNorm::get);
+        let sensitivity = L2Sensitivity::new(sensitivity::<A>(row_norm.get(), target_norm, dim, most_records))?;
         let (pending, total) = (Vec::with_capacity(PANEL * (dim + outputs)), vec![0.0; length]);
         Ok(Self { dim, outputs, rows, targets, most_records, records: 0, pending, total, sensitivity })
     }
@@ -121,7 +157,9 @@ impl<A: Adjacency> MomentSum<A> {
         self.pending.extend(row.iter().chain(targets).map(double));
         let (row, targets) = self.pending[start..].split_at_mut(self.dim);
         self.rows.truncate(row)?;
-        self.targets.truncate(targets)?;
+        if let Some(grid) = &self.targets {
+            grid.truncate(targets)?;
+        }
         if self.pending.len() == PANEL * (self.dim + self.outputs) {
             self.multiply();
         }
@@ -178,6 +216,16 @@ impl<A: Adjacency> MomentSum<A> {
         self.sensitivity
     }
 
+    /// The part of the [sensitivity](Self::sensitivity) that is for the rounding of the factor `√2`, and for no record.
+    pub fn rounding(&self) -> f64 {
+        rounding(self.rows.norm().get(), self.dim, self.most_records)
+    }
+
+    /// The grid that rows are truncated to.
+    pub fn row_grid(&self) -> RowGrid {
+        self.rows
+    }
+
     /// The number of moments: `d(d+1)/2 + d m`.
     pub fn moments(&self) -> usize {
         self.total.len()
@@ -200,8 +248,11 @@ fn sensitivity<A: Adjacency>(row_norm: f64, target_norm: f64, dim: usize, most_r
         let c = (0.5 * (y / x).powi(2)).min(1.0);
         x * (2.0 * x * x * (1.0 - c * c) + 2.0 * y * y * (1.0 + c)).sqrt()
     };
-    let rounded = 2.0 * UNIT_ROUNDOFF * dim as f64 * most_records as f64 * x * x;
-    (exact + rounded) * (1.0 + 32.0 * f64::EPSILON)
+    (exact + rounding(x, dim, most_records)) * (1.0 + 32.0 * f64::EPSILON)
+}
+
+fn rounding(row_norm: f64, dim: usize, most_records: u64) -> f64 {
+    2.0 * UNIT_ROUNDOFF * dim as f64 * most_records as f64 * row_norm * row_norm
 }
 
 /// Released second moments as a matrix and a vector for each target.

@@ -1,4 +1,4 @@
-//! The canaries of DP-SGD and BST14: noise in every step, on batches drawn at random.
+//! The canaries of DP-SGD, DP-FTRL and BST14: noise in every step, on batches drawn at random or in an order.
 //!
 //! All records but one are null, and the steps are so short (or there is one only) that gradients are those at the
 //! origin. What is released is then a sum: the canary's gradient as often as it was drawn, a binomial number, and the
@@ -10,6 +10,7 @@ use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::{Block, Examples};
 use dp_losses::{LossKind, Model, ModelVisitor, ScaledSteps};
 use dp_mechanisms::SeededRng;
+use dp_mechanisms::continual::Factor;
 
 use super::likelihood::Law;
 use super::{Audited, Canary, Distance, Parameters, Record, Search};
@@ -20,7 +21,7 @@ use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::noisy_run::{Batching, NoisyPlan};
-use crate::recipes::{Bst14, DpSgd, Planned, RecordAdjacency, Sampling};
+use crate::recipes::{Bst14, DpFtrl, DpSgd, Planned, RecordAdjacency, Sampling};
 use crate::schedule::Schedule;
 
 /// A step so short that no gradient feels it.
@@ -44,6 +45,10 @@ const COST_OF_A_STEP: f64 = 1.0;
 
 pub(super) fn dp_sgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     under_relation("dp-sgd", parameters)
+}
+
+pub(super) fn dp_ftrl(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    under_relation("dp-ftrl", parameters)
 }
 
 pub(super) fn bst14_convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
@@ -75,7 +80,20 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
     let (n, dim, budget) = (parameters.n, parameters.dim, parameters.budget()?);
     for noise_mode in modes {
         let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
-        if name == "dp-sgd" {
+        if name == "dp-ftrl" {
+            let recipe = DpFtrl {
+                lambda: parameters.lambda.unwrap_or(0.0),
+                batch_size: parameters.batch_size,
+                passes: parameters.passes,
+                radius: parameters.radius,
+                schedule: Some(Schedule::Constant { step: SHORT }),
+                noise_mode,
+                ..DpFtrl::new(parameters.loss)
+            };
+            let plan = recipe.plan::<A>(n, dim, budget)?;
+            let form = Form { name: format!("{name}/{mode}"), n, plan: plan.planned(), parameters };
+            all.push(form.build(plan.clone())?);
+        } else if name == "dp-sgd" {
             let recipe = DpSgd {
                 lambda: parameters.lambda.unwrap_or(0.0),
                 batch_size: parameters.batch_size,
@@ -190,7 +208,9 @@ impl Form<'_> {
         let sides = [Side::Base, Side::Neighbour];
         let times = self.times_drawn();
         let scale = self.plan.first_step() / run.divisor;
-        let std_dev = self.plan.std_dev() * scale * (run.updates() as f64).sqrt();
+        // Of the sum of all steps.
+        let of_sum = run.factor.as_ref().map_or((run.updates() as f64).sqrt(), Factor::largest_error);
+        let std_dev = self.plan.std_dev() * scale * of_sum;
         let law = |record: &Record| -> Result<Law, Error> {
             let gradient = gradient(record)?;
             let centre = |count: u64| gradient.iter().map(|g| -scale * count as f64 * g).collect();

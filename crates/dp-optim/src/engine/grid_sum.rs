@@ -1,6 +1,8 @@
 //! Sums of bounded numbers, one from each record, that no rounding can move.
 
+use dp_accountant::Adjacency;
 use dp_data::{Block, Order, PassRequest, PassSource};
+use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
 use super::batches::check_shape;
 use super::control::{Control, Pace};
@@ -61,6 +63,16 @@ impl GridSum {
         let most = (1u64 << 52) as f64;
         self.value((x * (1u64 << self.bits) as f64).floor().clamp(-most, most) as i64)
     }
+}
+
+/// The grid of [`exact_sum`]: so fine that sums of `n` vectors of at most this norm stay doubles.
+pub(crate) fn exact_step(norm: ClippingNorm, n: u64) -> Result<f64, Error> {
+    Ok(GridSum::new(n)?.cell_size() * 2f64.powi(norm.get().log2().floor() as i32))
+}
+
+/// An exact sum of vectors of at most this norm, of at most `n` records.
+pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) -> Result<ExactSum<A>, Error> {
+    Ok(ExactSum::new(dim, norm.into(), exact_step(norm, n)?, n)?)
 }
 
 /// Hands every record that counts to `of_record`, in the source's own order: sums on a grid do not depend on it.

@@ -3,6 +3,7 @@
 use dp_accountant::{Adjacency, EventLog};
 use dp_losses::Model;
 use dp_mechanisms::clip::{ClippingNorm, clip_coefficient};
+use dp_mechanisms::continual::{MatrixFactorisation, MatrixSession, StreamRelease};
 use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
 use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng, Released};
 use nalgebra::{RealField, convert};
@@ -36,8 +37,58 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     /// Examples added up since the last release.
     added: u64,
     sensitivity: L2Sensitivity<A>,
-    steps: NoisySteps<A>,
+    noise: Noise<A>,
     rng: &'r mut R,
+}
+
+/// What puts noise on the sums, paid for.
+enum Noise<A: Adjacency> {
+    /// Noise of its own for each.
+    Steps(NoisySteps<A>),
+    /// Noise that is correlated over the steps, so that it nearly cancels in sums of them.
+    Stream(Box<Stream<A>>),
+}
+
+/// A stream in progress.
+struct Stream<A: Adjacency> {
+    session: MatrixSession<A>,
+    /// What was started, as the session wants to be shown.
+    log: EventLog<A>,
+    last: Option<Released<StreamRelease>>,
+}
+
+impl<A: Adjacency> Noise<A> {
+    /// Puts noise on a step's sum, in place.
+    fn add<F: RealField + Copy, R: ReleaseRng + ?Sized>(
+        &mut self,
+        sum: &mut [F],
+        sensitivity: L2Sensitivity<A>,
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        match self {
+            Self::Steps(steps) => Ok(steps.add(Bounded::with_proven_sensitivity(sum, sensitivity), rng)?),
+            Self::Stream(stream) => {
+                let input = Bounded::with_proven_sensitivity(sum.to_vec(), sensitivity);
+                let released = stream.session.step(input, &mut stream.log, rng)?;
+                sum.iter_mut().zip(&released.get().increment).for_each(|(sum, &noisy)| *sum = convert(noisy));
+                stream.last = Some(released);
+                Ok(())
+            }
+        }
+    }
+
+    /// Declares `output` released, which is a function of noisy sums.
+    fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
+        match self {
+            Self::Steps(steps) => Ok(steps.finish(output, log)?),
+            Self::Stream(stream) => {
+                let Stream { log: own, last, .. } = *stream;
+                log.record_all(own);
+                let nothing = Error::Count { name: "steps", value: 0, range: "1 or more" };
+                Ok(last.ok_or(nothing)?.map(|_| output))
+            }
+        }
+    }
 }
 
 /// Clipping in a floating-point type.
@@ -63,11 +114,32 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         rng: &'r mut R,
     ) -> Result<Self, Error> {
         sum.float.expect::<F>()?;
-        let sensitivity = L2Sensitivity::new(sum.sensitivity(A::KIND)?)?;
-        let (found, built_for) = (sensitivity.get(), noise.sensitivity().get());
-        if !(found <= built_for) {
-            return Err(dp_mechanisms::Error::SensitivityExceeded { found, built_for }.into());
-        }
+        let sensitivity = covered(&sum, noise.sensitivity())?;
+        let noise = Noise::Steps(NoisySteps::start(noise, plan, log, rng)?);
+        Ok(Self::with(model, sum, sensitivity, noise, rng))
+    }
+
+    /// Begins a stream of steps whose noise is correlated. What it costs, and all that it takes on trust, comes into the log
+    /// of [`finish`](Self::finish): nothing may leave before.
+    ///
+    /// # Errors
+    /// A stream for smaller contributions than `sum` has, a float type other than its, and what [`StepSum::sensitivity`]
+    /// refuses.
+    pub fn start_stream(
+        model: &M,
+        sum: StepSum,
+        stream: &MatrixFactorisation<A>,
+        rng: &'r mut R,
+    ) -> Result<Self, Error> {
+        sum.float.expect::<F>()?;
+        let sensitivity = covered(&sum, stream.each())?;
+        let mut log = EventLog::new();
+        let session = stream.start(&mut log, rng);
+        let noise = Noise::Stream(Box::new(Stream { session, log, last: None }));
+        Ok(Self::with(model, sum, sensitivity, noise, rng))
+    }
+
+    fn with(model: &M, sum: StepSum, sensitivity: L2Sensitivity<A>, noise: Noise<A>, rng: &'r mut R) -> Self {
         let microbatch = usize::try_from(sum.microbatch.min(sum.examples)).unwrap_or(usize::MAX);
         let clipping = match sum.contributions {
             Contributions::Bounded { .. } => None,
@@ -81,7 +153,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         };
         // A plain sum has ones for coefficients, for good.
         let ones = if clipping.is_none() { microbatch.min(1 << 16) * model.blocks().len() } else { 0 };
-        Ok(Self {
+        Self {
             pass: model.pass(microbatch.min(1 << 16)),
             coefficients: vec![F::one(); ones],
             squared_norms: Vec::new(),
@@ -90,9 +162,9 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             sum,
             added: 0,
             sensitivity,
-            steps: NoisySteps::start(noise, plan, log, rng)?,
+            noise,
             rng,
-        })
+        }
     }
 
     /// Adds the gradients of some of the step's examples to `sum`, which must hold zeros before the first of them.
@@ -154,11 +226,11 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     /// Puts noise on the step's sum, in place, and ends the step: an empty one too, whose sum is zero.
     ///
     /// # Errors
-    /// Those of [`NoisySteps::add`].
+    /// Those of [`NoisySteps::add`] and of [`MatrixSession::step`].
     #[inline]
     pub fn release(&mut self, sum: &mut [F]) -> Result<(), Error> {
         self.added = 0;
-        Ok(self.steps.add(Bounded::with_proven_sensitivity(sum, self.sensitivity), self.rng)?)
+        self.noise.add(sum, self.sensitivity, self.rng)
     }
 
     /// Ends the run and declares `output` released.
@@ -170,7 +242,18 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     /// # Errors
     /// Another log than that of the start.
     pub fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
-        Ok(self.steps.finish(output, log)?)
+        self.noise.finish(output, log)
+    }
+}
+
+/// The sensitivity of the sum, which the noise must have been made for.
+fn covered<A: Adjacency>(sum: &StepSum, made_for: L2Sensitivity<A>) -> Result<L2Sensitivity<A>, Error> {
+    let sensitivity = L2Sensitivity::new(sum.sensitivity(A::KIND)?)?;
+    let (found, built_for) = (sensitivity.get(), made_for.get());
+    if found <= built_for {
+        Ok(sensitivity)
+    } else {
+        Err(dp_mechanisms::Error::SensitivityExceeded { found, built_for }.into())
     }
 }
 

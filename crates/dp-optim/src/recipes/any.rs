@@ -6,6 +6,8 @@ use dp_mechanisms::ReleaseRng;
 
 use super::bolt_on::{self, BoltOn};
 use super::bst14::{self, Bst14};
+use super::dp_ftrl::{self, DpFtrl};
+use super::dp_newton::{self, DpNewton};
 use super::dp_sgd::{self, DpSgd};
 use super::majority::{self, Majority};
 use super::noisy_moments::{self, NoisyMoments};
@@ -120,6 +122,10 @@ any_recipe! {
     BoltOn(BoltOn, bolt_on::Plan),
     /// [`Bst14`].
     Bst14(Bst14, bst14::Plan),
+    /// [`DpFtrl`].
+    DpFtrl(DpFtrl, dp_ftrl::Plan),
+    /// [`DpNewton`].
+    DpNewton(DpNewton, dp_newton::Plan),
     /// [`DpSgd`].
     DpSgd(DpSgd, dp_sgd::Plan),
     /// [`Majority`].

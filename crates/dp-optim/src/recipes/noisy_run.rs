@@ -6,18 +6,20 @@
 
 mod plan;
 mod rule;
+mod stream;
 mod training;
 
 pub(crate) use plan::NoisyPlan;
 use training::Following;
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
-use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 use dp_losses::penalty::Layout;
 use dp_losses::{Domain, L2, LossKind, Penalty, ProximalMap};
 use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::continual::Factor;
 use dp_mechanisms::steps::StepPlan;
-use dp_mechanisms::{Gaussian, L2Sensitivity};
+use dp_mechanisms::{Gaussian, L2Sensitivity, PrivacyEvent};
 
 use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::averaging::{Averaging, AveragingWeights};
@@ -85,6 +87,8 @@ pub(crate) struct NoisyRun {
     pub(crate) sum: StepSum,
     pub(crate) plan: StepPlan,
     pub(crate) batching: Batching,
+    /// Of passes in one order: how the noise of the steps is correlated.
+    pub(crate) factor: Option<Factor>,
     pub(crate) descent: Descent,
     pub(crate) penalty: Option<Penalty>,
     /// Whether the last feature is an intercept, which no penalty counts.
@@ -251,6 +255,7 @@ impl NoisyRun {
             sum,
             plan,
             batching,
+            factor: None,
             descent: parts.descent,
             penalty: parts.penalty,
             intercept: parts.intercept,
@@ -332,6 +337,10 @@ impl NoisyRun {
     /// All steps, with noise of this standard deviation on each sum.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
         let std_dev = positive("standard deviation", std_dev)?;
+        // Its event depends on the relation by the sensitivity of a step alone.
+        if let Some(stream) = self.stream::<ZeroOut>(std_dev)? {
+            return Ok(stream.event());
+        }
         Ok(self.event_of(std_dev, self.sensitivity()?))
     }
 
@@ -346,6 +355,9 @@ impl NoisyRun {
             return Err(Error::NotProved { recipe: self.recipe, why: "Gaussian noise needs delta > 0" });
         }
         let sensitivity = self.sensitivity()?;
+        if let Some(factor) = &self.factor {
+            return self.least_std_dev_of_stream(factor, budget, copies);
+        }
         let multiplier =
             least_scale(budget, copies, |multiplier| self.event_of(multiplier * sensitivity, sensitivity))?;
         Ok(multiplier * sensitivity)
@@ -382,7 +394,9 @@ impl NoisyRun {
     ) -> Result<(StepSizes, AveragingWeights), Error> {
         let updates = self.updates();
         let (steps, weights) = (schedule.prepare(updates)?, averaging.prepare(updates)?);
-        let noise = 1000.0 * std_dev * (self.parameters() as f64).sqrt();
+        // An increment of a stream is the difference of two of its sums.
+        let most = self.factor.as_ref().map_or(1.0, |factor| 2.0 * factor.largest_error().max(1.0));
+        let noise = 1000.0 * most * std_dev * (self.parameters() as f64).sqrt();
         self.proximal_map(&steps)?;
         self.last_map(&steps)?;
         self.descent.check_range(&Range {

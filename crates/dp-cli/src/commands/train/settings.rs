@@ -49,6 +49,14 @@ pub struct Settings {
     pub tolerance: Option<f64>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
+    /// Where the curvature comes from.
+    pub curvature: Option<args::Curvature>,
+    /// Share of the cost that is the curvature's.
+    pub curvature_share: Option<f64>,
+    /// Over how many steps noise is correlated.
+    pub bands: Option<u64>,
+    /// Whether records are taken in the order in which they come.
+    pub in_order: bool,
     /// What each record's loss is clamped to.
     pub clip_loss: Option<f64>,
     /// How the length of a step is found.
@@ -146,6 +154,16 @@ impl Settings {
             },
             tolerance: number("--tolerance", args.tolerance, false)?,
             clip: number("--clip", args.clip, false)?,
+            curvature: args.curvature,
+            curvature_share: match args.curvature_share {
+                Some(share) if !(1e-6..=1.0 - 1e-6).contains(&share) => {
+                    let said = format!("--curvature-share is {share}");
+                    return Err(Failure::usage("--curvature-share", said).expected("a share between 0 and 1"));
+                }
+                share => share,
+            },
+            bands: count("--bands", args.bands)?,
+            in_order: args.in_order,
             clip_loss: number("--clip-loss", args.clip_loss, false)?,
             line_search: args.line_search,
             output_noise: args.output_noise,
@@ -171,6 +189,10 @@ impl Settings {
             ("--centre-share", self.centre_share.is_some()),
             ("--tolerance", self.tolerance.is_some()),
             ("--clip", self.clip.is_some()),
+            ("--curvature", self.curvature.is_some()),
+            ("--curvature-share", self.curvature_share.is_some()),
+            ("--bands", self.bands.is_some()),
+            ("--in-order", self.in_order),
             ("--clip-loss", self.clip_loss.is_some()),
             ("--line-search", self.line_search.is_some()),
             ("--radius", self.radius.is_some()),

@@ -6,6 +6,7 @@ use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog, ZeroOut};
 use dp_data::{Block, BlockBuffer, Order, SampleSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
+use dp_mechanisms::continual::MatrixFactorisation;
 use dp_mechanisms::{Gaussian, ReleaseRng, Released};
 
 use super::rule::Rule;
@@ -71,7 +72,11 @@ impl NoisyRun {
             value: self.dim,
             range: "what memory can address",
         })?;
-        let noise = self.noise::<A>(following.std_dev, following.noise_mode)?;
+        self.check_noise_mode(following.noise_mode)?;
+        let noise = match self.stream::<A>(following.std_dev)? {
+            Some(stream) => Law::Stream(Box::new(stream.with_noise_mode(following.noise_mode)?)),
+            None => Law::Steps(self.noise::<A>(following.std_dev, following.noise_mode)?),
+        };
         // A key of its own for each training, for the batches or the order: independent of the noise and of other runs.
         let mut key = [0; 32];
         rng.fill_bytes(&mut key);
@@ -80,10 +85,18 @@ impl NoisyRun {
     }
 }
 
+/// The law of the noise.
+enum Law<A: Adjacency> {
+    /// On each step's sum by itself.
+    Steps(Gaussian<A>),
+    /// Correlated over the steps.
+    Stream(Box<MatrixFactorisation<A>>),
+}
+
 /// Receives the model as a type.
 struct Training<'t, 'c, F, A: Adjacency, S: ?Sized, R: ?Sized> {
     run: &'t NoisyRun,
-    noise: Gaussian<A>,
+    noise: Law<A>,
     following: &'t Following<'t>,
     key: [u8; 32],
     source: &'t mut S,
@@ -108,7 +121,10 @@ where
         let Self { run, noise, following, key, source, rng, control, .. } = self;
         let Following { steps, weights, std_dev, .. } = *following;
         let mut log = EventLog::new();
-        let gradient = NoisyGradient::start(&model, run.sum, noise.into(), run.plan, &mut log, rng)?;
+        let gradient = match noise {
+            Law::Steps(noise) => NoisyGradient::start(&model, run.sum, noise.into(), run.plan, &mut log, rng)?,
+            Law::Stream(stream) => NoisyGradient::start_stream(&model, run.sum, &stream, rng)?,
+        };
         let microbatch = usize::try_from(run.sum.microbatch).unwrap_or(usize::MAX);
         let gradient = InPieces { gradient, microbatch, counted: BlockBuffer::default() };
         let start = vec![F::zero(); model.parameters()];
@@ -138,7 +154,8 @@ where
                 };
                 // A sum of all records has the same sensitivity in any order.
                 let as_held = declared_order || batch_size >= run.n;
-                let order = if as_held { Order::Declared } else { Order::Keyed { key, fresh_each_pass: true } };
+                let order =
+                    if as_held { Order::Declared } else { Order::Keyed { key, fresh_each_pass: run.factor.is_none() } };
                 let mut batches = RowBatches::new(&mut *source, order);
                 passed.run(&model, &mut batches, &mut iterate, &mut Passes(passes), control)?;
             }

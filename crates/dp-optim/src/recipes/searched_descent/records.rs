@@ -2,12 +2,13 @@
 //! direction. Both on grids, so that a record moves them by no more than its own part, whatever its value.
 
 use dp_accountant::Adjacency;
-use dp_data::{Block, Rows, SampleSource, SourceError};
+use dp_data::{Block, SampleSource, SourceError};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::Bounded;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
-use crate::engine::grid_sum::{GridSum, counts, each_record};
+use crate::engine::grid_sum::{GridSum, counts, each_record, exact_sum};
+use crate::engine::rows::{dot, features};
 use crate::engine::{Control, Sampler, check_shape};
 use crate::error::Error;
 
@@ -21,27 +22,6 @@ pub(super) struct Records<'s, 'c, F> {
     passes: u32,
     /// Draws a batch for each access; else all records.
     sampler: Option<Sampler>,
-}
-
-/// Calls `entry` with the features of row `i` that are not 0.
-fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl FnMut(usize, f64)) {
-    match *rows {
-        Rows::Dense { values, dim } => {
-            let row = values.get(i * dim..(i + 1) * dim).unwrap_or_default();
-            row.iter().enumerate().for_each(|(j, &x)| entry(j, x.to_subset_unchecked()));
-        }
-        Rows::Sparse { offsets, indices, values, .. } => {
-            let (Some(&start), Some(&end)) = (offsets.get(i), offsets.get(i + 1)) else { return };
-            let entries = indices[start..end].iter().zip(&values[start..end]);
-            entries.for_each(|(&j, &x)| entry(j as usize, x.to_subset_unchecked()));
-        }
-    }
-}
-
-fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64 {
-    let mut sum = 0.0;
-    features(rows, i, |j, x| sum += x * weights.get(j).copied().unwrap_or(0.0));
-    sum
 }
 
 impl<'s, 'c, F: Real> Records<'s, 'c, F> {
@@ -90,10 +70,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         weights: &[f64],
         clipping: ClippingNorm,
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
-        // So many steps of the grid in C that sums stay doubles.
-        let exponent = clipping.get().log2().floor() as i32;
-        let step = GridSum::new(self.n)?.cell_size() * 2f64.powi(exponent);
-        let mut sum = ExactSum::<A>::new(self.dim, clipping.into(), step, self.n)?;
+        let mut sum = exact_sum::<A>(self.dim, clipping, self.n)?;
         let mut refused = Ok(());
         let visitor = Gradients { records: self, weights, sum: &mut sum, refused: &mut refused };
         let loss = visitor.records.loss;

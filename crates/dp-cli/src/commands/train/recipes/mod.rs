@@ -10,7 +10,9 @@ mod auto;
 mod bolt_on;
 mod bst14;
 mod choice;
+mod dp_ftrl;
 mod dp_gd;
+mod dp_newton;
 mod dp_sgd;
 mod last_iterate;
 mod non_private;
@@ -98,6 +100,8 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::Bst14StronglyConvex => Some(&bst14::STRONGLY_CONVEX),
         Algorithm::DpSgd => Some(&dp_sgd::DP_SGD),
         Algorithm::DpGd => Some(&dp_gd::DP_GD),
+        Algorithm::DpFtrl => Some(&dp_ftrl::DP_FTRL),
+        Algorithm::DpNewton => Some(&dp_newton::DP_NEWTON),
         Algorithm::DpAdam => Some(&adam::DP_ADAM),
         Algorithm::DpAdambc => Some(&adam::DP_ADAMBC),
         Algorithm::SsAdmm => Some(&admm::SS_ADMM),

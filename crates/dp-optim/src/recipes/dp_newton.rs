@@ -1,0 +1,203 @@
+//! Newton's method with noisy curvature: few steps, each by a model of the objective that is itself released.
+//!
+//! ```text
+//! each step:   release  g = Σ a_i x_i,  H_t = Σ a'_i x_i x_iᵀ   (with one noise on all their numbers)
+//!              H = mean of H_1 .. H_t
+//!              w <- w - η_t (H₊ + (Λ + 0.3 σ_H √(d/t)) I)⁻¹ (g + Λ w)
+//!
+//! once:        release  M = Σ x xᵀ,  v = Σ x y                  (noisy moments, whose least squares is the start)
+//!   each step: release  g = Σ a_i x_i
+//!              w <- w - η_t (β M₊ + (Λ + 0.3 β σ_M √d) I)⁻¹ (g + Λ w)
+//! ```
+//! `H₊` has its negative eigenvalues set to 0. The curvatures of all steps so far are averaged: they differ by less than their
+//! noise, those of the first steps are the largest, so that steps are rather too short than too long, and a mean of `t` has
+//! `1/√t` of the noise. A model of full curvature needs no step size to be tuned, and directions in
+//! which the data are flat converge as fast as others. `β M` is an upper bound of the Hessian at every point, so that without
+//! noise such a step never overshoots.
+//!
+//! # Privacy
+//! A record's part of `g` has norm `a ‖x‖` and its part of `H` Frobenius norm `a' ‖x‖²`, of *one* slope `a` in [0, 1]; for the
+//! logistic loss `a' = a (1 - a)`: where the one is long the other is short. So both are released as one vector `(g, ω H)`,
+//! and its [sensitivity](Joint) is that of the gradient alone as long as `ω² X² <= (11 + 5√5)/2`, about 11.09: up to
+//! a [share](DpNewton::share) of 0.409 the curvature costs nothing. All releases of a training are one composition of Gaussian
+//! mechanisms, which costs what one Gaussian costs; the point at which the next sums are taken is arithmetic on what is
+//! released. Sums are exact ([`ExactSum`](dp_mechanisms::clip::ExactSum),
+//! [`MomentSum`](dp_mechanisms::clip::MomentSum)), so that no rounding moves them.
+//!
+//! # Steps and noise
+//! With `T` steps the noise of one is `√T` as much as that of a single release. `η_t = min(1, 2/t)` makes up for it: near the
+//! minimum the last iterate is a weighted mean of `T` noisy minimisers, whose variance is at most a third above that of a
+//! single release of a gradient.
+//!
+//! # References
+//! Ganesh, Haghifam, Steinke, Guha Thakurta, "Faster differentially private convex optimization via second-order methods",
+//! NeurIPS 2023: noisy Newton steps, the clipping of eigenvalues and upper bounds of the Hessian. That gradient and curvature
+//! of one slope are released at the gradient's cost, and the bounds under replacement, are derived here ([`Joint`]).
+
+mod derivation;
+mod joint;
+mod model;
+mod plan;
+mod sums;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::DpNewtonDerivation;
+pub use joint::Joint;
+pub use plan::Plan;
+
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::LossKind;
+use joint::Margin;
+
+use crate::error::{Error, non_negative, positive};
+use crate::recipes::noise_scale::check_noise_mode;
+use crate::recipes::noisy_moments::stage::Stage;
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+
+const RECIPE: &str = "dp-newton";
+/// Most features: their curvature's eigenvectors take half a gigabyte.
+const MOST_FEATURES: u64 = 8192;
+/// Most steps.
+const MOST_STEPS: u64 = 1 << 16;
+
+/// Where the curvature comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Curvature {
+    /// The Hessian at each step's point, released with the gradient.
+    #[default]
+    EachStep,
+    /// Second moments times the loss's largest curvature, released once: one pass over `d²` numbers instead of one in each
+    /// step.
+    Once,
+}
+
+/// The recipe of Newton's method with noisy curvature: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ZeroOut, gaussian};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{Budget, DpNewton, Planned};
+///
+/// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
+/// let recipe = DpNewton { steps: 4, ..DpNewton::new(LossKind::Logistic) };
+/// let plan = recipe.plan::<ZeroOut>(10_000, 5, Budget { epsilon, delta })?; // before any data
+/// // Four gradients on twice the noise of one, and the curvature for nothing.
+/// let one = gaussian::noise_multiplier(epsilon, delta)?.get();
+/// assert!((plan.std_dev() / (2.0 * one) - 1.0).abs() < 1e-4);
+/// assert!(plan.reached().epsilon <= 1.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct DpNewton {
+    /// The loss: logistic, or Huber's support vector machine.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²` of the mean loss, which is public and carries no noise; `None` takes
+    /// `Λ = 0.3 n q^{3/2}`, with `q` the norm of the noise that one release of the mean gradient would have.
+    pub lambda: Option<f64>,
+    /// T: number of steps, each a pass over the records.
+    pub steps: u64,
+    /// Where the curvature comes from.
+    pub curvature: Curvature,
+    /// f in (0, 1): the share of the squared sensitivity, or of the cost, that is the curvature's.
+    ///
+    /// In each step `ω` is such that the curvature by itself would have `f/(1 - f)` times the squared sensitivity of the
+    /// gradient; of the logistic loss up to 0.409 that costs nothing. Released once, the moments get this share of the cost.
+    pub share: f64,
+    /// How the noise is drawn.
+    pub noise_mode: NoiseMode,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1.
+    pub target_bound: f64,
+}
+
+impl Recipe for DpNewton {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl DpNewton {
+    /// With the curvature of each step's point.
+    pub fn new(loss: LossKind) -> Self {
+        Self {
+            loss,
+            lambda: None,
+            steps: 12,
+            curvature: Curvature::EachStep,
+            share: 0.4,
+            noise_mode: NoiseMode::Exact,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// With an upper bound of the curvature that is released once.
+    pub fn with_one_curvature(loss: LossKind) -> Self {
+        Self { curvature: Curvature::Once, share: 0.2, steps: 6, ..Self::new(loss) }
+    }
+
+    /// Derives noise, event and guarantee for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
+    /// one that adds nothing to any sum.
+    ///
+    /// # Errors
+    /// Parameters outside their range, another loss ([`Error::NotProved`]), more than 8192 features, and a budget that no
+    /// noise reaches: Gaussian noise needs delta > 0.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    /// How far a record moves the sums of a step together, where the curvature is that of each step.
+    ///
+    /// # Errors
+    /// Parameters outside their range, another loss.
+    pub fn joint(&self) -> Result<Joint, Error> {
+        self.check(1, 1)
+    }
+
+    /// Refuses parameters outside their range.
+    fn check(&self, n: u64, dim: u64) -> Result<Joint, Error> {
+        if n == 0 {
+            return Err(Error::Count { name: "number of records", value: n, range: "1 or more" });
+        }
+        if !(1..=MOST_FEATURES).contains(&dim) {
+            return Err(Error::Count { name: "dimension", value: dim, range: "1 to 8192, for matrices of its square" });
+        }
+        if !(1..=MOST_STEPS).contains(&self.steps) {
+            return Err(Error::Count { name: "steps", value: self.steps, range: "1 to 2^16" });
+        }
+        if !(self.row_norm > 1e-100 && self.row_norm <= 1.0) {
+            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(1e-100, 1]" });
+        }
+        if !(positive("target bound", self.target_bound)? <= 1.0) {
+            return Err(Error::OutOfRange { name: "target bound", value: self.target_bound, range: "(0, 1]" });
+        }
+        if let Some(lambda) = self.lambda {
+            non_negative("lambda", lambda)?;
+        }
+        if !(self.share >= 1e-6 && self.share <= 1.0 - 1e-6) {
+            return Err(Error::OutOfRange { name: "share of the curvature", value: self.share, range: "(0, 1)" });
+        }
+        check_noise_mode(RECIPE, self.noise_mode)?;
+        Ok(Joint::new(Margin::of(self.loss)?, self.row_norm, self.share))
+    }
+
+    /// The moments of which the curvature is bounded once.
+    fn stage(&self, n: u64, dim: u64) -> Stage {
+        Stage { loss: self.loss, n, dim, row_norm: self.row_norm, target_bound: self.target_bound }
+    }
+}

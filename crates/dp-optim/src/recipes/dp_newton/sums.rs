@@ -1,0 +1,111 @@
+//! The sums of a step: exact, so that a record moves them by its own part alone.
+
+use dp_accountant::{Adjacency, AdjacencyKind};
+use dp_data::PassSource;
+use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
+use dp_mechanisms::clip::{ClippingNorm, MomentSum};
+use dp_mechanisms::{Bounded, L2Sensitivity};
+
+use super::RECIPE;
+use super::joint::Joint;
+use crate::engine::Control;
+use crate::engine::grid_sum::{counts, each_record, exact_step, exact_sum};
+use crate::engine::rows::{dot, features};
+use crate::error::Error;
+
+/// What a step sums.
+pub(super) struct StepSums<'s, 'c, F> {
+    pub(super) source: &'s mut dyn PassSource<F>,
+    pub(super) control: &'s mut Control<'c>,
+    pub(super) pass: u32,
+    pub(super) n: u64,
+    pub(super) dim: usize,
+    pub(super) loss: ScalarLoss,
+    pub(super) joint: Joint,
+    /// Whether curvatures are summed as well.
+    pub(super) curvature: bool,
+}
+
+/// The squares of rows, weighted by their curvatures.
+pub(super) fn squares<A: Adjacency>(joint: Joint, dim: usize, n: u64) -> Result<MomentSum<A>, Error> {
+    let longest = (joint.weight() * joint.margin.largest()).sqrt() * joint.row_norm;
+    Ok(MomentSum::squares(dim, ClippingNorm::new(longest)?, n)?)
+}
+
+/// The sensitivity of both sums together, truncation and rounding allowed for.
+pub(super) fn together<A: Adjacency>(joint: Joint, dim: usize, n: u64, squares: &MomentSum<A>) -> Result<f64, Error> {
+    let norm = ClippingNorm::new(joint.row_norm)?;
+    let root = (dim as f64).sqrt();
+    let (of_gradient, of_row) = (exact_step(norm, n)? * root, squares.row_grid().step() * root);
+    let longest = joint.weight() * joint.margin.largest() * joint.row_norm * joint.row_norm;
+    let slack = 4.0 * of_gradient * joint.row_norm + 8.0 * of_row * longest.powf(1.5);
+    Ok(joint.truncated(A::KIND, slack)? + squares.rounding())
+}
+
+impl<F: Real> StepSums<'_, '_, F> {
+    /// `(Σ a x, ω Σ a' x xᵀ)` at these weights, or the first part alone.
+    pub(super) fn at<A: Adjacency>(self, weights: &[f64]) -> Result<Bounded<Vec<f64>, A>, Error> {
+        let loss = self.loss;
+        let visitor = At::<F, A> { sums: self, weights, relation: core::marker::PhantomData };
+        Loss::<f64>::resolve(loss, visitor)
+    }
+}
+
+/// Receives the loss as a type.
+struct At<'w, 's, 'c, F, A> {
+    sums: StepSums<'s, 'c, F>,
+    weights: &'w [f64],
+    relation: core::marker::PhantomData<A>,
+}
+
+impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
+    type Output = Result<Bounded<Vec<f64>, A>, Error>;
+
+    fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
+        let StepSums { source, control, pass, n, dim, joint, curvature, .. } = self.sums;
+        let mut gradient = exact_sum::<A>(dim, ClippingNorm::new(joint.row_norm)?, n)?;
+        let mut squares = curvature.then(|| squares::<A>(joint, dim, n)).transpose()?;
+        let (weight, mut row, mut scaled) = (joint.weight(), vec![0.0; dim], vec![0.0; dim]);
+        let mut refused = Ok(());
+        each_record(source, pass, control, |block| {
+            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+                let slope = loss.derivative(dot(&block.rows, i, self.weights), target.to_subset_unchecked());
+                row.fill(0.0);
+                features(&block.rows, i, |j, x| {
+                    if let Some(entry) = row.get_mut(j) {
+                        *entry = x;
+                    }
+                });
+                let mut add = |factor: f64, of_gradient: bool| {
+                    scaled.iter_mut().zip(&row).for_each(|(scaled, x)| *scaled = factor * x);
+                    match &mut squares {
+                        _ if of_gradient => gradient.add(&scaled),
+                        Some(squares) => squares.add(&scaled, &[]),
+                        None => Ok(()),
+                    }
+                };
+                // A slope that is no number would count in the one sum and not in the other: it is 0 in both.
+                let slope = if slope.is_nan() { 0.0 } else { slope.clamp(-1.0, 1.0) };
+                let bend = joint.margin.curvature(slope.abs());
+                let added = add(slope, true).and_then(|()| add((weight * bend).sqrt(), false));
+                // For its shape or for their number only, which were checked.
+                if let Err(error) = added {
+                    refused = Err(error);
+                }
+            }
+        })?;
+        refused?;
+        let Some(mut squares) = squares else { return Ok(gradient.finish()) };
+        let sensitivity = L2Sensitivity::new(together(joint, dim, n, &squares)?)?;
+        Ok(gradient.finish().followed_by_with_proven_sensitivity(squares.finish(), sensitivity))
+    }
+}
+
+/// The sensitivity of the sum of gradients alone.
+pub(super) fn of_gradient(joint: Joint, relation: AdjacencyKind) -> Result<f64, Error> {
+    match relation {
+        AdjacencyKind::ZeroOut => Ok(joint.row_norm),
+        AdjacencyKind::ReplaceOne => Ok(2.0 * joint.row_norm),
+        adjacency => Err(Error::Adjacency { recipe: RECIPE, adjacency }),
+    }
+}
