@@ -18,6 +18,8 @@
 //!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
 //! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update; [`recipes::dp_sgd::admm`] and
 //!   [`recipes::dp_sgd::adam`]: other steps on the same noisy sums.
+//! - [`recipes::dp_svrg`]: the same noise on differences from a gradient that is known; [`recipes::dp_sgd::consensus`]: parties
+//!   that agree; [`recipes::admm_obj_pert`]: ADMM by perturbed objectives.
 //! - [`recipes::noisy_moments`]: least squares on noisy second moments.
 //! - [`recipes::obj_pert`]: noise in the objective, whose certified minimiser is released.
 //! - [`recipes::rsgd_ar`]: periodic averages and restarts; NSGD and full-gradient descent with noise on the output.

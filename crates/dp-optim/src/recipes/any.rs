@@ -4,9 +4,11 @@ use dp_data::SampleSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
+use super::admm_obj_pert::{self, AdmmObjPert};
 use super::bolt_on::{self, BoltOn};
 use super::bst14::{self, Bst14};
 use super::dp_sgd::{self, DpSgd};
+use super::dp_svrg::{self, DpSvrg};
 use super::majority::{self, Majority};
 use super::noisy_moments::{self, NoisyMoments};
 use super::obj_pert::{self, ObjPert};
@@ -116,12 +118,16 @@ macro_rules! any_recipe {
 }
 
 any_recipe! {
+    /// [`AdmmObjPert`].
+    AdmmObjPert(AdmmObjPert, admm_obj_pert::Plan),
     /// [`BoltOn`].
     BoltOn(BoltOn, bolt_on::Plan),
     /// [`Bst14`].
     Bst14(Bst14, bst14::Plan),
     /// [`DpSgd`].
     DpSgd(DpSgd, dp_sgd::Plan),
+    /// [`DpSvrg`].
+    DpSvrg(DpSvrg, dp_svrg::Plan),
     /// [`Majority`].
     Majority(Majority, majority::Plan),
     /// [`NoisyMoments`].

@@ -45,6 +45,8 @@ pub struct Settings {
     pub variant: Option<args::Variant>,
     /// Share of the cost that is spent on a centre.
     pub centre_share: Option<f64>,
+    /// Share of the cost that is spent on gradients of all records.
+    pub full_share: Option<f64>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
     /// What each record's loss is clamped to.
@@ -59,6 +61,8 @@ pub struct Settings {
     pub l1: Option<f64>,
     /// ρ of ADMM.
     pub rho: Option<f64>,
+    /// Parties of ADMM.
+    pub parties: Option<u64>,
 }
 
 impl Settings {
@@ -142,6 +146,13 @@ impl Settings {
                 }
                 share => share,
             },
+            full_share: match args.full_share {
+                Some(share) if !(share > 0.0 && share < 1.0) => {
+                    let said = format!("--full-share is {share}");
+                    return Err(Failure::usage("--full-share", said).expected("a share, above 0 and below 1"));
+                }
+                share => share,
+            },
             clip: number("--clip", args.clip, false)?,
             clip_loss: number("--clip-loss", args.clip_loss, false)?,
             line_search: args.line_search,
@@ -149,6 +160,7 @@ impl Settings {
             penalty: args.penalty.clone(),
             l1: number("--l1", args.l1, true)?,
             rho: number("--rho", args.rho, false)?,
+            parties: count("--parties", args.parties)?,
             stopping: args.stop.map(|stop| match stop {
                 args::Stop::Passes => Stopping::Passes,
                 args::Stop::Certified => Stopping::CertifiedMinimiser { tolerance: None },
@@ -166,6 +178,7 @@ impl Settings {
             ("--sampling", self.sampling.is_some()),
             ("--variant", self.variant.is_some()),
             ("--centre-share", self.centre_share.is_some()),
+            ("--full-share", self.full_share.is_some()),
             ("--clip", self.clip.is_some()),
             ("--clip-loss", self.clip_loss.is_some()),
             ("--line-search", self.line_search.is_some()),
@@ -180,6 +193,7 @@ impl Settings {
             ("--penalty", self.penalty.is_some()),
             ("--l1", self.l1.is_some()),
             ("--rho", self.rho.is_some()),
+            ("--parties", self.parties.is_some()),
         ]
         .into_iter()
     }

@@ -1,10 +1,11 @@
-//! `obj-pert` and `noisy-moments`.
+//! `obj-pert`, `admm-obj-pert` and `noisy-moments`.
 
 use dp_optim::FloatKind;
-use dp_optim::recipes::{NoisyMoments, ObjPert};
+use dp_optim::recipes::{AdmmObjPert, NoisyMoments, ObjPert};
 
-use super::{Built, PrivateAlgorithm, Request, steps};
+use super::{Built, PrivateAlgorithm, Request, admm, steps};
 use crate::args::{self, Adjacency};
+use crate::commands::train::config::TrainConfig;
 use crate::failure::Failure;
 use crate::input::conflict;
 
@@ -17,6 +18,14 @@ pub(super) const OBJ_PERT: PrivateAlgorithm = PrivateAlgorithm {
     build: obj_pert,
 };
 
+pub(super) const ADMM_OBJ_PERT: PrivateAlgorithm = PrivateAlgorithm {
+    name: args::Algorithm::AdmmObjPert,
+    relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
+    flags: &["--lambda", "--steps", "--penalty", "--l1", "--rho", "--output-noise"],
+    records_to_check: |_| 1 << 20,
+    build: admm_obj_pert,
+};
+
 pub(super) const NOISY_MOMENTS: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::NoisyMoments,
     relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
@@ -27,15 +36,37 @@ pub(super) const NOISY_MOMENTS: PrivateAlgorithm = PrivateAlgorithm {
 
 fn obj_pert(request: &Request<'_>) -> Result<Built, Failure> {
     let (config, settings) = (request.config, &request.config.settings);
-    if config.float != FloatKind::F64 {
-        return Err(conflict("--float", "this algorithm certifies its minimiser in double precision")
-            .expected("f64")
-            .help("leave --float away"));
-    }
+    in_double_precision(config)?;
     let usual = ObjPert::new(config.loss);
     let recipe = ObjPert {
         lambda: settings.lambda,
         centre_share: settings.centre_share.unwrap_or(usual.centre_share),
+        law: steps::output_noise(settings),
+        noise_mode: config.noise,
+        ..usual
+    };
+    Ok(recipe.into())
+}
+
+/// Refuses single precision.
+fn in_double_precision(config: &TrainConfig) -> Result<(), Failure> {
+    if config.float == FloatKind::F64 {
+        return Ok(());
+    }
+    Err(conflict("--float", "this algorithm certifies its minimiser in double precision")
+        .expected("f64")
+        .help("leave --float away"))
+}
+
+fn admm_obj_pert(request: &Request<'_>) -> Result<Built, Failure> {
+    let (config, settings) = (request.config, &request.config.settings);
+    in_double_precision(config)?;
+    let usual = AdmmObjPert::new(config.loss, admm::penalty(request));
+    let recipe = AdmmObjPert {
+        lambda: settings.lambda.unwrap_or(usual.lambda),
+        intercept: config.encoding.intercept > 0.0,
+        iterations: settings.steps.unwrap_or(usual.iterations),
+        rho: settings.rho,
         law: steps::output_noise(settings),
         noise_mode: config.noise,
         ..usual

@@ -47,6 +47,7 @@ fn flag_of(name: &str) -> Option<&'static str> {
         "radius" => Some("--radius"),
         "step size" => Some("--step-size"),
         "rho" => Some("--rho"),
+        "parties" => Some("--parties"),
         "epsilon" => Some("--epsilon"),
         "delta" => Some("--delta"),
         _ => None,
