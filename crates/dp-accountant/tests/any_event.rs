@@ -88,12 +88,15 @@ fn leaf() -> impl Strategy<Value = DpEvent> {
         (number(), number(), number()).prop_map(|(threshold_scale, query_scale, sensitivity)| {
             DpEvent::AboveThresholdLaplace { threshold_scale, query_scale, sensitivity }
         }),
-        (number(), number(), number(), count()).prop_map(
-            |(threshold_std_dev, query_std_dev, sensitivity, max_queries)| DpEvent::AboveThresholdGaussian {
-                threshold_std_dev,
-                query_std_dev,
-                sensitivity,
-                max_queries,
+        (number(), number(), number(), count(), any::<bool>()).prop_map(
+            |(threshold_std_dev, query_std_dev, sensitivity, max_queries, range_bounded)| {
+                DpEvent::AboveThresholdGaussian {
+                    threshold_std_dev,
+                    query_std_dev,
+                    sensitivity,
+                    max_queries,
+                    range_bounded,
+                }
             }
         ),
         (number(), number(), margin_loss).prop_map(|(std_dev, regularization, loss)| {

@@ -219,6 +219,39 @@ const ALGORITHMS: &[Row] = &[
         refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {
+        name: "dp-admm",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--parties", "3", "--clip", "0.5"],
+            &["--epsilon", "1", "--delta", "1e-6", "--l1", "0.02", "--rho", "1", "--passes", "4", "--noise", "rounded"],
+        ],
+        untaken: ["--batch-size", "5"],
+        decisive: &["/std_dev", "/recipe/passes", "/recipe/clipping"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--parties", "0"], 2, "usage.value", "--parties"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--parties", "9999999"], 4, "privacy.refused", "--parties"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--penalty", "mcp:0.1:99"], 4, "privacy.refused", "convex"),
+        ],
+    },
+    Row {
+        name: "dp-svrg",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--batch-size", "50", "--clip", "0.5", "--passes", "4"],
+            &["--epsilon", "1", "--delta", "1e-6", "--full-share", "0.5", "--steps", "3", "--noise", "rounded"],
+            &["--epsilon", "2", "--delta", "1e-6", "--loss", "hinge", "--averaging", "last", "--float", "f32"],
+        ],
+        untaken: ["--rho", "1"],
+        decisive: &["/std_dev", "/full_std_dev", "/n", "/recipe/batch_size", "/recipe/epochs", "/recipe/clipping"],
+        refused: &[
+            (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--full-share", "1"], 2, "usage.value", "--full-share"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--sampling", "passes"], 4, "privacy.refused", "drawn"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "radius"),
+        ],
+    },
+    Row {
         name: "noisy-moments",
         relations: &["add-remove", "replace-one"],
         runs: &[
@@ -272,6 +305,23 @@ const ALGORITHMS: &[Row] = &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--tolerance", "0"], 2, "usage.value", "--tolerance"),
             (&["--epsilon", "1", "--delta", "1e-6", "--variant", "rdp"], 2, "usage.conflict", "published"),
+        ],
+    },
+    Row {
+        name: "admm-obj-pert",
+        relations: &["add-remove", "replace-one"],
+        runs: &[
+            &["--epsilon", "1", "--delta", "1e-6", "--output-noise", "gaussian", "--l1", "0.01"],
+            &["--epsilon", "2", "--delta", "1e-6", "--steps", "2", "--rho", "0.1", "--noise", "rounded"],
+            &["--epsilon", "1", "--loss", "huber-svm", "--penalty", "elastic-net:0.01:0.1"],
+        ],
+        untaken: ["--passes", "2"],
+        decisive: &["/noise/std_dev", "/release/std_dev", "/rho", "/n", "/recipe/iterations", "/recipe/row_norm"],
+        refused: &[
+            (&["--epsilon", "1", "--output-noise", "gaussian"], 4, "privacy.refused", "delta"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--rho", "0"], 2, "usage.value", "--rho"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "bounded"),
+            (&["--epsilon", "1", "--delta", "1e-6", "--float", "f32"], 2, "usage.conflict", "double"),
         ],
     },
     Row {
@@ -537,8 +587,8 @@ fn all_train_and_verify_under_each_relation() {
                     "{said}"
                 );
                 // Where the solver goes on until its minimiser is certified, time tells of the records.
-                let certified =
-                    ["auto", "obj-pert", "amp", "phased-erm"].contains(&row.name) || run.contains(&"certified");
+                let certified = ["auto", "obj-pert", "amp", "admm-obj-pert", "phased-erm"].contains(&row.name)
+                    || run.contains(&"certified");
                 assert_eq!(result.get("seconds").is_some(), !certified, "{said}");
                 let reached = result["epsilon"].as_f64().unwrap();
                 assert!(reached > 0.9 * epsilon && reached <= epsilon, "{said}: {reached}");
@@ -558,7 +608,7 @@ fn all_train_and_verify_under_each_relation() {
 #[test]
 fn penalties_say_which_features_they_left() {
     let (place, table) = place();
-    for algorithm in ["dp-sgd", "dp-gd", "ss-admm", "mp-admm"] {
+    for algorithm in ["dp-sgd", "dp-gd", "ss-admm", "mp-admm", "dp-admm", "admm-obj-pert"] {
         let budget = ["--algorithm", algorithm, "--epsilon", "2", "--delta", "1e-6"];
         let arguments = [&table[..], &budget].concat();
         let result = train(&place, &arguments, &["--l1", "9"]);

@@ -47,6 +47,7 @@
 
 pub mod absolute;
 pub mod constants;
+pub mod differences;
 mod error;
 pub mod exponential;
 #[cfg(test)]
@@ -75,6 +76,7 @@ pub mod squared;
 
 pub use absolute::Absolute;
 pub use constants::{Constants, DataConstants, Domain, LossBounds};
+pub use differences::Differences;
 pub use error::Error;
 pub use gradient_spread::{logistic_gradient_difference, squared_gradient_difference};
 pub use hinge::Hinge;

@@ -4,6 +4,7 @@ use core::marker::PhantomData;
 
 use dp_data::{Block, Rows};
 
+use crate::differences::Differences;
 use crate::kernels::{Kernels, Scratch, Step};
 use crate::loss::{Loss, LossVisitor};
 use crate::model::{Model, ParameterBlock};
@@ -189,6 +190,18 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
         pass.set_weights(coefficients);
         self.kernels.add_rows(batch.rows, &mut pass.scratch, sum, None);
     }
+}
+
+impl<F: Real, L: Loss<F>> Differences<F> for LinearModel<F, L> {
+    fn difference(&self, scale: F, other: &LinearPass<F>, pass: &mut LinearPass<F>) {
+        subtract(scale, &other.scratch.derivatives, &mut pass.scratch.derivatives);
+    }
+}
+
+/// `v <- scale (v - other)`.
+pub(crate) fn subtract<F: Real>(scale: F, other: &[F], v: &mut [F]) {
+    assert_eq!(v.len(), other.len(), "the same batch in both passes");
+    v.iter_mut().zip(other).for_each(|(v, &other)| *v = scale * (*v - other));
 }
 
 impl<F: Real, L: Loss<F>> ScaledSteps<F> for LinearModel<F, L> {

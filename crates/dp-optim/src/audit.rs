@@ -135,7 +135,10 @@ impl Recipe {
     }
 }
 
-/// Every recipe of this crate. A recipe that is not here is not audited: each optimiser adds its entry.
+/// Every recipe of this crate. A recipe that is not here is not audited: each optimiser adds its entry, unless what is
+/// released is what another's entry shows: other steps on the same noisy sums of `dp-sgd` (Adam, linearised ADMM, the parties
+/// of ADMM, each with a pass of its own), and ADMM by objective perturbation, of which an iteration is `obj-pert` around another
+/// centre.
 pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "bolt-on-convex",
@@ -181,6 +184,11 @@ pub const RECIPES: &[Recipe] = &[
         name: "dp-newton",
         about: "gradients and curvatures with one noise (Ganesh et al. 2023), one step, all of which the attacker sees",
         build: newton::subjects,
+    },
+    Recipe {
+        name: "dp-svrg",
+        about: "noise on the gradient of all records and on differences from it (Johnson, Zhang 2013), one step",
+        build: noisy_steps::dp_svrg,
     },
     Recipe {
         name: "noisy-moments",

@@ -5,11 +5,13 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::LossKind;
 
 use crate::error::Error;
+use crate::recipes::admm_obj_pert::AdmmObjPertDerivation;
 use crate::recipes::bolt_on::BoltOnDerivation;
 use crate::recipes::bst14::Bst14Derivation;
 use crate::recipes::dp_ftrl::DpFtrlDerivation;
 use crate::recipes::dp_newton::DpNewtonDerivation;
 use crate::recipes::dp_sgd::DpSgdDerivation;
+use crate::recipes::dp_svrg::DpSvrgDerivation;
 use crate::recipes::majority::MajorityDerivation;
 use crate::recipes::noisy_moments::NoisyMomentsDerivation;
 use crate::recipes::non_private::NonPrivateDerivation;
@@ -126,6 +128,8 @@ macro_rules! derivations {
 }
 
 derivations! {
+    /// [`recipes::admm_obj_pert`](crate::recipes::admm_obj_pert).
+    AdmmObjPert(AdmmObjPertDerivation),
     /// [`recipes::bolt_on`](crate::recipes::bolt_on).
     BoltOn(BoltOnDerivation),
     /// [`recipes::bst14`](crate::recipes::bst14).
@@ -136,6 +140,8 @@ derivations! {
     DpNewton(DpNewtonDerivation),
     /// [`recipes::dp_sgd`](crate::recipes::dp_sgd).
     DpSgd(DpSgdDerivation),
+    /// [`recipes::dp_svrg`](crate::recipes::dp_svrg).
+    DpSvrg(DpSvrgDerivation),
     /// [`recipes::majority`](crate::recipes::majority).
     Majority(MajorityDerivation),
     /// [`recipes::noisy_moments`](crate::recipes::noisy_moments).

@@ -17,6 +17,7 @@ use crate::schedule::StepSizes;
 /// Accelerated   y_t = Π_R( x_t + m (x_t - x_{t-1}) )
 /// Adam          x_t by moments of the gradients        see Adam
 /// AdamBc        the same without the noise's part      see Adam
+/// Consensus     each party's x_t drawn to all's  see ConsensusAdmm
 /// Admm          x_t drawn to a sparse copy z_t         see LinearisedAdmm
 /// ```
 /// ([`Adam`](crate::engine::Adam), [`LinearisedAdmm`](crate::engine::LinearisedAdmm)). With a
@@ -73,6 +74,14 @@ pub enum Descent {
         /// φ: what is left is at least this share of the noise's part.
         floor: f64,
     },
+    /// Consensus ADMM: parties with records of their own take turns, and agree after each round; see
+    /// [`ConsensusAdmm`](crate::engine::ConsensusAdmm).
+    Consensus {
+        /// ρ > 0: how strongly what was agreed on draws each party.
+        rho: f64,
+        /// N: number of parties, at least one.
+        parties: u64,
+    },
     /// Linearised ADMM: the penalty acts on a copy of the model.
     Admm {
         /// ρ > 0: how strongly the copies draw each other.
@@ -82,6 +91,9 @@ pub enum Descent {
         output: AdmmOutput,
     },
 }
+
+/// The most parties: each keeps two copies of the model.
+const MOST_PARTIES: u64 = 1 << 16;
 
 impl Descent {
     /// Accelerated descent with the momentum that suits a constant step `η` and strong convexity `γ`, of which it takes the
@@ -109,7 +121,7 @@ impl Descent {
             Self::AdamBc { first_decay, second_decay, .. } => {
                 format!(", Adam {first_decay} {second_decay} without the noise's part")
             }
-            Self::Admm { rho, .. } => format!(", rho {rho}"),
+            Self::Admm { rho, .. } | Self::Consensus { rho, .. } => format!(", rho {rho}"),
         }
     }
 
@@ -143,6 +155,12 @@ impl Descent {
                 within("floor", floor, 1e-6, 1e6, "[1e-6, 1e6]")
             }
             Self::Admm { rho, .. } => within("rho", rho, 1e-6, 1e6, "[1e-6, 1e6]"),
+            Self::Consensus { rho, parties } => {
+                if !(1..=MOST_PARTIES).contains(&parties) {
+                    return Err(Error::Count { name: "parties", value: parties, range: "1 to 65536" });
+                }
+                within("rho", rho, 1e-6, 1e6, "[1e-6, 1e6]")
+            }
         }
     }
 
@@ -164,6 +182,14 @@ impl Descent {
     ///
     /// ADMM adds at most `η (2Y + sum/divisor)/(1 + ηρ)` to the largest `‖x‖` so far where a ridge is at most `2ρ`: then
     /// `‖ρz - y‖ <= ρ max ‖x‖ + 2Y`, since y is a subgradient of the penalty at z; and `‖z‖ <= max ‖x‖ + Y/ρ`.
+    ///
+    /// Consensus ADMM without gradients is proximal ADMM on the penalty alone, of which the origin is a fixed point: it does
+    /// not raise `V = (1/η - λ) Σ‖w_i‖² + ρN ‖w‖² + Σ‖γ_i‖²/ρ` (Deng and Yin, 2016, Theorem 2.1; the regulariser is quadratic,
+    /// so that its linearisation with `1/η` is its exact step with `1/η - λ`). Gradients move each w_i by
+    /// `D = η (sum/divisor)/(1 + ηρ)` at most, so w by D and γ_i/ρ by 2D, and `√V` by `D √(N (1/η + 5ρ))`. After K rounds
+    /// `‖w‖ + ‖γ_i‖/ρ <= 2√V/√ρ`, and `‖w_i‖` is at most K D more. Within a ball of radius R, `‖w‖ <= R + Y/ρ`, and each round
+    /// adds `2R + Y/ρ` to `‖γ_i‖/ρ` at most: the mean of the γ_i is a subgradient at w, whose ridge shrinks w by as much as it
+    /// had pulled before.
     pub(crate) fn check_range(&self, run: &Range<'_>) -> Result<(), Error> {
         let farthest = match run.float {
             FloatKind::F64 => 1e140,
@@ -229,6 +255,17 @@ impl Descent {
                 // z, y/ρ and what is between them.
                 3.0 * (all + pull / rho + ridge / rho * all)
             }
+            (Self::Consensus { rho, parties }, radius) => {
+                if run.penalty.is_some_and(|penalty| !penalty.is_convex()) {
+                    return not_proved("parties agree under convex penalties only: l1, elastic-net, group, nuclear");
+                }
+                if radius.is_none() && !(longest * run.lambda <= 1.0 && run.steps.constant().is_some()) {
+                    return not_proved("parties need a constant step of at most 1/lambda, or a radius");
+                }
+                let parties = parties as f64;
+                let rounds = (total / parties).ceil();
+                3.0 * consensus_reach(rho, parties, rounds, longest, gradient, radius, pull)
+            }
             (Self::Plain | Self::Accelerated { .. }, None) => f64::INFINITY,
         })
     }
@@ -237,6 +274,26 @@ impl Descent {
     #[cfg(feature = "serde")]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain)
+    }
+}
+
+/// How far copies and duals over ρ may be from the origin: the formula of [`Descent::check_range`].
+pub(crate) fn consensus_reach(
+    rho: f64,
+    parties: f64,
+    rounds: f64,
+    step: f64,
+    gradient: f64,
+    radius: Option<f64>,
+    pull: f64,
+) -> f64 {
+    match radius {
+        Some(radius) => (rounds + 1.0) * (2.0 * radius + pull / rho),
+        None => {
+            let move_by = step * gradient / (1.0 + step * rho);
+            let root = rounds * move_by * (parties * (1.0 / step + 5.0 * rho)).sqrt();
+            2.0 * root / rho.sqrt() + rounds * move_by
+        }
     }
 }
 

@@ -20,6 +20,8 @@
 //!   [`recipes::dp_sgd::adam`]: other steps on the same noisy sums.
 //! - [`recipes::dp_ftrl`]: gradient descent with noise that is correlated over the steps of passes in one order.
 //! - [`recipes::dp_newton`]: Newton's method with noisy curvature.
+//! - [`recipes::dp_svrg`]: the same noise on differences from a gradient that is known; [`recipes::dp_sgd::consensus`]: parties
+//!   that agree; [`recipes::admm_obj_pert`]: ADMM by perturbed objectives.
 //! - [`recipes::noisy_moments`]: least squares on noisy second moments.
 //! - [`recipes::obj_pert`]: noise in the objective, whose certified minimiser is released.
 //! - [`recipes::rsgd_ar`]: periodic averages and restarts; NSGD and full-gradient descent with noise on the output.

@@ -3,12 +3,14 @@
 //! Each is a [`Recipe`]: public parameters, from which a plan derives the noise; [`AnyRecipe`] is any of them, for what is
 //! chosen at run time.
 
+pub mod admm_obj_pert;
 mod any;
 pub mod bolt_on;
 pub mod bst14;
 pub mod dp_ftrl;
 pub mod dp_newton;
 pub mod dp_sgd;
+pub mod dp_svrg;
 mod last_iterate;
 pub(crate) mod linear;
 pub mod majority;
@@ -30,12 +32,14 @@ pub mod scs13;
 pub mod searched_descent;
 pub mod snowball_sgd;
 
+pub use admm_obj_pert::AdmmObjPert;
 pub use any::{AnyPlan, AnyRecipe};
 pub use bolt_on::{Algorithm, BoltOn, OutputNoise, Plan, Stopping};
 pub use bst14::{Bst14, Bst14Calibration};
 pub use dp_ftrl::DpFtrl;
 pub use dp_newton::{Curvature, DpNewton};
 pub use dp_sgd::{DpSgd, Sampling};
+pub use dp_svrg::DpSvrg;
 pub use majority::Majority;
 pub use noise_scale::NoiseScale;
 pub use noisy_moments::NoisyMoments;

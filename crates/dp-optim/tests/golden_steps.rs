@@ -11,7 +11,7 @@ use dp_losses::{Hinge, HuberSvm, Logistic, Loss, Penalty, ProximalMap};
 use dp_mechanisms::steps::StepPlan;
 use dp_optim::Schedule;
 use dp_optim::engine::{
-    AcceleratedDescent, Adam, AdmmOutput, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule,
+    AcceleratedDescent, Adam, AdmmOutput, ConsensusAdmm, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule,
 };
 use dp_optim::recipes::dp_sgd::admm::{as_published, std_dev_on_the_gradient, std_dev_on_the_model};
 use serde_json::Value;
@@ -189,6 +189,39 @@ fn linearised_admm_on_all_records() {
             agree(case, &x, &expected["x"]);
             agree(case, rule.point(&x), &expected["z"]);
             agree(case, rule.dual(), &expected["y"]);
+        }
+    }
+}
+
+/// Two parties with steps `1/√k`; their `λ/N` is the regulariser of the mean over parties.
+#[test]
+fn parties_in_turn() {
+    let cases = traces("dp_admm");
+    assert!(!cases.is_empty());
+    for case in &cases {
+        let records = Records::new(case);
+        let parties: Vec<Vec<usize>> = records.params["parties"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|party| party.as_array().unwrap().iter().map(|i| count(i) as usize).collect())
+            .collect();
+        let zeros = vec![0.0; records.dim()];
+        let rule = ConsensusAdmm::new(records.number("rho"), parties.len(), None, &zeros);
+        let mut rule = rule.with_ball(records.number("l2") / parties.len() as f64, None);
+        let mut w = zeros.clone();
+        let mut update = 0;
+        for (round, expected) in (1u32..).zip(case["steps"].as_array().unwrap()) {
+            for party in &parties {
+                update += 1;
+                let sum = records.sum(party, &w);
+                let step_size = 1.0 / f64::from(round).sqrt();
+                rule.apply(&mut w, &sum, &Step { update, step_size, divisor: party.len() as f64, weight: 1.0 });
+            }
+            agree(case, rule.point(&w), &expected["w"]);
+            agree(case, rule.model_of(0).unwrap(), &expected["w1"]);
+            agree(case, rule.model_of(1).unwrap(), &expected["w2"]);
+            agree(case, rule.dual_of(0).unwrap(), &expected["g1"]);
         }
     }
 }

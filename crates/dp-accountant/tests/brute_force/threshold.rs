@@ -56,6 +56,7 @@ fn the_first_above_a_threshold() {
                 query_std_dev: query_scale,
                 sensitivity: 1.0,
                 max_queries: count as u64,
+                range_bounded: false,
             }
         } else {
             DpEvent::AboveThresholdLaplace { threshold_scale, query_scale, sensitivity: 1.0 }

@@ -42,6 +42,12 @@ pub enum Algorithm {
     SsAdmm,
     /// The same on all records at each step, with noise on the model.
     MpAdmm,
+    /// Parties with records of their own agree on a model, each with noise on its own gradients (Huang et al. 2020); a record
+    /// costs what its own party's sums cost. Needs a delta.
+    DpAdmm,
+    /// Gradients of all records now and then, and in between noise that shrinks with the distance from there (Johnson, Zhang
+    /// 2013; Wang et al. 2017). Needs a delta.
+    DpSvrg,
     /// Least squares on noisy second moments, in one pass: for few features, and where others start from.
     NoisyMoments,
     /// A random linear term in the objective, whose certified minimiser is released: the whole model costs what one noisy
@@ -50,6 +56,9 @@ pub enum Algorithm {
     /// The same with Gaussian noise and a minimiser as near as --tolerance says: approximate minima perturbation (Iyengar et
     /// al. 2019, accounted exactly). Needs a delta.
     Amp,
+    /// ADMM whose every iteration releases the certified minimiser of a perturbed objective, with a sparse copy of the model;
+    /// --steps is the number of iterations.
+    AdmmObjPert,
     /// One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et
     /// al. 2020, Algorithm 2).
     PhasedSgd,
@@ -398,7 +407,8 @@ pub struct TrainArgs {
     /// Passes over the records [default: 10, more on small tables where strongly convex or without privacy]
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', help_heading = "Algorithm")]
     pub passes: Vec<u32>,
-    /// Steps, for algorithms that count steps and not passes
+    /// Steps, for algorithms that count steps and not passes; of dp-svrg those after each gradient of all records, of which
+    /// --passes is the number
     #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
     pub steps: Option<u64>,
     /// Records in a batch
@@ -417,6 +427,9 @@ pub struct TrainArgs {
     /// it [default: as exact as rounding lets be certified]
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub tolerance: Option<f64>,
+    /// Share of the cost spent on gradients of all records, where steps on batches have the rest [default: 0.7]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Algorithm")]
+    pub full_share: Option<f64>,
     /// Each record's gradient is clipped to this norm
     #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip: Option<f64>,
@@ -434,7 +447,7 @@ pub struct TrainArgs {
         help_heading = "Algorithm"
     )]
     pub l1: Option<f64>,
-    /// How strongly the two copies of ADMM draw each other [default: 0.25 for ss-admm, 0.5 for mp-admm]
+    /// How strongly the copies of ADMM draw each other [default: 0.25 for ss-admm, 0.5 for mp-admm, 0.05 for dp-admm, by n, d and the budget for admm-obj-pert]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub rho: Option<f64>,
     /// Where the curvature comes from [default: each-step]
@@ -450,6 +463,9 @@ pub struct TrainArgs {
     /// hold; else in a random one
     #[arg(long, help_heading = "Algorithm")]
     pub in_order: bool,
+    /// Parties of dp-admm, each with an equal part of the records [default: 2]
+    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
+    pub parties: Option<u64>,
     /// Each record's loss is clamped to this
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub clip_loss: Option<f64>,

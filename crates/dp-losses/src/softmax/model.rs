@@ -5,7 +5,9 @@ use core::marker::PhantomData;
 use dp_data::Block;
 
 use super::Softmax;
+use crate::differences::Differences;
 use crate::kernels::{ClassScratch, ClassStep, Kernels};
+use crate::linear::subtract;
 use crate::model::{Model, ParameterBlock};
 use crate::real::Real;
 use crate::scaled_steps::ScaledSteps;
@@ -198,6 +200,12 @@ impl<F: Real> SoftmaxPass<F> {
                 if coefficient == F::zero() { F::zero() } else { coefficient * residual }
             }));
         }
+    }
+}
+
+impl<F: Real> Differences<F> for SoftmaxModel<F> {
+    fn difference(&self, scale: F, other: &SoftmaxPass<F>, pass: &mut SoftmaxPass<F>) {
+        subtract(scale, &other.scratch.residuals, &mut pass.scratch.residuals);
     }
 }
 

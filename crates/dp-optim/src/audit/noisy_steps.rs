@@ -20,8 +20,8 @@ use crate::engine::{BatchLaw, Control, GradientEstimate, PlainGradient};
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
-use crate::recipes::noisy_run::{Batching, NoisyPlan};
-use crate::recipes::{Bst14, DpFtrl, DpSgd, Planned, RecordAdjacency, Sampling};
+use crate::recipes::noisy_run::{Batching, NoisyPlan, NoisyRun};
+use crate::recipes::{Bst14, DpFtrl, DpSgd, DpSvrg, Planned, RecordAdjacency, Sampling};
 use crate::schedule::Schedule;
 
 /// A step so short that no gradient feels it.
@@ -91,7 +91,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
                 ..DpFtrl::new(parameters.loss)
             };
             let plan = recipe.plan::<A>(n, dim, budget)?;
-            let form = Form { name: format!("{name}/{mode}"), n, plan: plan.planned(), parameters };
+            let form = Form::of(format!("{name}/{mode}"), n, plan.planned(), parameters);
             all.push(form.build(plan.clone())?);
         } else if name == "dp-sgd" {
             let recipe = DpSgd {
@@ -110,7 +110,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             }
             for (form, sampling) in forms {
                 let plan = DpSgd { sampling, ..recipe.clone() }.plan::<A>(n, dim, budget)?;
-                let audited = Form { name: format!("{name}/{form}/{mode}"), n, plan: plan.planned(), parameters };
+                let audited = Form::of(format!("{name}/{form}/{mode}"), n, plan.planned(), parameters);
                 all.push(audited.build(plan.clone())?);
             }
         } else {
@@ -134,7 +134,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             // One batch of all records shows the most of a replaced one, and random darts of a missing one.
             let recipe = Bst14 { passes: 1, batch_size: n, sampling, noise_mode, ..recipe };
             let plan = recipe.plan::<A>(n, dim, budget)?;
-            let form = Form { name: format!("{name}/{form}/{mode}"), n, plan: plan.planned(), parameters };
+            let form = Form::of(format!("{name}/{form}/{mode}"), n, plan.planned(), parameters);
             all.push(form.build(plan.clone())?);
         }
     }
@@ -166,11 +166,90 @@ fn norm(v: &[f64]) -> f64 {
 struct Form<'p> {
     name: String,
     n: u64,
-    plan: &'p NoisyPlan,
+    run: &'p NoisyRun,
+    /// The sensitivity of a sum.
+    claimed: f64,
+    /// What a sum moves the model by.
+    scale: f64,
+    /// Of all noise on the model.
+    std_dev: f64,
+    /// How often the canary is in a sum, each number with its probability.
+    times: Vec<(f64, u64)>,
+    cost: f64,
     parameters: &'p Parameters,
 }
 
-impl Form<'_> {
+/// One full gradient of DP-SVRG and a step so soon after it that no record's difference is left.
+pub(super) fn dp_svrg(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => svrg::<ReplaceOne>(parameters),
+        AdjacencyKind::ZeroOut => svrg::<ZeroOut>(parameters),
+        adjacency => Err(Error::Adjacency { recipe: "dp-svrg", adjacency }),
+    }
+}
+
+fn svrg<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if !(parameters.delta > 0.0) {
+        return Ok(Vec::new());
+    }
+    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
+    let (n, dim, budget) = (parameters.n, parameters.dim, parameters.budget()?);
+    let audited = |noise_mode| {
+        let recipe = DpSvrg {
+            lambda: parameters.lambda.unwrap_or(0.0),
+            batch_size: parameters.batch_size,
+            epochs: parameters.passes.min(1),
+            epoch_steps: Some(1),
+            radius: parameters.radius,
+            schedule: Some(Schedule::Constant { step: SHORT }),
+            noise_mode,
+            ..DpSvrg::new(parameters.loss)
+        };
+        let plan = recipe.plan::<A>(n, dim, budget)?;
+        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let scale = plan.first_step() / n as f64;
+        let form = Form {
+            name: format!("dp-svrg/poisson/{mode}"),
+            n,
+            run: plan.steps_run(),
+            claimed: plan.full_sensitivity()?,
+            scale,
+            std_dev: plan.full_std_dev() * scale,
+            times: vec![(1.0, 1)],
+            cost: cost(plan.steps_run(), dim, 2 * n),
+            parameters,
+        };
+        form.build(plan.clone())
+    };
+    modes.into_iter().map(audited).collect()
+}
+
+/// What a run costs in units of releasing one number.
+fn cost(run: &NoisyRun, dim: u64, rows: u64) -> f64 {
+    (COST_OF_A_STEP + 2.0 * dim as f64) * run.updates() as f64 + COST_OF_A_ROW * rows as f64 * (1.0 + dim as f64 / 8.0)
+}
+
+impl<'p> Form<'p> {
+    /// Of steps on sums of gradients.
+    fn of(name: String, n: u64, plan: &'p NoisyPlan, parameters: &'p Parameters) -> Self {
+        let run = &plan.run;
+        let scale = plan.first_step() / run.divisor;
+        Self {
+            name,
+            n,
+            run,
+            claimed: plan.sensitivity(),
+            scale,
+            // Of the sum of all steps.
+            std_dev: plan.std_dev()
+                * scale
+                * run.factor.as_ref().map_or((run.updates() as f64).sqrt(), Factor::largest_error),
+            times: times_drawn(run),
+            cost: cost(run, parameters.dim, run.rows()),
+            parameters,
+        }
+    }
+
     fn build<A: RecordAdjacency + 'static, P: Planned<A> + Send + Sync + 'static>(
         &self,
         release: P,
@@ -179,7 +258,7 @@ impl Form<'_> {
             usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
         };
         let (n, dim) = (size("number of records", self.n)?, size("dimension", self.parameters.dim)?);
-        let run = &self.plan.run;
+        let run = self.run;
         let (loss, row_norm, target_bound): (LossKind, f64, f64) = (run.loss, run.row_norm, run.target_bound);
         let gradient = |record: &Record| {
             let examples = Examples::dense(record.features.clone(), vec![record.target], dim)
@@ -206,11 +285,7 @@ impl Form<'_> {
         let reached = if presence { longest.get() } else { apart };
         let canary = Canary { common: Record::null(dim), ..canary };
         let sides = [Side::Base, Side::Neighbour];
-        let times = self.times_drawn();
-        let scale = self.plan.first_step() / run.divisor;
-        // Of the sum of all steps.
-        let of_sum = run.factor.as_ref().map_or((run.updates() as f64).sqrt(), Factor::largest_error);
-        let std_dev = self.plan.std_dev() * scale * of_sum;
+        let (times, scale, std_dev) = (&self.times, self.scale, self.std_dev);
         let law = |record: &Record| -> Result<Law, Error> {
             let gradient = gradient(record)?;
             let centre = |count: u64| gradient.iter().map(|g| -scale * count as f64 * g).collect();
@@ -218,13 +293,10 @@ impl Form<'_> {
             Ok(Law::new(NoiseScale::Gaussian { std_dev }, centres))
         };
         let laws = [law(&canary.base)?, law(&canary.neighbour)?];
-        let claimed = self.plan.sensitivity();
         // The event that the certificate's reader recomputes, not the one that the plan keeps.
         let event = Derivation::event(&release.derivation())?;
         let claim = Claim { event, delta: self.parameters.delta };
         let [base, neighbour] = sides.map(|side| canary.examples(side, n, 0));
-        let cost = (COST_OF_A_STEP + 2.0 * dim as f64) * run.updates() as f64
-            + COST_OF_A_ROW * run.rows() as f64 * (1.0 + dim as f64 / 8.0);
         let subject = StepsCanary {
             name: self.name.clone(),
             pair: canary.describe(),
@@ -233,36 +305,35 @@ impl Form<'_> {
             examples: [base?, neighbour?],
             laws,
             bounds: (row_norm, target_bound),
-            cost,
+            cost: self.cost,
             relation: core::marker::PhantomData::<A>,
         };
-        Ok(Audited { subject: Box::new(subject), distance: Distance { reached, claimed, pairs } })
+        Ok(Audited { subject: Box::new(subject), distance: Distance { reached, claimed: self.claimed, pairs } })
     }
+}
 
-    /// How often the canary is drawn, each number with its probability.
-    fn times_drawn(&self) -> Vec<(f64, u64)> {
-        let run = &self.plan.run;
-        let rate = match run.batching {
-            Batching::Passes { passes, .. } => return vec![(1.0, passes)],
-            Batching::Drawn(law) => law.mean_size(run.n).unwrap_or(f64::NAN) / run.n as f64,
-        };
-        let steps = run.updates();
-        if rate >= 1.0 {
-            return vec![(1.0, steps)];
-        }
-        let mut all = Vec::new();
-        let mut log_weight = steps as f64 * (-rate).ln_1p();
-        for count in 0..=steps {
-            let weight = log_weight.exp();
-            if weight > NEGLIGIBLE {
-                all.push((weight, count));
-            } else if !all.is_empty() {
-                break;
-            }
-            log_weight += ((steps - count) as f64 / (count + 1) as f64).ln() + rate.ln() - (-rate).ln_1p();
-        }
-        all
+/// How often the canary is drawn, each number with its probability.
+fn times_drawn(run: &NoisyRun) -> Vec<(f64, u64)> {
+    let rate = match run.batching {
+        Batching::Passes { passes, .. } | Batching::Parties { rounds: passes, .. } => return vec![(1.0, passes)],
+        Batching::Drawn(law) => law.mean_size(run.n).unwrap_or(f64::NAN) / run.n as f64,
+    };
+    let steps = run.updates();
+    if rate >= 1.0 {
+        return vec![(1.0, steps)];
     }
+    let mut all = Vec::new();
+    let mut log_weight = steps as f64 * (-rate).ln_1p();
+    for count in 0..=steps {
+        let weight = log_weight.exp();
+        if weight > NEGLIGIBLE {
+            all.push((weight, count));
+        } else if !all.is_empty() {
+            break;
+        }
+        log_weight += ((steps - count) as f64 / (count + 1) as f64).ln() + rate.ln() - (-rate).ln_1p();
+    }
+    all
 }
 
 /// A planned release on its canary data sets.

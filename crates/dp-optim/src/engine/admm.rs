@@ -95,6 +95,21 @@ impl<F: RealField + Copy> UpdateRule<F> for LinearisedAdmm<F> {
         if let Some(radius) = self.radius {
             project(parameters, radius);
         }
+        self.split(parameters);
+    }
+
+    fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
+        match self.output {
+            AdmmOutput::Sparse => &self.sparse,
+            AdmmOutput::Smooth => parameters,
+        }
+    }
+}
+
+impl<F: RealField + Copy> LinearisedAdmm<F> {
+    /// The steps of z and y after x has moved, by whatever method.
+    pub fn split(&mut self, parameters: &[F]) {
+        let rho = self.rho;
         let inverse: F = convert(1.0 / rho);
         for ((z, &y), &x) in self.sparse.iter_mut().zip(&self.dual).zip(parameters.iter()) {
             *z = x + inverse * y;
@@ -103,13 +118,6 @@ impl<F: RealField + Copy> UpdateRule<F> for LinearisedAdmm<F> {
         let rho: F = convert(rho);
         for ((y, &z), &x) in self.dual.iter_mut().zip(&self.sparse).zip(parameters.iter()) {
             *y += rho * (x - z);
-        }
-    }
-
-    fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
-        match self.output {
-            AdmmOutput::Sparse => &self.sparse,
-            AdmmOutput::Smooth => parameters,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The gradient estimate of training that releases every step: the batch's sum, with noise.
 
 use dp_accountant::{Adjacency, EventLog};
-use dp_losses::Model;
+use dp_losses::{Differences, Model};
 use dp_mechanisms::clip::{ClippingNorm, clip_coefficient};
 use dp_mechanisms::continual::{MatrixFactorisation, MatrixSession, StreamRelease};
 use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
@@ -36,6 +36,8 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     sum: StepSum,
     /// Examples added up since the last release.
     added: u64,
+    /// Whether the last of them were the step's first.
+    first: bool,
     sensitivity: L2Sensitivity<A>,
     noise: Noise<A>,
     rng: &'r mut R,
@@ -161,6 +163,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             clipping,
             sum,
             added: 0,
+            first: true,
             sensitivity,
             noise,
             rng,
@@ -179,7 +182,52 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         examples: usize,
         sum: &mut [F],
     ) -> Result<(), Error> {
-        let first = self.added == 0;
+        self.count(examples)?;
+        model.forward(parameters, batch, &mut self.pass);
+        model.backward(parameters, batch, &mut self.pass);
+        self.add_up(model, batch, examples, sum);
+        Ok(())
+    }
+
+    /// Adds, for some of the step's examples, `scale` times the difference of an example's gradients at two points, each
+    /// difference clipped as gradients are; `there` is a pass of the model's own.
+    ///
+    /// # Privacy
+    /// What a record adds is bounded by the clipping norm, whatever the points and the scale: these must be public or
+    /// released.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add); contributions that are not clipped, since only a loss's own gradients are bounded.
+    pub fn add_differences(
+        &mut self,
+        model: &M,
+        points: [&[F]; 2],
+        scale: F,
+        there: &mut M::Pass,
+        batch: M::Batch<'_>,
+        examples: usize,
+        sum: &mut [F],
+    ) -> Result<(), Error>
+    where
+        M: Differences<F>,
+    {
+        if self.clipping.is_none() {
+            let why = "differences of gradients have to be clipped";
+            return Err(Error::NotProved { recipe: "noise in every step", why });
+        }
+        self.count(examples)?;
+        let [here_point, there_point] = points;
+        for (point, pass) in [(here_point, &mut self.pass), (there_point, &mut *there)] {
+            model.forward(point, batch, pass);
+            model.backward(point, batch, pass);
+        }
+        model.difference(scale, there, &mut self.pass);
+        self.add_up(model, batch, examples, sum);
+        Ok(())
+    }
+
+    /// Counts some of the step's examples.
+    fn count(&mut self, examples: usize) -> Result<(), Error> {
         let added = self.added + examples as u64;
         if examples as u64 > self.sum.microbatch || added > self.sum.examples {
             return Err(Error::Count {
@@ -188,9 +236,13 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
                 range: "at most as many as its noise was planned for",
             });
         }
+        self.first = self.added == 0;
         self.added = added;
-        model.forward(parameters, batch, &mut self.pass);
-        model.backward(parameters, batch, &mut self.pass);
+        Ok(())
+    }
+
+    /// Adds up what the pass holds.
+    fn add_up(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, sum: &mut [F]) {
         let count = examples * model.blocks().len();
         match self.clipping {
             None if self.coefficients.len() < count => self.coefficients.resize(count, F::one()),
@@ -198,7 +250,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             Some(clipping) => self.clip(clipping, model, batch, count),
         }
         let coefficients = &self.coefficients[..count];
-        if first {
+        if self.first {
             model.add_weighted(batch, &mut self.pass, coefficients, sum);
         } else {
             self.part.clear();
@@ -206,7 +258,6 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             model.add_weighted(batch, &mut self.pass, coefficients, &mut self.part);
             sum.iter_mut().zip(&self.part).for_each(|(sum, &part)| *sum += part);
         }
-        Ok(())
     }
 
     /// Sets the coefficient of each example: the same for all of a model's blocks.

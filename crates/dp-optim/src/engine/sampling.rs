@@ -9,6 +9,8 @@ mod tests;
 pub use draw::{BatchLaw, Sampler};
 pub(crate) use poisson_one::poisson_one;
 
+use core::ops::RangeInclusive;
+
 use dp_data::{Block, SampleSource, SourceError};
 use dp_losses::Model;
 
@@ -65,13 +67,37 @@ impl SampledRun {
         S: SampleSource<F> + ?Sized,
         I: Iterate<F, M>,
     {
+        self.run_part(1..=self.updates, model, source, iterate, key, control)
+    }
+
+    /// Makes some of the updates, counted from 1, on batches drawn under a key of their own.
+    ///
+    /// # Privacy
+    /// As [`run`](Self::run): parts under one key would draw the same batches.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_part<F, M, S, I>(
+        &self,
+        updates: RangeInclusive<u64>,
+        model: &M,
+        source: &mut S,
+        iterate: &mut I,
+        key: [u8; 32],
+        control: &mut Control<'_>,
+    ) -> Result<(), Error>
+    where
+        M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+        S: SampleSource<F> + ?Sized,
+        I: Iterate<F, M>,
+    {
         let description = source.describe()?;
         super::expect_rows(self.n, description.n)?;
         let mut sampler = Sampler::new(self.law, self.n, key)?;
         let mut pace = Pace::nominal(control, self.n);
         let (engine, mut sparse) = (description.engine, None);
         let nominal = self.law.nominal_size() as usize;
-        for t in 1..=self.updates {
+        for t in updates {
             let positions = sampler.draw()?;
             let batch = source.gather(positions)?;
             if batch.len() != positions.len() {

@@ -4,11 +4,13 @@ use dp_data::SampleSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
+use super::admm_obj_pert::{self, AdmmObjPert};
 use super::bolt_on::{self, BoltOn};
 use super::bst14::{self, Bst14};
 use super::dp_ftrl::{self, DpFtrl};
 use super::dp_newton::{self, DpNewton};
 use super::dp_sgd::{self, DpSgd};
+use super::dp_svrg::{self, DpSvrg};
 use super::majority::{self, Majority};
 use super::noisy_moments::{self, NoisyMoments};
 use super::obj_pert::{self, ObjPert};
@@ -118,6 +120,8 @@ macro_rules! any_recipe {
 }
 
 any_recipe! {
+    /// [`AdmmObjPert`].
+    AdmmObjPert(AdmmObjPert, admm_obj_pert::Plan),
     /// [`BoltOn`].
     BoltOn(BoltOn, bolt_on::Plan),
     /// [`Bst14`].
@@ -128,6 +132,8 @@ any_recipe! {
     DpNewton(DpNewton, dp_newton::Plan),
     /// [`DpSgd`].
     DpSgd(DpSgd, dp_sgd::Plan),
+    /// [`DpSvrg`].
+    DpSvrg(DpSvrg, dp_svrg::Plan),
     /// [`Majority`].
     Majority(Majority, majority::Plan),
     /// [`NoisyMoments`].

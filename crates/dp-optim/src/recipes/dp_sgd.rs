@@ -20,7 +20,8 @@
 
 pub mod adam;
 pub mod admm;
-mod defaults;
+pub mod consensus;
+pub(super) mod defaults;
 mod derivation;
 mod plan;
 

@@ -11,6 +11,7 @@ mod training;
 
 pub(crate) use plan::NoisyPlan;
 use training::Following;
+pub(super) use training::{counted, pieces};
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
@@ -60,7 +61,17 @@ pub enum Sampling {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Batching {
     Drawn(BatchLaw),
-    Passes { passes: u64, batch_size: u64, declared_order: bool },
+    Passes {
+        passes: u64,
+        batch_size: u64,
+        declared_order: bool,
+    },
+    /// The records in parts of nearly the same size, one for each party: the same parts in every round.
+    Parties {
+        rounds: u64,
+        parties: u64,
+        declared_order: bool,
+    },
 }
 
 /// What bounds a record's gradient: all public.
@@ -103,7 +114,7 @@ pub(crate) struct NoisyRun {
 
 /// Examples of a Poisson batch that are summed at a time: few enough for small rounding errors, many enough for fast
 /// kernels.
-const MICROBATCH: u64 = 1024;
+pub(super) const MICROBATCH: u64 = 1024;
 
 /// By how much rounding may raise a sensitivity before it is refused.
 const MOST_ROUNDING: f64 = 1.1;
@@ -182,9 +193,14 @@ impl NoisyRun {
         if !matches!(relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut) {
             return Err(Error::Adjacency { recipe, adjacency: relation });
         }
-        let batch_size = batch_size.min(n);
+        let parties = match parts.descent {
+            Descent::Consensus { parties, .. } => Some(parties),
+            _ => None,
+        };
+        // A party's part is its batch.
+        let batch_size = parties.map_or(batch_size, |parties| n.div_ceil(parties)).min(n);
         let not_proved = |why| Err(Error::NotProved { recipe, why });
-        let per_pass = n.div_ceil(batch_size);
+        let per_pass = parties.unwrap_or_else(|| n.div_ceil(batch_size));
         let steps = match parts.length {
             Length::Passes(passes) => passes.saturating_mul(per_pass),
             Length::Steps(steps) => steps,
@@ -198,12 +214,22 @@ impl NoisyRun {
                 "batches of fixed size are proved for replace-one; under add-remove choose Poisson batches",
             );
         }
+        if parties.is_some_and(|parties| parties > n) {
+            return Err(Error::Count { name: "parties", value: per_pass, range: "at most one for each record" });
+        }
+        if parties.is_some() && parts.sampling != Sampling::Passes {
+            return not_proved("parties take turns with all of their records: their batches are not drawn");
+        }
         let poisson = parts.sampling == Sampling::Poisson;
         let (batching, plan) = if parts.sampling == Sampling::Passes {
             let Length::Passes(passes) = parts.length else {
                 return not_proved("a run over passes is counted in passes, not in steps");
             };
-            let batching = Batching::Passes { passes, batch_size, declared_order: parts.declared_order };
+            let declared_order = parts.declared_order;
+            let batching = match parties {
+                Some(parties) => Batching::Parties { rounds: passes, parties, declared_order },
+                None => Batching::Passes { passes, batch_size, declared_order },
+            };
             (batching, StepPlan::DisjointBatches { passes, steps_per_pass: per_pass })
         } else {
             let law = if poisson {
@@ -222,6 +248,8 @@ impl NoisyRun {
         let divisor = match batching {
             Batching::Drawn(law) => law.mean_size(n)?,
             Batching::Passes { batch_size, .. } => batch_size as f64,
+            // The least; a party divides by the number of its own records.
+            Batching::Parties { parties, .. } => (n / parties).max(1) as f64,
         };
         let contributions = bounds.contributions(dim, float)?;
         let sum = |float| {
@@ -295,7 +323,7 @@ impl NoisyRun {
     fn proximal_map(&self, steps: &StepSizes) -> Result<Option<ProximalMap>, Error> {
         let Some(penalty) = &self.penalty else { return Ok(None) };
         let longest = match self.descent {
-            Descent::Admm { rho, .. } => 1.0 / rho,
+            Descent::Admm { rho, .. } | Descent::Consensus { rho, .. } => 1.0 / rho,
             _ => steps.largest(),
         };
         Ok(Some(ProximalMap::new(penalty.clone(), self.layout()?, longest)?))
@@ -306,7 +334,7 @@ impl NoisyRun {
         let smooth = matches!(self.descent, Descent::Admm { output: AdmmOutput::Smooth, .. });
         let Some(penalty) = self.penalty.as_ref().filter(|_| !smooth) else { return Ok(None) };
         let longest = match self.descent {
-            Descent::Admm { rho, .. } => 1.0 / rho,
+            Descent::Admm { rho, .. } | Descent::Consensus { rho, .. } => 1.0 / rho,
             _ => steps.largest(),
         };
         let domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
@@ -364,7 +392,7 @@ impl NoisyRun {
     }
 
     /// The mechanism of each step.
-    fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
+    pub(super) fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
         self.check_noise_mode(mode)?;
         let sensitivity = L2Sensitivity::<A>::new(self.sensitivity()?)?;
         Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)
@@ -393,17 +421,28 @@ impl NoisyRun {
         std_dev: f64,
     ) -> Result<(StepSizes, AveragingWeights), Error> {
         let updates = self.updates();
-        let (steps, weights) = (schedule.prepare(updates)?, averaging.prepare(updates)?);
+        let steps = schedule.prepare(updates)?;
+        let noise = self.largest_noise(std_dev);
+        self.check_range(&steps, self.sum.contributions.bound() * self.sum.examples as f64 + noise, std_dev)?;
+        Ok((steps, averaging.prepare(updates)?))
+    }
+
+    /// K of [`prepare`](Self::prepare).
+    pub(super) fn largest_noise(&self, std_dev: f64) -> f64 {
         // An increment of a stream is the difference of two of its sums.
         let most = self.factor.as_ref().map_or(1.0, |factor| 2.0 * factor.largest_error().max(1.0));
-        let noise = 1000.0 * most * std_dev * (self.parameters() as f64).sqrt();
-        self.proximal_map(&steps)?;
-        self.last_map(&steps)?;
+        1000.0 * most * std_dev * (self.parameters() as f64).sqrt()
+    }
+
+    /// Checks step sizes for noisy sums of at most this norm.
+    pub(super) fn check_range(&self, steps: &StepSizes, sum: f64, std_dev: f64) -> Result<(), Error> {
+        self.proximal_map(steps)?;
+        self.last_map(steps)?;
         self.descent.check_range(&Range {
             recipe: self.recipe,
-            steps: &steps,
-            updates,
-            sum: self.sum.contributions.bound() * self.sum.examples as f64 + noise,
+            steps,
+            updates: self.updates(),
+            sum,
             divisor: self.divisor,
             lambda: self.lambda,
             radius: self.radius,
@@ -411,8 +450,7 @@ impl NoisyRun {
             parameters: self.parameters(),
             std_dev,
             float: self.float,
-        })?;
-        Ok((steps, weights))
+        })
     }
 
     /// What a certificate takes on trust.
@@ -422,7 +460,9 @@ impl NoisyRun {
         if noise_mode != NoiseMode::Exact {
             assumptions.push(Assumption::IdealisedFloat);
         }
-        if matches!(self.batching, Batching::Passes { declared_order: true, .. }) {
+        if let Batching::Passes { declared_order: true, .. } | Batching::Parties { declared_order: true, .. } =
+            self.batching
+        {
             assumptions.push(Assumption::DeclaredOrder);
         }
         assumptions
@@ -432,7 +472,7 @@ impl NoisyRun {
     pub(crate) fn rows(&self) -> u64 {
         match self.batching {
             Batching::Drawn(law) => law.nominal_size().saturating_mul(self.updates()),
-            Batching::Passes { passes, .. } => self.n.saturating_mul(passes),
+            Batching::Passes { passes, .. } | Batching::Parties { rounds: passes, .. } => self.n.saturating_mul(passes),
         }
     }
 
@@ -449,6 +489,7 @@ impl NoisyRun {
                 format!("{passes} passes, all records at each step")
             }
             Batching::Passes { passes, batch_size, .. } => format!("{passes} passes, batches of {batch_size}"),
+            Batching::Parties { rounds, parties, .. } => format!("{rounds} rounds of {parties} parties"),
         }
     }
 }

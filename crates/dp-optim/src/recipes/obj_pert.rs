@@ -59,6 +59,8 @@
 //! Wang, "Towards practical differentially private convex optimization", S&P 2019, for the approximate minimiser.
 
 mod derivation;
+mod objective;
+mod part;
 mod plan;
 pub mod published;
 
@@ -66,11 +68,14 @@ pub mod published;
 mod tests;
 
 pub use derivation::ObjPertDerivation;
+pub(super) use derivation::under_relation;
+pub(super) use objective::Objective;
+pub(super) use part::Part;
 pub use plan::Plan;
 pub use published::Calibration;
 
 use dp_accountant::MarginLoss;
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::LossKind;
 
 use crate::error::{Error, positive};
@@ -177,6 +182,16 @@ impl ObjPert {
         Plan::new(self, n, dim, budget, 1)
     }
 
+    /// What a certificate takes on trust.
+    pub(super) fn assumptions(&self) -> Vec<Assumption> {
+        let mut assumptions =
+            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
+        if self.noise_mode != NoiseMode::Exact {
+            assumptions.push(Assumption::IdealisedFloat);
+        }
+        assumptions
+    }
+
     /// The loss as the accountant knows it.
     fn margin_loss(&self) -> Result<MarginLoss, Error> {
         match self.loss {
@@ -193,7 +208,7 @@ impl ObjPert {
     }
 
     /// Refuses parameters outside their range.
-    fn check(&self, n: u64, dim: u64) -> Result<(), Error> {
+    pub(super) fn check(&self, n: u64, dim: u64) -> Result<(), Error> {
         for (name, value) in [("number of records", n), ("dimension", dim)] {
             if value == 0 {
                 return Err(Error::Count { name, value, range: "1 or more" });

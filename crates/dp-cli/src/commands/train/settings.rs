@@ -47,6 +47,8 @@ pub struct Settings {
     pub centre_share: Option<f64>,
     /// Largest gradient at a certified minimiser.
     pub tolerance: Option<f64>,
+    /// Share of the cost that is spent on gradients of all records.
+    pub full_share: Option<f64>,
     /// The norm that each record's gradient is clipped to.
     pub clip: Option<f64>,
     /// Where the curvature comes from.
@@ -69,6 +71,8 @@ pub struct Settings {
     pub l1: Option<f64>,
     /// ρ of ADMM.
     pub rho: Option<f64>,
+    /// Parties of ADMM.
+    pub parties: Option<u64>,
 }
 
 impl Settings {
@@ -153,6 +157,13 @@ impl Settings {
                 share => share,
             },
             tolerance: number("--tolerance", args.tolerance, false)?,
+            full_share: match args.full_share {
+                Some(share) if !(share > 0.0 && share < 1.0) => {
+                    let said = format!("--full-share is {share}");
+                    return Err(Failure::usage("--full-share", said).expected("a share, above 0 and below 1"));
+                }
+                share => share,
+            },
             clip: number("--clip", args.clip, false)?,
             curvature: args.curvature,
             curvature_share: match args.curvature_share {
@@ -170,6 +181,7 @@ impl Settings {
             penalty: args.penalty.clone(),
             l1: number("--l1", args.l1, true)?,
             rho: number("--rho", args.rho, false)?,
+            parties: count("--parties", args.parties)?,
             stopping: args.stop.map(|stop| match stop {
                 args::Stop::Passes => Stopping::Passes,
                 args::Stop::Certified => Stopping::CertifiedMinimiser { tolerance: None },
@@ -188,6 +200,7 @@ impl Settings {
             ("--variant", self.variant.is_some()),
             ("--centre-share", self.centre_share.is_some()),
             ("--tolerance", self.tolerance.is_some()),
+            ("--full-share", self.full_share.is_some()),
             ("--clip", self.clip.is_some()),
             ("--curvature", self.curvature.is_some()),
             ("--curvature-share", self.curvature_share.is_some()),
@@ -206,6 +219,7 @@ impl Settings {
             ("--penalty", self.penalty.is_some()),
             ("--l1", self.l1.is_some()),
             ("--rho", self.rho.is_some()),
+            ("--parties", self.parties.is_some()),
         ]
         .into_iter()
     }

@@ -7,6 +7,7 @@ use super::{DpSgd, Sampling};
 use crate::auto::{CURVATURE_OF_KINKS, MOST_STEPS};
 use crate::averaging::Averaging;
 use crate::defaults::Defaults;
+use crate::descent::Descent;
 use crate::error::Error;
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
@@ -101,6 +102,9 @@ impl DpSgd {
 
     /// Number of steps among `n` records.
     pub(super) fn updates(&self, n: u64) -> u64 {
+        if let Descent::Consensus { parties, .. } = self.descent {
+            return parties.saturating_mul(self.passes).max(1);
+        }
         match (self.steps, self.sampling) {
             (Some(steps), Sampling::Poisson | Sampling::FixedSize) => steps.max(1),
             _ => n.div_ceil(self.batch_size.clamp(1, n.max(1))).saturating_mul(self.passes).max(1),

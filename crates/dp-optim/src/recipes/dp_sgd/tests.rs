@@ -373,4 +373,5 @@ proptest! {
     }
 }
 
+mod consensus;
 mod penalised;

@@ -4,7 +4,9 @@ use nalgebra::RealField;
 
 use super::NoisyRun;
 use crate::descent::Descent;
-use crate::engine::{AcceleratedDescent, Adam, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule};
+use crate::engine::{
+    AcceleratedDescent, Adam, ConsensusAdmm, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule,
+};
 use crate::error::Error;
 use crate::schedule::StepSizes;
 
@@ -13,6 +15,7 @@ pub(super) enum Rule<F> {
     Descent(AcceleratedDescent<F>),
     Adam(Adam<F>),
     Admm(LinearisedAdmm<F>),
+    Consensus(ConsensusAdmm<F>),
 }
 
 impl<F: RealField + Copy> Rule<F> {
@@ -33,6 +36,10 @@ impl<F: RealField + Copy> Rule<F> {
             (Descent::Admm { rho, output }, Some(map)) => {
                 Self::Admm(LinearisedAdmm::new(rho, map, output, start).with_ball(lambda, radius))
             }
+            (Descent::Consensus { rho, parties }, map) => {
+                let parties = usize::try_from(parties).unwrap_or(usize::MAX);
+                Self::Consensus(ConsensusAdmm::new(rho, parties, map, start).with_ball(lambda, radius))
+            }
             (descent, map) => {
                 let plain = GradientDescent { lambda, radius };
                 let rule = AcceleratedDescent::new(plain, descent.momentum(), start);
@@ -51,6 +58,7 @@ impl<F: RealField + Copy> UpdateRule<F> for Rule<F> {
             Self::Descent(rule) => rule.apply(parameters, gradient_sum, step),
             Self::Adam(rule) => rule.apply(parameters, gradient_sum, step),
             Self::Admm(rule) => rule.apply(parameters, gradient_sum, step),
+            Self::Consensus(rule) => rule.apply(parameters, gradient_sum, step),
         }
     }
 
@@ -59,6 +67,7 @@ impl<F: RealField + Copy> UpdateRule<F> for Rule<F> {
             Self::Descent(rule) => rule.point(parameters),
             Self::Adam(rule) => rule.point(parameters),
             Self::Admm(rule) => rule.point(parameters),
+            Self::Consensus(rule) => rule.point(parameters),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The run itself.
 
 use core::marker::PhantomData;
+use std::sync::Arc;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog, ZeroOut};
@@ -52,6 +53,28 @@ impl NoisyRun {
         }
         let (released, log) = self.train_under::<F, ZeroOut, S, R>(following, source, rng, control)?;
         Ok((released, A::from_null_records(log)))
+    }
+
+    /// Passes, how they are cut, and the order of the records.
+    pub(in crate::recipes) fn passes(&self, key: [u8; 32]) -> (u64, BatchSizes, Order) {
+        let count = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        match self.batching {
+            Batching::Parties { rounds, parties, declared_order } => {
+                // Parts that differ by one record at most.
+                let part = |party: u64| count(self.n / parties + u64::from(party < self.n % parties));
+                let parts: Arc<[usize]> = (0..parties).map(part).collect();
+                // A record stays with its party.
+                let keyed = Order::Keyed { key, fresh_each_pass: false };
+                (rounds, BatchSizes::Listed(parts), if declared_order { Order::Declared } else { keyed })
+            }
+            Batching::Passes { passes, batch_size, declared_order } => {
+                // A sum of all records has the same sensitivity in any order.
+                let as_held = declared_order || batch_size >= self.n;
+                let keyed = Order::Keyed { key, fresh_each_pass: true };
+                (passes, BatchSizes::Equal(count(batch_size)), if as_held { Order::Declared } else { keyed })
+            }
+            Batching::Drawn(_) => (0, BatchSizes::Equal(1), Order::Declared),
+        }
     }
 
     fn train_under<F, A, S, R>(
@@ -143,8 +166,8 @@ where
                 };
                 sampled.run(&model, source, &mut iterate, key, control)?;
             }
-            Batching::Passes { passes, batch_size, declared_order } => {
-                let batches = BatchSizes::Equal(usize::try_from(batch_size).unwrap_or(usize::MAX));
+            Batching::Passes { .. } | Batching::Parties { .. } => {
+                let (passes, batches, order) = run.passes(key);
                 let passed = Run {
                     n: run.n,
                     batches,
@@ -152,10 +175,6 @@ where
                     steps: steps.clone(),
                     weights: weights.clone(),
                 };
-                // A sum of all records has the same sensitivity in any order.
-                let as_held = declared_order || batch_size >= run.n;
-                let order =
-                    if as_held { Order::Declared } else { Order::Keyed { key, fresh_each_pass: run.factor.is_none() } };
                 let mut batches = RowBatches::new(&mut *source, order);
                 passed.run(&model, &mut batches, &mut iterate, &mut Passes(passes), control)?;
             }
@@ -181,13 +200,22 @@ struct InPieces<F, G> {
 }
 
 /// The examples of a batch that count; copied only where some do not.
-fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Block<'b, F> {
+pub(in crate::recipes) fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Block<'b, F> {
     let Some(valid) = batch.valid.filter(|valid| valid.contains(&false)) else { return batch };
     buffer.clear();
     for (i, _) in (0..).zip(valid).filter(|(_, valid)| **valid) {
         buffer.push(&batch.slice(i..i + 1));
     }
     buffer.block(batch.dim())
+}
+
+/// A batch in pieces of at most so many examples.
+pub(in crate::recipes) fn pieces<F: Copy>(
+    batch: Block<'_, F>,
+    microbatch: usize,
+) -> impl Iterator<Item = Block<'_, F>> {
+    let step = microbatch.max(1);
+    (0..batch.len()).step_by(step).map(move |start| batch.slice(start..batch.len().min(start.saturating_add(step))))
 }
 
 impl<F, M, A, R> InPieces<F, NoisyGradient<'_, F, M, A, R>>
@@ -201,13 +229,8 @@ where
     fn add(&mut self, model: &M, parameters: &[F], batch: Block<'_, F>, sum: &mut [F]) -> Result<(), Error> {
         let batch = counted(batch, &mut self.counted);
         sum.fill(F::zero());
-        let mut start = 0;
-        while start < batch.len() {
-            let end = batch.len().min(start.saturating_add(self.microbatch));
-            self.gradient.add(model, parameters, batch.slice(start..end), end - start, sum)?;
-            start = end;
-        }
-        Ok(())
+        pieces(batch, self.microbatch)
+            .try_for_each(|piece| self.gradient.add(model, parameters, piece, piece.len(), sum))
     }
 }
 

@@ -1,7 +1,8 @@
-//! `ss-admm` and `mp-admm`.
+//! `ss-admm`, `mp-admm` and `dp-admm`.
 
 use dp_losses::Penalty;
 use dp_optim::recipes::DpSgd;
+use dp_optim::recipes::dp_sgd::consensus::PARTIES;
 use dp_optim::{Descent, Schedule};
 
 use super::dp_sgd::{as_asked, with_steps_as_asked};
@@ -50,6 +51,26 @@ pub(super) const MP_ADMM: PrivateAlgorithm = PrivateAlgorithm {
     build: on_all_records,
 };
 
+pub(super) const DP_ADMM: PrivateAlgorithm = PrivateAlgorithm {
+    name: args::Algorithm::DpAdmm,
+    relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
+    flags: &[
+        "--lambda",
+        "--passes",
+        "--parties",
+        "--clip",
+        "--radius",
+        "--step-size",
+        "--schedule",
+        "--averaging",
+        "--penalty",
+        "--l1",
+        "--rho",
+    ],
+    records_to_check: |settings| settings.parties.unwrap_or(PARTIES).clamp(1, 1 << 20),
+    build: of_parties,
+};
+
 /// λ of the L1 penalty unless another is asked for.
 const USUAL_LAMBDA: f64 = 0.001;
 
@@ -82,13 +103,23 @@ fn build(request: &Request<'_>, recipe: DpSgd) -> Result<Built, Failure> {
     })
 }
 
-fn penalty(request: &Request<'_>) -> Penalty {
+fn of_parties(request: &Request<'_>) -> Result<Built, Failure> {
+    let &Request { config, budget, relation, shape } = request;
+    let settings = &config.settings;
+    let recipe = DpSgd::dp_admm(config.loss, settings.parties.unwrap_or(PARTIES));
+    let recipe = as_asked(with_rho(recipe, request), request)?;
+    let suited = recipe.with_suited_rounds(settings.passes, shape.n, shape.dim, budget, relation);
+    Ok(with_steps_as_asked(suited.map_err(|error| refusal(&error))?, request)?.into())
+}
+
+pub(super) fn penalty(request: &Request<'_>) -> Penalty {
     request.config.settings.any_penalty().unwrap_or(Penalty::L1 { lambda: USUAL_LAMBDA })
 }
 
 fn with_rho(recipe: DpSgd, request: &Request<'_>) -> DpSgd {
     let descent = match (recipe.descent, request.config.settings.rho) {
         (Descent::Admm { output, .. }, Some(rho)) => Descent::Admm { rho, output },
+        (Descent::Consensus { parties, .. }, Some(rho)) => Descent::Consensus { rho, parties },
         (descent, _) => descent,
     };
     DpSgd { descent, ..recipe }

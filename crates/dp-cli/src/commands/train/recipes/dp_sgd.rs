@@ -6,6 +6,7 @@ use dp_optim::recipes::{DpSgd, Sampling};
 
 use super::{Built, PrivateAlgorithm, Request, refusal, steps};
 use crate::args::{self, Adjacency};
+use crate::commands::train::settings::Settings;
 use crate::failure::Failure;
 
 pub(super) const DP_SGD: PrivateAlgorithm = PrivateAlgorithm {
@@ -47,16 +48,8 @@ pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.steps = settings.steps;
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
-    recipe.sampling = match settings.sampling {
-        None => recipe.sampling,
-        Some(args::BatchSampling::Poisson) => Sampling::Poisson,
-        Some(args::BatchSampling::Fixed) => Sampling::FixedSize,
-        Some(args::BatchSampling::Passes) => Sampling::Passes,
-    };
-    recipe.clipping = match settings.clip {
-        None => recipe.clipping,
-        Some(norm) => Some(ClippingNorm::new(norm).map_err(|error| refusal(&error.into()))?),
-    };
+    recipe.sampling = sampling(settings).unwrap_or(recipe.sampling);
+    recipe.clipping = clipping(settings)?.or(recipe.clipping);
     recipe.radius = settings.radius;
     recipe.penalty = settings.any_penalty().or(recipe.penalty);
     recipe.intercept = recipe.penalty.is_some() && config.encoding.intercept > 0.0;
@@ -65,20 +58,36 @@ pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd
     Ok(recipe)
 }
 
+/// How batches were asked to be drawn.
+pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
+    settings.sampling.map(|sampling| match sampling {
+        args::BatchSampling::Poisson => Sampling::Poisson,
+        args::BatchSampling::Fixed => Sampling::FixedSize,
+        args::BatchSampling::Passes => Sampling::Passes,
+    })
+}
+
+/// The norm that was asked for.
+pub(super) fn clipping(settings: &Settings) -> Result<Option<ClippingNorm>, Failure> {
+    settings.clip.map(ClippingNorm::new).transpose().map_err(|error| refusal(&error.into()))
+}
+
+/// The average that was asked for, where the half that is recommended is `usual`.
+pub(super) fn averaging(settings: &Settings, usual: Averaging) -> Averaging {
+    match settings.averaging {
+        None | Some(args::Averaging::Suffix) => usual,
+        Some(args::Averaging::Last) => Averaging::Last,
+        Some(args::Averaging::Uniform) => Averaging::Uniform,
+        Some(args::Averaging::Polynomial) => Averaging::Polynomial,
+    }
+}
+
 /// The recipe with the step sizes and the average that were asked for.
 pub(super) fn with_steps_as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Failure> {
     let &Request { config, shape, .. } = request;
     if let Some(schedule) = steps::schedule(config, recipe.lambda, shape.n)? {
         recipe.schedule = Some(schedule);
     }
-    if let Some(averaging) = config.settings.averaging {
-        recipe.averaging = match averaging {
-            args::Averaging::Last => Averaging::Last,
-            args::Averaging::Uniform => Averaging::Uniform,
-            // The half that is recommended.
-            args::Averaging::Suffix => recipe.averaging,
-            args::Averaging::Polynomial => Averaging::Polynomial,
-        };
-    }
+    recipe.averaging = averaging(&config.settings, recipe.averaging);
     Ok(recipe)
 }

@@ -14,6 +14,7 @@ mod dp_ftrl;
 mod dp_gd;
 mod dp_newton;
 mod dp_sgd;
+mod dp_svrg;
 mod last_iterate;
 mod non_private;
 mod obj_pert;
@@ -106,9 +107,12 @@ pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm>
         Algorithm::DpAdambc => Some(&adam::DP_ADAMBC),
         Algorithm::SsAdmm => Some(&admm::SS_ADMM),
         Algorithm::MpAdmm => Some(&admm::MP_ADMM),
+        Algorithm::DpAdmm => Some(&admm::DP_ADMM),
+        Algorithm::DpSvrg => Some(&dp_svrg::DP_SVRG),
         Algorithm::NoisyMoments => Some(&obj_pert::NOISY_MOMENTS),
         Algorithm::ObjPert => Some(&obj_pert::OBJ_PERT),
         Algorithm::Amp => Some(&obj_pert::AMP),
+        Algorithm::AdmmObjPert => Some(&obj_pert::ADMM_OBJ_PERT),
         Algorithm::PhasedSgd => Some(&phased::SGD),
         Algorithm::PhasedErm => Some(&phased::ERM),
         Algorithm::Pnsgd => Some(&last_iterate::PNSGD),
@@ -164,8 +168,10 @@ impl PrivateAlgorithm {
 
     /// Whether how long a training takes tells of the records: it goes on until its minimiser is certified, or may.
     pub(super) fn takes_as_long_as_it_takes(&self, settings: &Settings) -> bool {
-        matches!(self.name, Algorithm::Auto | Algorithm::ObjPert | Algorithm::Amp | Algorithm::PhasedErm)
-            || matches!(settings.stopping, Some(Stopping::CertifiedMinimiser { .. }))
+        matches!(
+            self.name,
+            Algorithm::Auto | Algorithm::ObjPert | Algorithm::Amp | Algorithm::AdmmObjPert | Algorithm::PhasedErm
+        ) || matches!(settings.stopping, Some(Stopping::CertifiedMinimiser { .. }))
     }
 
     /// The relation unless another is asked for.

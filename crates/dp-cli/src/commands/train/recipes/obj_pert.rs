@@ -1,11 +1,12 @@
-//! `obj-pert`, `amp` and `noisy-moments`.
+//! `obj-pert`, `amp`, `admm-obj-pert` and `noisy-moments`.
 
 use dp_optim::FloatKind;
 use dp_optim::recipes::obj_pert::Calibration;
-use dp_optim::recipes::{NoisyMoments, ObjPert};
+use dp_optim::recipes::{AdmmObjPert, NoisyMoments, ObjPert};
 
-use super::{Built, PrivateAlgorithm, Request, steps};
+use super::{Built, PrivateAlgorithm, Request, admm, steps};
 use crate::args::{self, Adjacency};
+use crate::commands::train::config::TrainConfig;
 use crate::failure::Failure;
 use crate::input::conflict;
 
@@ -23,6 +24,14 @@ pub(super) const AMP: PrivateAlgorithm = PrivateAlgorithm {
     flags: &["--lambda", "--tolerance", "--variant"],
     build: amp,
     ..OBJ_PERT
+};
+
+pub(super) const ADMM_OBJ_PERT: PrivateAlgorithm = PrivateAlgorithm {
+    name: args::Algorithm::AdmmObjPert,
+    relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
+    flags: &["--lambda", "--steps", "--penalty", "--l1", "--rho", "--output-noise"],
+    records_to_check: |_| 1 << 20,
+    build: admm_obj_pert,
 };
 
 pub(super) const NOISY_MOMENTS: PrivateAlgorithm = PrivateAlgorithm {
@@ -69,13 +78,35 @@ fn amp(request: &Request<'_>) -> Result<Built, Failure> {
 /// What both take from the settings.
 fn as_asked(request: &Request<'_>, recipe: ObjPert) -> Result<Built, Failure> {
     let (config, settings) = (request.config, &request.config.settings);
-    if config.float != FloatKind::F64 {
-        return Err(conflict("--float", "this algorithm certifies its minimiser in double precision")
-            .expected("f64")
-            .help("leave --float away"));
-    }
+    in_double_precision(config)?;
     let (lambda, gradient_tolerance) = (settings.lambda, settings.tolerance);
     Ok(ObjPert { lambda, gradient_tolerance, noise_mode: config.noise, ..recipe }.into())
+}
+
+/// Refuses single precision.
+fn in_double_precision(config: &TrainConfig) -> Result<(), Failure> {
+    if config.float == FloatKind::F64 {
+        return Ok(());
+    }
+    Err(conflict("--float", "this algorithm certifies its minimiser in double precision")
+        .expected("f64")
+        .help("leave --float away"))
+}
+
+fn admm_obj_pert(request: &Request<'_>) -> Result<Built, Failure> {
+    let (config, settings) = (request.config, &request.config.settings);
+    in_double_precision(config)?;
+    let usual = AdmmObjPert::new(config.loss, admm::penalty(request));
+    let recipe = AdmmObjPert {
+        lambda: settings.lambda.unwrap_or(usual.lambda),
+        intercept: config.encoding.intercept > 0.0,
+        iterations: settings.steps.unwrap_or(usual.iterations),
+        rho: settings.rho,
+        law: steps::output_noise(settings),
+        noise_mode: config.noise,
+        ..usual
+    };
+    Ok(recipe.into())
 }
 
 fn noisy_moments(request: &Request<'_>) -> Result<Built, Failure> {

@@ -49,6 +49,7 @@ fn flag_of(name: &str) -> Option<&'static str> {
         "gradient tolerance" => Some("--tolerance"),
         "share of the centre" => Some("--centre-share"),
         "rho" => Some("--rho"),
+        "parties" => Some("--parties"),
         "epsilon" => Some("--epsilon"),
         "delta" => Some("--delta"),
         _ => None,

@@ -1,0 +1,178 @@
+//! ADMM by objective perturbation: each iteration's x is the certified minimiser of a perturbed objective around what was
+//! released before.
+//!
+//! ```text
+//! T times:   b ~ N(0, σ² I)
+//!            x <- argmin Σ ℓ_i(x) + n ( (λ/2)‖x‖² + ⟨y, x⟩ + (ρ/2)‖x - z‖² ) + ⟨b, x⟩,   approximated, + a little noise
+//!            z <- prox_{P/ρ}( x + y/ρ )
+//!            y <- y + ρ (x - z)
+//! ```
+//! The objective of x is that of [`obj_pert`](crate::recipes::obj_pert) with `Λ = n (λ + ρ)` around the centre
+//! `c = (ρz - y)/(λ + ρ)`, brought into a ball so wide that it changes nothing. The penalty acts on z by its proximal map, so
+//! that the released model is sparse.
+//!
+//! # Privacy
+//! Given what was released before, c is public, and an iteration is one release by objective perturbation: its bound holds for
+//! every centre. The event is the T-fold composition of that release (the exact minimiser's, and of the noise that hides how
+//! it was approached), each charged for both directions at once; noise is calibrated on the composition. Composed releases
+//! are dear where Λ is small, so that the recommended ρ keeps `Λ >= 3/ε'`, ε' the part of an iteration. z and y are functions
+//! of the released x, and cost nothing.
+//!
+//! As published the objective is perturbed for pure ε in every iteration (Chaudhuri et al. 2011), without what makes an
+//! approximate minimiser private: see [`as_published`].
+//!
+//! # References
+//! The dissertation behind the crate's list of errata compares it as ADMM-objP; Zhang, Khalili, Liu, "Improving the privacy
+//! and accuracy of ADMM-based distributed algorithms", ICML 2018, for perturbed subproblems.
+
+pub mod as_published;
+mod derivation;
+mod plan;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::AdmmObjPertDerivation;
+pub use plan::Plan;
+
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::penalty::Layout;
+use dp_losses::{LossKind, Penalty, ProximalMap};
+
+use super::obj_pert::ObjPert;
+use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::engine::AdmmOutput;
+use crate::error::{Error, non_negative};
+use crate::recipes::bolt_on::OutputNoise;
+use crate::recipes::linear::size;
+
+/// Iterations.
+pub const ITERATIONS: u64 = 3;
+
+/// A recipe of ADMM by objective perturbation: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_losses::{LossKind, Penalty};
+/// use dp_optim::recipes::{AdmmObjPert, Budget, OutputNoise, Planned};
+///
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let l1 = Penalty::L1 { lambda: 0.001 };
+/// let recipe = AdmmObjPert { law: OutputNoise::Gaussian, ..AdmmObjPert::new(LossKind::Logistic, l1) };
+/// let plan = recipe.plan::<ZeroOut>(10_000, 5, budget)?; // before any data
+/// assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99);
+/// // Three releases, each with about √3 times the noise of one.
+/// let one = AdmmObjPert { iterations: 1, ..recipe }.plan::<ZeroOut>(10_000, 5, budget)?;
+/// let ratio = plan.noise().coordinate_std_dev(5) / one.noise().coordinate_std_dev(5);
+/// assert!(ratio > 1.5 && ratio < 2.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct AdmmObjPert {
+    /// The loss: logistic, softmax, Huber's support vector machine or Huber's regression.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖x‖²` of the mean loss.
+    pub lambda: f64,
+    /// P: the penalty of the mean loss.
+    pub penalty: Penalty,
+    /// Whether the last feature is an intercept, which no penalty counts or shrinks.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
+    pub intercept: bool,
+    /// T.
+    pub iterations: u64,
+    /// ρ; `None` is what is recommended.
+    pub rho: Option<f64>,
+    /// Which copy of the model is released in the end; the other is no secret either.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub output: AdmmOutput,
+    /// The law of the noise in the objective.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub law: OutputNoise,
+    /// How noise is drawn, that of the objectives and that of the releases.
+    pub noise_mode: NoiseMode,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+}
+
+impl Recipe for AdmmObjPert {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl AdmmObjPert {
+    /// Three iterations with the recommended ρ; the sparse copy is released.
+    pub fn new(loss: LossKind, penalty: Penalty) -> Self {
+        Self {
+            loss,
+            lambda: 0.0,
+            penalty,
+            intercept: false,
+            iterations: ITERATIONS,
+            rho: None,
+            output: AdmmOutput::Sparse,
+            law: OutputNoise::Least,
+            noise_mode: NoiseMode::Exact,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// Derives noise, event and guarantee for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations.
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]: another loss), a penalty that does not
+    /// fit the model or whose map asks for a larger ρ, and a budget that no noise reaches under this ρ.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    /// Each iteration's objective without its numbers.
+    fn each(&self) -> ObjPert {
+        ObjPert {
+            law: self.law,
+            noise_mode: self.noise_mode,
+            row_norm: self.row_norm,
+            target_bound: self.target_bound,
+            ..ObjPert::new(self.loss)
+        }
+    }
+
+    /// Refuses parameters outside their range.
+    fn check(&self, n: u64, dim: u64) -> Result<(), Error> {
+        self.each().check(n, dim)?;
+        non_negative("lambda", self.lambda)?;
+        if !(1..=MOST_ITERATIONS).contains(&self.iterations) {
+            return Err(Error::Count { name: "steps", value: self.iterations, range: "1 to 10000" });
+        }
+        Ok(())
+    }
+
+    /// The penalty's map for this ρ.
+    fn map(&self, dim: u64, rho: f64) -> Result<ProximalMap, Error> {
+        let layout = Layout {
+            features: size("dimension", dim)?,
+            outputs: self.loss.outputs() as usize,
+            intercept: self.intercept,
+        };
+        self.penalty.check_layout(layout)?;
+        if !(1e-12..=1e12).contains(&rho) {
+            return Err(Error::OutOfRange { name: "rho", value: rho, range: "[1e-12, 1e12]" });
+        }
+        Ok(ProximalMap::new(self.penalty.clone(), layout, 1.0 / rho)?)
+    }
+}
+
+/// More are not planned: each costs a minimisation.
+const MOST_ITERATIONS: u64 = 10_000;

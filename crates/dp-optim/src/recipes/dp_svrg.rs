@@ -1,0 +1,269 @@
+//! DP-SVRG: gradient steps whose noise shrinks with the distance from a snapshot, where the gradient of all records is
+//! known.
+//!
+//! ```text
+//! repeat, epoch after epoch:
+//!     w̃ <- w
+//!     g̃ <- ( Σ_i clip_C ∇ℓ_i(w̃) + N(0, σ_g² I) ) / n                                 all records
+//!     m times:
+//!         B  each record by itself with probability q                 (or a random set of fixed size)
+//!         D <- min(C, β ‖w - w̃‖)
+//!         v <- g̃ + D ( Σ_{i in B} clip_1( (∇ℓ_i(w) - ∇ℓ_i(w̃)) / D ) + N(0, σ² I) ) / qn
+//!         w <- Π_R( (1 - ηλ) w - η v )
+//! ```
+//! # The differences
+//! Both gradients of a record are multiples of its row, and so is their difference,
+//! `(ℓ'(⟨w, x⟩) - ℓ'(⟨w̃, x⟩)) x`: at most `β ‖w - w̃‖` long for a loss of smoothness β. w and w̃ are released, so that this is
+//! a *public* bound: divided by it, a difference is at most 1 long by itself, clipping changes nothing, and the noise on the
+//! sum shrinks with the steps since the snapshot. Where the loss has kinks, or the bound exceeds C, differences are clipped to
+//! C (which the gradients of a monotone loss with values up to C do not exceed either).
+//!
+//! # Privacy
+//! Every sum is released with Gaussian noise for what one record adds: C to that of all records, 1 to that of a batch, in
+//! units of D, whatever w, w̃ and D are; these are functions of what was released before. The event is the adaptive
+//! composition of all of them, `epochs` Gaussians and `epochs · m` sampled ones, and both noises are calibrated on it
+//! together: [`full_share`](DpSvrg::full_share) of the cost is spent on the gradients of all records, and the steps have what
+//! is left.
+//!
+//! # References
+//! Johnson, Zhang, "Accelerating stochastic gradient descent using predictive variance reduction", NIPS 2013; Wang, Ye, Xu,
+//! "Differentially private empirical risk minimization revisited: faster and more general", NIPS 2017, for SVRG with noise;
+//! the dissertation behind the crate's list of errata compares it as DP-SVRG, with differences clipped to C.
+
+mod defaults;
+mod derivation;
+mod plan;
+mod training;
+
+#[cfg(test)]
+mod tests;
+
+pub use derivation::DpSvrgDerivation;
+pub use plan::Plan;
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_losses::{L2, LossKind};
+use dp_mechanisms::clip::ClippingNorm;
+
+use super::noisy_run::{Bounds, Length, MICROBATCH, NoisyRun, Parts, Sampling};
+use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies, repeated};
+use crate::averaging::Averaging;
+use crate::descent::Descent;
+use crate::engine::StepSum;
+use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::schedule::Schedule;
+
+const RECIPE: &str = "dp-svrg";
+
+/// The recipe of DP-SVRG: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_losses::LossKind;
+/// use dp_optim::recipes::{Budget, DpSvrg, Planned};
+///
+/// let recipe = DpSvrg { batch_size: 500, epochs: 4, ..DpSvrg::new(LossKind::Logistic) };
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
+/// assert_eq!(plan.steps(), 4 * 200);
+/// // Noise on four sums of all records, and on the sums of 800 batches, in units of what a record adds to each.
+/// assert!(plan.full_std_dev() > plan.std_dev());
+/// assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct DpSvrg {
+    /// The loss; it need be neither smooth nor convex.
+    pub loss: LossKind,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
+    pub lambda: f64,
+    /// How the records of a step are drawn: [`Sampling::Poisson`], or under replace-one [`Sampling::FixedSize`].
+    pub sampling: Sampling,
+    /// b: records in a batch, on average under [`Sampling::Poisson`]; more than there are means as many as there are.
+    pub batch_size: u64,
+    /// Snapshots, and gradients of all records.
+    pub epochs: u64,
+    /// m: steps from each snapshot; `None` is `⌈n/b⌉`.
+    pub epoch_steps: Option<u64>,
+    /// The share of the cost that is spent on the gradients of all records, in (0, 1).
+    pub full_share: f64,
+    /// The step sizes; `None` is the constant `1/√T`, with T the steps of all epochs.
+    pub schedule: Option<Schedule>,
+    /// C: each record's gradient, and its difference from the snapshot's, is scaled to this norm at most; `None` takes the
+    /// loss's own bound.
+    pub clipping: Option<ClippingNorm>,
+    /// R: every iterate is projected onto the ball of this radius.
+    pub radius: Option<f64>,
+    /// Which combination of the iterates is released, of all epochs. All of them might be.
+    pub averaging: Averaging,
+    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
+    /// certificate names.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training. Noise is planned for what either type may round.
+    pub float: FloatKind,
+    /// Bound on the rows' L2 norm, which the source enforces.
+    pub row_norm: f64,
+    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+}
+
+impl Recipe for DpSvrg {
+    type Plan<A: RecordAdjacency> = Plan<A>;
+
+    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+        check_copies(copies)?;
+        Plan::new(self, n, dim, budget, copies)
+    }
+}
+
+impl DpSvrg {
+    /// The usual parameters: ten epochs in Poisson batches of 256.
+    pub fn new(loss: LossKind) -> Self {
+        Self {
+            loss,
+            lambda: 0.0,
+            sampling: Sampling::Poisson,
+            batch_size: 256,
+            epochs: defaults::EPOCHS,
+            epoch_steps: None,
+            full_share: defaults::FULL_SHARE,
+            schedule: None,
+            clipping: None,
+            radius: None,
+            averaging: Averaging::Last,
+            noise_mode: NoiseMode::Exact,
+            float: FloatKind::F64,
+            row_norm: 1.0,
+            target_bound: loss.usual_target_bound(),
+        }
+    }
+
+    /// Derives both noises and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
+    /// one whose data gradient is zero.
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
+    /// reaches: Gaussian noise needs delta > 0.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
+        Plan::new(self, n, dim, budget, 1)
+    }
+
+    /// m, for `n` records.
+    fn steps_of_epoch(&self, n: u64) -> u64 {
+        self.epoch_steps.unwrap_or_else(|| n.div_ceil(self.batch_size.clamp(1, n.max(1)))).max(1)
+    }
+
+    /// The run as public numbers.
+    fn run(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Svrg, Error> {
+        let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
+        if self.sampling == Sampling::Passes {
+            return not_proved("its steps are on batches that are drawn, poisson or fixed");
+        }
+        if !(self.full_share > 0.0 && self.full_share < 1.0) {
+            let (name, value) = ("share of full gradients", self.full_share);
+            return Err(Error::OutOfRange { name, value, range: "(0, 1)" });
+        }
+        for (name, value) in [("epochs", self.epochs), ("steps of an epoch", self.epoch_steps.unwrap_or(1))] {
+            if value == 0 {
+                return Err(Error::Count { name, value, range: "1 or more" });
+            }
+        }
+        let bounds = Bounds {
+            loss: self.loss,
+            clipping: self.clipping,
+            radius: self.radius,
+            row_norm: self.row_norm,
+            target_bound: self.target_bound,
+        };
+        bounds.check()?;
+        let epoch_steps = self.steps_of_epoch(n);
+        // Differences are clipped to 1, in units of D.
+        let unit = Bounds { clipping: Some(ClippingNorm::new(1.0)?), ..bounds };
+        let parts = Parts {
+            recipe: RECIPE,
+            n,
+            dim,
+            bounds: unit,
+            lambda: self.lambda,
+            sampling: self.sampling,
+            batch_size: self.batch_size,
+            length: Length::Steps(self.epochs.saturating_mul(epoch_steps)),
+            descent: Descent::Plain,
+            penalty: None,
+            intercept: false,
+            declared_order: false,
+            float: self.float,
+            relation,
+        };
+        let steps = NoisyRun::new(parts)?;
+        let contributions = bounds.contributions(dim, self.float)?;
+        let full = StepSum { contributions, examples: n, microbatch: MICROBATCH.min(n), float: self.float };
+        let smoothness = self.loss.constants(L2::NONE, &bounds.domain()?).smoothness;
+        Ok(Svrg { steps, full, epochs: self.epochs, epoch_steps, bound: contributions.bound(), smoothness })
+    }
+
+    /// The schedule that runs.
+    fn resolved_schedule(&self, updates: u64) -> Schedule {
+        self.schedule.clone().unwrap_or(Schedule::Constant { step: 1.0 / (updates as f64).sqrt() })
+    }
+}
+
+/// A run of DP-SVRG, as public numbers.
+#[derive(Debug, Clone, PartialEq)]
+struct Svrg {
+    /// The steps of all epochs, on differences of norm 1.
+    steps: NoisyRun,
+    /// The sum of all records' gradients.
+    full: StepSum,
+    epochs: u64,
+    epoch_steps: u64,
+    /// C.
+    bound: f64,
+    /// β of the loss.
+    smoothness: f64,
+}
+
+/// The least D over C: what rounding leaves of two points that are the same.
+const LEAST_REACH: f64 = 1e-9;
+
+impl Svrg {
+    /// D at this distance from the snapshot.
+    fn reach(&self, distance: f64) -> f64 {
+        let by_curvature = if self.smoothness.is_finite() { self.smoothness * distance } else { self.bound };
+        // What is no number is C.
+        by_curvature.min(self.bound).max(LEAST_REACH * self.bound)
+    }
+
+    /// The L2 sensitivity of the sum of all records' gradients.
+    fn full_sensitivity(&self) -> Result<f64, Error> {
+        self.full.sensitivity(self.steps.relation_of_steps)
+    }
+
+    /// All sums of all records, with noise of this standard deviation.
+    fn event_of_full(&self, std_dev: f64) -> Result<DpEvent, Error> {
+        let std_dev = positive("standard deviation of full gradients", std_dev)?;
+        Ok(repeated(DpEvent::Gaussian { std_dev, sensitivity: self.full_sensitivity()? }, self.epochs))
+    }
+
+    /// All sums, of all records and of batches.
+    fn event(&self, full_std_dev: f64, std_dev: f64) -> Result<DpEvent, Error> {
+        let std_dev = positive("standard deviation", std_dev)?;
+        let step = DpEvent::Gaussian { std_dev, sensitivity: self.steps.sensitivity()? };
+        let events = vec![self.event_of_full(full_std_dev)?, self.steps.plan.event(step)];
+        Ok(self.under_relation(DpEvent::Composed { events }))
+    }
+
+    /// The event under the release's relation.
+    fn under_relation(&self, event: DpEvent) -> DpEvent {
+        let NoisyRun { relation, relation_of_steps, .. } = self.steps;
+        if relation == relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
+    }
+}

@@ -1,0 +1,271 @@
+//! The run itself: epochs of a full gradient and of steps from there.
+
+use core::marker::PhantomData;
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{DpEvent, EventLog, ZeroOut};
+use dp_data::{Block, BlockBuffer, Order, SampleSource};
+use dp_losses::{Differences, Model, ModelVisitor, Real, ScaledSteps};
+use dp_mechanisms::steps::StepPlan;
+use dp_mechanisms::{Gaussian, L2Sensitivity, ReleaseRng, Released};
+use nalgebra::convert;
+
+use super::Svrg;
+use crate::averaging::AveragingWeights;
+use crate::engine::{
+    BatchSizes, Batches, Buffered, Control, GradientDescent, GradientEstimate, Iterate, NoisyGradient, Pace,
+    RowBatches, SampledRun, Visit, expect_rows,
+};
+use crate::error::Error;
+use crate::recipes::linear::size;
+use crate::recipes::noisy_run::{Batching, counted, pieces};
+use crate::recipes::recipe::{Expected, RecordAdjacency};
+use crate::schedule::StepSizes;
+
+/// What a training follows beside the run: noises, step sizes, average.
+pub(super) struct Following<'t> {
+    pub(super) full_std_dev: f64,
+    pub(super) std_dev: f64,
+    pub(super) noise_mode: NoiseMode,
+    pub(super) steps: &'t StepSizes,
+    pub(super) weights: &'t AveragingWeights,
+}
+
+impl Svrg {
+    /// What bounds a step's estimate times the divisor.
+    pub(super) fn largest_sum(&self, full_std_dev: f64, std_dev: f64) -> f64 {
+        let n = self.steps.n as f64;
+        let of_batch = self.bound * (self.steps.sum.examples as f64 + self.steps.largest_noise(std_dev));
+        let of_all = self.bound * n + self.steps.largest_noise(full_std_dev);
+        of_batch + self.steps.divisor / n * of_all
+    }
+
+    /// Trains and returns the released output with the log of the planned event.
+    pub(super) fn train<F, A, S, R>(
+        &self,
+        following: &Following<'_>,
+        event: &DpEvent,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>
+    where
+        F: Real,
+        A: RecordAdjacency,
+        S: SampleSource<F> + ?Sized,
+        R: ReleaseRng + ?Sized,
+    {
+        let run = &self.steps;
+        run.float.expect::<F>()?;
+        let (row_norm, target_bound) = (run.row_norm, run.target_bound);
+        Expected { n: run.n, dim: run.dim, row_norm, target_bound }.check(&source.describe()?)?;
+        control.check()?;
+        let released = if run.relation == run.relation_of_steps {
+            self.train_under::<F, A, S, R>(following, source, rng, control)?
+        } else {
+            self.train_under::<F, ZeroOut, S, R>(following, source, rng, control)?
+        };
+        // What the releases cost together is the event's to say.
+        let mut log = EventLog::new();
+        log.record(event.clone(), 1);
+        if !rng.is_secret() {
+            log.mark_not_private();
+        }
+        Ok((released, log))
+    }
+
+    fn train_under<F, A, S, R>(
+        &self,
+        following: &Following<'_>,
+        source: &mut S,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Released<Vec<F>>, Error>
+    where
+        F: Real,
+        A: RecordAdjacency,
+        S: SampleSource<F> + ?Sized,
+        R: ReleaseRng + ?Sized,
+    {
+        let training: Training<'_, '_, F, A, S, R> =
+            Training { run: self, following, source, rng, control, float: PhantomData };
+        self.steps.loss.visit_model(size("dimension", self.steps.dim)?, training)
+    }
+}
+
+/// Receives the model as a type.
+struct Training<'t, 'c, F, A, S: ?Sized, R: ?Sized> {
+    run: &'t Svrg,
+    following: &'t Following<'t>,
+    source: &'t mut S,
+    rng: &'t mut R,
+    control: &'t mut Control<'c>,
+    float: PhantomData<(F, A)>,
+}
+
+impl<F, A, S, R> ModelVisitor<F> for Training<'_, '_, F, A, S, R>
+where
+    F: Real,
+    A: RecordAdjacency,
+    S: SampleSource<F> + ?Sized,
+    R: ReleaseRng + ?Sized,
+{
+    type Output = Result<Released<Vec<F>>, Error>;
+
+    fn visit<M>(mut self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        let (run, following) = (self.run, self.following);
+        let zeros = || vec![F::zero(); model.parameters()];
+        let averaged = !following.weights.is_last();
+        let (mut point, mut average) = (zeros(), zeros());
+        let Batching::Drawn(law) = run.steps.batching else {
+            return Err(Error::NotProved { recipe: super::RECIPE, why: "its batches are drawn" });
+        };
+        let sampled = SampledRun {
+            n: run.steps.n,
+            law,
+            updates: run.steps.updates(),
+            divisor: run.steps.divisor,
+            steps: following.steps.clone(),
+            weights: following.weights.clone(),
+        };
+        let noise = run.steps.noise::<A>(following.std_dev, following.noise_mode)?;
+        // Each session's own account: what the releases cost together is the caller's to log.
+        let mut log = EventLog::<A>::new();
+        let mut released = None;
+        for epoch in 0..run.epochs {
+            let mut full = self.full_gradient(&model, &point, &mut log)?;
+            let share: F = convert(run.steps.divisor / run.steps.n as f64);
+            full.iter_mut().for_each(|entry| *entry *= share);
+            // A key of its own for each epoch's batches: independent of the noise and of other epochs.
+            let mut key = [0; 32];
+            self.rng.fill_bytes(&mut key);
+            let plan = match run.steps.plan {
+                StepPlan::PoissonSampled { sampling_rate, .. } => {
+                    StepPlan::PoissonSampled { sampling_rate, steps: run.epoch_steps }
+                }
+                StepPlan::SampledWithoutReplacement { sampling_rate, .. } => {
+                    StepPlan::SampledWithoutReplacement { sampling_rate, steps: run.epoch_steps }
+                }
+                plan => plan,
+            };
+            let gradient = NoisyGradient::start(&model, run.steps.sum, noise.into(), plan, &mut log, &mut *self.rng)?;
+            let there = model.pass(0);
+            let estimate =
+                Corrected { run, gradient, there, snapshot: &point, full: &full, counted: BlockBuffer::default() };
+            let rule = GradientDescent { lambda: run.steps.lambda, radius: run.steps.radius };
+            let mut iterate = Buffered::new(point.clone(), averaged, estimate, rule);
+            let before = epoch * run.epoch_steps;
+            let updates = before + 1..=before + run.epoch_steps;
+            sampled.run_part(updates, &model, &mut *self.source, &mut iterate, key, self.control)?;
+            let last = Iterate::<F, M>::current(&mut iterate).to_vec();
+            let (output, estimate) = iterate.into_parts();
+            if averaged {
+                average.iter_mut().zip(&output).for_each(|(sum, &part)| *sum += part);
+            }
+            let output = if averaged { average.clone() } else { output };
+            released = Some(estimate.gradient.finish(output, &mut log)?);
+            point = last;
+        }
+        self.source.finish()?;
+        released.ok_or(Error::Count { name: "epochs", value: 0, range: "1 or more" })
+    }
+}
+
+impl<F, A, S, R> Training<'_, '_, F, A, S, R>
+where
+    F: Real,
+    A: RecordAdjacency,
+    S: SampleSource<F> + ?Sized,
+    R: ReleaseRng + ?Sized,
+{
+    /// The noisy sum of all records' gradients at `point`.
+    fn full_gradient<M>(&mut self, model: &M, point: &[F], log: &mut EventLog<A>) -> Result<Vec<F>, Error>
+    where
+        M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        let Svrg { steps, full, .. } = self.run;
+        let sensitivity = L2Sensitivity::<A>::new(self.run.full_sensitivity()?)?;
+        let noise = Gaussian::from_std_dev(sensitivity, self.following.full_std_dev)?;
+        let noise = noise.with_noise_mode(self.following.noise_mode)?;
+        let once = StepPlan::AllRecords { steps: 1 };
+        let mut gradient = NoisyGradient::start(model, *full, noise.into(), once, log, &mut *self.rng)?;
+        let mut sum = vec![F::zero(); model.parameters()];
+        let sizes = BatchSizes::Equal(size("examples at a time", full.microbatch)?);
+        let pace = Pace::quiet(self.control);
+        let mut visit = FullSum { gradient: &mut gradient, model, point, sum: &mut sum, pace };
+        // A sum of all records has the same sensitivity in any order.
+        let rows = RowBatches::new(&mut *self.source, Order::Declared).pass(0, &sizes, &mut visit)?;
+        expect_rows(steps.n, rows)?;
+        gradient.release(&mut sum)?;
+        Ok(gradient.finish(sum, log)?.into_inner())
+    }
+}
+
+/// Adds up the gradients of a pass.
+struct FullSum<'s, 'g, 'c, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
+    gradient: &'s mut NoisyGradient<'g, F, M, A, R>,
+    model: &'s M,
+    point: &'s [F],
+    sum: &'s mut [F],
+    pace: Pace<'s, 'c>,
+}
+
+impl<F, M, A, R> Visit<F, M> for FullSum<'_, '_, '_, F, M, A, R>
+where
+    F: Real,
+    M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    A: RecordAdjacency,
+    R: ReleaseRng + ?Sized,
+{
+    fn batch(&mut self, batch: Block<'_, F>, examples: usize) -> Result<(), Error> {
+        self.gradient.add(self.model, self.point, batch, examples, self.sum)?;
+        self.pace.advance(examples)
+    }
+}
+
+/// The gradient of all records at the snapshot, and what a batch says of how it has changed since.
+struct Corrected<'c, 'r, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
+    run: &'c Svrg,
+    gradient: NoisyGradient<'r, F, M, A, R>,
+    /// The pass at the snapshot.
+    there: M::Pass,
+    snapshot: &'c [F],
+    /// Its noisy gradient, as the sum of a batch.
+    full: &'c [F],
+    counted: BlockBuffer<F>,
+}
+
+impl<F, M, A, R> GradientEstimate<F, M> for Corrected<'_, '_, F, M, A, R>
+where
+    F: Real,
+    M: Differences<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    A: RecordAdjacency,
+    R: ReleaseRng + ?Sized,
+{
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        batch: Block<'_, F>,
+        _examples: usize,
+        sum: &mut [F],
+    ) -> Result<(), Error> {
+        let wide = |x: F| -> f64 { x.to_subset_unchecked() };
+        let moved = parameters.iter().zip(self.snapshot).map(|(&here, &there)| wide(here) - wide(there));
+        let reach = self.run.reach(moved.fold(0.0, f64::hypot));
+        let (scale, reach): (F, F) = (convert(reach.recip()), convert(reach));
+        sum.fill(F::zero());
+        // Null records leave no trace, drawn or not: amplification counts on it.
+        let batch = counted(batch, &mut self.counted);
+        let points = [parameters, self.snapshot];
+        for piece in pieces(batch, usize::try_from(self.run.steps.sum.microbatch).unwrap_or(usize::MAX)) {
+            self.gradient.add_differences(model, points, scale, &mut self.there, piece, piece.len(), sum)?;
+        }
+        self.gradient.release(sum)?;
+        sum.iter_mut().zip(self.full).for_each(|(sum, &full)| *sum = full + reach * *sum);
+        Ok(())
+    }
+}

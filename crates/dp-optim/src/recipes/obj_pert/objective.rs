@@ -1,0 +1,213 @@
+//! One perturbed objective around a released centre: what certifies its minimiser, what its release costs, and the release.
+
+use dp_accountant::{DpEvent, EventLog, MarginLoss, ZeroOut, objective_perturbation};
+use dp_data::{Block, Order, PassSource};
+use dp_losses::{Domain, L2, Model, ModelVisitor, Real, ScaledSteps};
+use dp_mechanisms::grid::{Grid, MAX_BITS};
+use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng, Released};
+use nalgebra::convert;
+
+use super::{ObjPert, RECIPE};
+use crate::engine::minimise::{Certificate, Risk};
+use crate::engine::{Control, RowBatches, minimise};
+use crate::error::{Error, positive};
+use crate::recipes::linear::size;
+use crate::recipes::noise_scale::NoiseScale;
+
+/// The noise multiplier of the release over that of the objective, Gaussian: what it costs besides is a thousandth of ε.
+const RELEASE_MULTIPLIER: f64 = 30.0;
+
+/// The same for noise without delta, whose costs add up.
+const PURE_RELEASE_MULTIPLIER: f64 = 1000.0;
+
+/// The centre is brought into the ball of this radius, for rows of norm 1: noisy least squares may be anywhere.
+const CENTRE_RADIUS: f64 = 1000.0;
+
+/// The tolerance over the least that rounding lets be certified for the expected noise: room for more noise than expected.
+const ROOM: f64 = 8.0;
+
+/// `Σ ℓ(⟨w, x_i⟩, y_i) + (Λ/2) ‖w - c‖² + ⟨b, w⟩`, as public numbers.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::recipes) struct Objective<'o> {
+    /// Loss and bounds.
+    pub(in crate::recipes) recipe: &'o ObjPert,
+    pub(in crate::recipes) n: u64,
+    pub(in crate::recipes) dim: u64,
+    /// Λ.
+    pub(in crate::recipes) regularization: f64,
+    /// The law and scale of `b`.
+    pub(in crate::recipes) noise: NoiseScale,
+    /// Whether there is a centre other than 0.
+    pub(in crate::recipes) centred: bool,
+}
+
+impl Objective<'_> {
+    /// The numbers that certify the minimiser of the mean objective with a linear term of this norm.
+    fn risk(&self, linear_norm: f64) -> Result<Risk, Error> {
+        let recipe = self.recipe;
+        recipe.check(self.n, self.dim)?;
+        let strong_convexity = positive("regularization", self.regularization)? / self.n as f64;
+        let domain = Domain::unit_rows().with_row_norm(recipe.row_norm)?.with_target_bound(recipe.target_bound)?;
+        let constants = recipe.loss.constants(L2::new(strong_convexity)?, &domain);
+        let value_at_zero = match recipe.margin_loss()? {
+            MarginLoss::Logistic => core::f64::consts::LN_2,
+            // At margin 0, of which the hinge makes 1 and its smooth form no more than 1 + h/4.
+            MarginLoss::HuberSvm { width } => 1.0 + width,
+            MarginLoss::Softmax { classes } => f64::from(classes).ln(),
+            _ => recipe.target_bound,
+        };
+        self.noise.check()?;
+        let grid = Grid::new(self.noise.scale(), MAX_BITS)?;
+        let parameters = recipe.loss.parameters(self.dim);
+        // Half a step for each coordinate, and what the quotient by n and the centre are rounded by.
+        let drawn = 0.5 * grid.step() * (parameters as f64).sqrt() / self.n as f64;
+        Ok(Risk {
+            n: self.n,
+            parameters,
+            outputs: recipe.loss.outputs().into(),
+            smoothness: constants.smoothness,
+            strong_convexity,
+            data_lipschitz: constants.data_lipschitz,
+            value_at_zero: value_at_zero * (1.0 + 1e-12),
+            linear_norm,
+            linear_error: drawn + 4.0 * f64::EPSILON * linear_norm,
+        })
+    }
+
+    /// R: the centre's norm is at most this.
+    pub(in crate::recipes) fn centre_radius(&self) -> f64 {
+        if self.centred { CENTRE_RADIUS / self.recipe.row_norm } else { 0.0 }
+    }
+
+    /// At most this is the norm of the linear term of the *mean* objective, but with probability `e^-32`, whatever the centre:
+    /// `(‖b‖ + ΛR)/n`.
+    pub(in crate::recipes) fn largest_linear_norm(&self) -> f64 {
+        let noise = self.noise.largest_norm(self.recipe.loss.parameters(self.dim));
+        (noise + self.regularization * self.centre_radius()) / self.n as f64
+    }
+
+    /// τ: how near the minimiser a point must be certified to be.
+    pub(in crate::recipes) fn tolerance(&self) -> Result<f64, Error> {
+        // Longer noise has no certificate, which says so before any record is read.
+        let least = ROOM * Certificate::least_tolerance(&self.risk(self.largest_linear_norm())?)?;
+        // A gradient of γ in the mean is one of nγ in the sum, whose curvature is at least Λ.
+        let asked = self.recipe.gradient_tolerance.map(|gamma| gamma * self.n as f64 / self.regularization);
+        Ok(asked.map_or(least, |asked| asked.max(least)))
+    }
+
+    /// The event of the exact minimiser's release, of a record's presence.
+    fn minimiser_event(&self) -> Result<DpEvent, Error> {
+        let recipe = self.recipe;
+        // Rows of norm X and weights w are rows of norm 1 and weights X w.
+        let inverse = recipe.row_norm.recip();
+        let down = 1.0 - 4.0 * f64::EPSILON;
+        let scale = self.noise.scale() * inverse * down;
+        let regularization = positive("regularization", self.regularization)? * inverse * inverse * down;
+        let loss = recipe.margin_loss()?;
+        Ok(if self.noise.is_pure() {
+            DpEvent::PureDp { epsilon: objective_perturbation::pure_epsilon(scale, regularization, loss)? }
+        } else {
+            DpEvent::ObjectivePerturbation { std_dev: scale, regularization, loss }
+        })
+    }
+
+    /// The events of a release of a record's presence: the exact minimiser's, and that of the noise that hides how it was
+    /// approached.
+    pub(in crate::recipes) fn events(&self, release: NoiseScale) -> Result<[DpEvent; 2], Error> {
+        self.noise.check()?;
+        release.check()?;
+        if release.is_pure() != self.noise.is_pure() {
+            let why = "the noise on the minimiser has the law of that in the objective";
+            return Err(Error::NotProved { recipe: RECIPE, why });
+        }
+        let parameters = self.recipe.loss.parameters(self.dim);
+        Ok([self.minimiser_event()?, release.plain_event(2.0 * self.tolerance()?, parameters)])
+    }
+
+    /// The noise on the minimiser for a sensitivity of 1: a multiple of that of the objective in units of a row's norm.
+    fn release_in_units(&self) -> NoiseScale {
+        let times = if self.noise.is_pure() { PURE_RELEASE_MULTIPLIER } else { RELEASE_MULTIPLIER };
+        self.noise.with_scale(times * self.noise.scale() / self.recipe.row_norm)
+    }
+
+    /// The events with noise on the minimiser in units of its sensitivity, for calibration.
+    pub(in crate::recipes) fn events_in_units(&self) -> Result<[DpEvent; 2], Error> {
+        let release = self.release_in_units().plain_event(1.0, self.recipe.loss.parameters(self.dim));
+        Ok([self.minimiser_event()?, release])
+    }
+
+    /// The noise on the minimiser.
+    pub(in crate::recipes) fn release_noise(&self) -> Result<NoiseScale, Error> {
+        let in_units = self.release_in_units();
+        Ok(in_units.with_scale(in_units.scale() * 2.0 * self.tolerance()? * (1.0 + 8.0 * f64::EPSILON)))
+    }
+
+    /// Draws the linear term, finds the minimiser around a released centre of norm at most
+    /// [`centre_radius`](Self::centre_radius), and releases it.
+    ///
+    /// # Errors
+    /// A source that fails, [`Error::Interrupted`], single precision, and noise so long that rounding could not be told from
+    /// it, which depends on no record and has probability below `e^-32`. Nothing has been released then.
+    pub(in crate::recipes) fn release<F: Real, R: ReleaseRng + ?Sized>(
+        &self,
+        release: NoiseScale,
+        source: &mut dyn PassSource<F>,
+        centre: &[f64],
+        log: &mut EventLog<ZeroOut>,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Released<Vec<F>>, Error> {
+        let (parameters, mode) = (self.recipe.loss.parameters(self.dim), self.recipe.noise_mode);
+        // The linear term is a release of nothing: of zeros, under noise.
+        let of_gradient = L2Sensitivity::<ZeroOut>::new(self.recipe.row_norm)?;
+        let zeros = Bounded::with_proven_sensitivity(vec![0.0f64; size("dimension", parameters)?], of_gradient);
+        let noise = self.noise.release(zeros, parameters, mode, Some(MAX_BITS), log, rng)?;
+        let tolerance = self.tolerance()?;
+        let weights = self.minimiser::<F>(tolerance, source, noise.get(), centre, control)?;
+        let apart = L2Sensitivity::<ZeroOut>::new(2.0 * tolerance)?;
+        release.release(Bounded::with_proven_sensitivity(weights, apart), parameters, mode, None, log, rng)
+    }
+
+    /// A point within the tolerance of the minimiser of the objective with the linear term `⟨noise - Λ centre, w⟩` in the sum
+    /// over records, looked for from the centre: as private as the data.
+    pub(in crate::recipes) fn minimiser<F: Real>(
+        &self,
+        tolerance: f64,
+        source: &mut dyn PassSource<F>,
+        noise: &[f64],
+        centre: &[f64],
+        control: &mut Control<'_>,
+    ) -> Result<Vec<F>, Error> {
+        let Self { recipe, dim, regularization, .. } = *self;
+        let n = self.n as f64;
+        let norm = |vector: &[f64]| vector.iter().fold(0.0f64, |norm, entry| norm.hypot(*entry)) * (1.0 + 1e-12);
+        // Of the terms, not of their sum: what rounds is each of them.
+        let largest = (norm(noise) + regularization * norm(centre)) / n;
+        let certificate = Certificate::new(&self.risk(largest)?, tolerance)?;
+        let linear: Vec<F> = noise.iter().zip(centre).map(|(b, c)| convert((b - regularization * c) / n)).collect();
+        let start = centre.iter().map(|&weight| convert(weight)).collect();
+        let visitor = Minimise { source, linear: &linear, start, certificate: &certificate, control };
+        recipe.loss.visit_model(size("dimension", dim)?, visitor)
+    }
+}
+
+/// Receives the model as a type.
+struct Minimise<'t, 'c, 'd, F> {
+    source: &'t mut dyn PassSource<F>,
+    linear: &'t [F],
+    start: Vec<F>,
+    certificate: &'t Certificate,
+    control: &'c mut Control<'d>,
+}
+
+impl<F: Real> ModelVisitor<F> for Minimise<'_, '_, '_, F> {
+    type Output = Result<Vec<F>, Error>;
+
+    fn visit<M>(self, model: M) -> Self::Output
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        let mut batches = RowBatches::new(self.source, Order::Declared);
+        minimise::certified(&model, &mut batches, self.start, self.linear, self.certificate, self.control)
+    }
+}
