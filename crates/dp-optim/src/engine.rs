@@ -45,7 +45,7 @@ pub use consensus::ConsensusAdmm;
 pub use control::{Control, Progress};
 pub use gradient::{GradientEstimate, PlainGradient};
 pub use iterate::{Buffered, Iterate};
-pub use noisy::NoisyGradient;
+pub use noisy::{Between, NoisyGradient};
 pub(crate) use sampling::poisson_one;
 pub use sampling::{BatchLaw, SampledRun, Sampler};
 pub use scaled::Scaled;

@@ -93,6 +93,17 @@ impl<A: Adjacency> Noise<A> {
     }
 }
 
+/// Two points, and what differences of gradients between them are multiplied by.
+#[derive(Debug, Clone, Copy)]
+pub struct Between<'p, F> {
+    /// Where gradients are taken.
+    pub here: &'p [F],
+    /// Where the gradients are taken that are subtracted.
+    pub there: &'p [F],
+    /// The factor.
+    pub scale: F,
+}
+
 /// Clipping in a floating-point type.
 #[derive(Clone, Copy)]
 struct Clipping {
@@ -189,7 +200,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         Ok(())
     }
 
-    /// Adds, for some of the step's examples, `scale` times the difference of an example's gradients at two points, each
+    /// Adds, for some of the step's examples, a multiple of the difference of an example's gradients at two points, each
     /// difference clipped as gradients are; `there` is a pass of the model's own.
     ///
     /// # Privacy
@@ -201,8 +212,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     pub fn add_differences(
         &mut self,
         model: &M,
-        points: [&[F]; 2],
-        scale: F,
+        between: Between<'_, F>,
         there: &mut M::Pass,
         batch: M::Batch<'_>,
         examples: usize,
@@ -216,12 +226,11 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             return Err(Error::NotProved { recipe: "noise in every step", why });
         }
         self.count(examples)?;
-        let [here_point, there_point] = points;
-        for (point, pass) in [(here_point, &mut self.pass), (there_point, &mut *there)] {
+        for (point, pass) in [(between.here, &mut self.pass), (between.there, &mut *there)] {
             model.forward(point, batch, pass);
             model.backward(point, batch, pass);
         }
-        model.difference(scale, there, &mut self.pass);
+        model.difference(between.scale, there, &mut self.pass);
         self.add_up(model, batch, examples, sum);
         Ok(())
     }

@@ -7,7 +7,7 @@ use rand::RngExt;
 
 use super::*;
 use crate::MemorySource;
-use crate::engine::{Control, NoisyGradient};
+use crate::engine::{Between, Control, NoisyGradient};
 use crate::recipes::Planned;
 
 fn budget(epsilon: f64) -> Budget {
@@ -144,10 +144,8 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
                 let [here, there] = points.each_ref().map(|point| &point[..]);
                 let mut pass = model.pass(16);
                 for piece in crate::recipes::noisy_run::pieces(examples.block(), 16) {
-                    let (points, length) = ([here, there], piece.len());
-                    gradient
-                        .add_differences(model, points, number(scale), &mut pass, piece, length, &mut total)
-                        .unwrap();
+                    let between = Between { here, there, scale: number(scale) };
+                    gradient.add_differences(model, between, &mut pass, piece, piece.len(), &mut total).unwrap();
                 }
                 total
             });

@@ -13,7 +13,7 @@ use nalgebra::convert;
 use super::Svrg;
 use crate::averaging::AveragingWeights;
 use crate::engine::{
-    BatchSizes, Batches, Buffered, Control, GradientDescent, GradientEstimate, Iterate, NoisyGradient, Pace,
+    BatchSizes, Batches, Between, Buffered, Control, GradientDescent, GradientEstimate, Iterate, NoisyGradient, Pace,
     RowBatches, SampledRun, Visit, expect_rows,
 };
 use crate::error::Error;
@@ -260,9 +260,9 @@ where
         sum.fill(F::zero());
         // Null records leave no trace, drawn or not: amplification counts on it.
         let batch = counted(batch, &mut self.counted);
-        let points = [parameters, self.snapshot];
+        let between = Between { here: parameters, there: self.snapshot, scale };
         for piece in pieces(batch, usize::try_from(self.run.steps.sum.microbatch).unwrap_or(usize::MAX)) {
-            self.gradient.add_differences(model, points, scale, &mut self.there, piece, piece.len(), sum)?;
+            self.gradient.add_differences(model, between, &mut self.there, piece, piece.len(), sum)?;
         }
         self.gradient.release(sum)?;
         sum.iter_mut().zip(self.full).for_each(|(sum, &full)| *sum = full + reach * *sum);
