@@ -6,6 +6,8 @@ mod train;
 
 use core::fmt;
 
+#[cfg(test)]
+pub(crate) use train::reached;
 pub use train::{Outcome, SELECTED, run};
 
 /// An algorithm of the experiments.

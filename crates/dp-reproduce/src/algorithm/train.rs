@@ -232,6 +232,19 @@ fn plan<A: RecordAdjacency>(
     recipe.map(|recipe| recipe.plan_copies(n, dim, budget, 1)).transpose()
 }
 
+/// What the plan of one model for so many records reaches; `None` for what has no budget. No data is read.
+#[cfg(test)]
+pub(crate) fn reached(setting: &Setting, n: u64, dim: u64) -> Result<Option<(f64, f64)>, dp_optim::Error> {
+    fn of<A: RecordAdjacency>(plan: Option<AnyPlan<A>>) -> Option<(f64, f64)> {
+        plan.map(|plan| (plan.reached().epsilon, plan.reached().delta))
+    }
+    let delta = setting.privacy.delta(n);
+    match setting.neighbours {
+        Neighbours::ReplaceOne => plan::<ReplaceOne>(setting, 1.0, delta, n, dim).map(of),
+        Neighbours::AddRemove => plan::<ZeroOut>(setting, 1.0, delta, n, dim).map(of),
+    }
+}
+
 /// Trains one model as planned; the weights and the time it took.
 fn train_privately<A: RecordAdjacency>(
     plan: &AnyPlan<A>,
