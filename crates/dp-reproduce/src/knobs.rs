@@ -20,6 +20,8 @@ pub struct Knobs {
     pub armijo: Option<f64>,
     /// β of a line search: each candidate's length over the one before.
     pub shrink: Option<f64>,
+    /// C_o of a line search: each record's loss is clamped to this.
+    pub most_loss: Option<f64>,
     /// ζ of a line search: the share by which clipping norms shrink where gradients disagree.
     pub clip_decay: Option<f64>,
     /// The line search is a choice by the exponential mechanism.
@@ -34,7 +36,12 @@ impl fmt::Display for Knobs {
             None => {}
         }
         f.write_str(if self.falling { "; falling steps" } else { "" })?;
-        for (name, value) in [("armijo", self.armijo), ("shrink", self.shrink), ("clip decay", self.clip_decay)] {
+        for (name, value) in [
+            ("armijo", self.armijo),
+            ("shrink", self.shrink),
+            ("most loss", self.most_loss),
+            ("clip decay", self.clip_decay),
+        ] {
             if let Some(value) = value {
                 write!(f, "; {name} {value}")?;
             }

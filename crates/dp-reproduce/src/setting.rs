@@ -287,6 +287,7 @@ mod tests {
             Setting { knobs: Knobs { falling: true, ..Knobs::default() }, ..base },
             Setting { knobs: Knobs { armijo: Some(0.1), ..Knobs::default() }, ..base },
             Setting { knobs: Knobs { shrink: Some(0.1), ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { most_loss: Some(0.1), ..Knobs::default() }, ..base },
             Setting { knobs: Knobs { clip_decay: Some(0.1), ..Knobs::default() }, ..base },
             Setting { knobs: Knobs { selection: true, ..Knobs::default() }, ..base },
             Setting { on_disk: true, ..base },

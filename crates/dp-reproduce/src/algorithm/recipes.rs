@@ -244,6 +244,7 @@ fn searched(setting: &Setting) -> SearchedDescent {
         steps: setting.passes,
         armijo: knobs.armijo.unwrap_or(recipe.armijo),
         shrink: knobs.shrink.unwrap_or(recipe.shrink),
+        most_loss: knobs.most_loss.unwrap_or(recipe.most_loss),
         clip_decay: knobs.clip_decay.unwrap_or(recipe.clip_decay),
         search: if knobs.selection { Search::Selection } else { recipe.search },
         noise_mode: NoiseMode::Rounded,

@@ -90,13 +90,15 @@ pub fn run(cell: &Cell, data: &Prepared, cancelled: &AtomicBool) -> Result<Outco
             let Some((of_choice, of_training)) = portions.split_last() else {
                 return Err(Error::Data { file: setting.data.to_string(), what: "too few rows to cut up".to_owned() });
             };
-            let mut models = Vec::with_capacity(candidates.len());
+            let (mut models, mut rows) = (Vec::with_capacity(candidates.len()), 0);
             for ((candidate, portion), i) in candidates.iter().zip(of_training).zip(0..) {
-                models.push(fit(candidate, portion, &rng.stream(Purpose::Custom(2), 0, i))?.0);
+                let (model, spent) = fit(candidate, portion, &rng.stream(Purpose::Custom(2), 0, i))?;
+                models.push(model);
+                rows += spent.rows;
             }
             let right = models.iter().map(|model| evaluate::right(of_choice, model) as f64).collect();
             let chosen = choose(setting, right, &rng).map_err(|error| failed(cell, error))?;
-            (candidates[chosen], models.swap_remove(chosen), Spent { time: started.elapsed(), rows: 0 })
+            (candidates[chosen], models.swap_remove(chosen), Spent { time: started.elapsed(), rows })
         }
     };
     let objectives = weights.iter().zip(0..).map(|(model, class)| {

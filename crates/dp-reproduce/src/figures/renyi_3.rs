@@ -23,8 +23,8 @@ const BASELINES: [Algorithm; 6] = [
     Algorithm::DpSgd,
 ];
 
-/// T and the batches of RSGD-AR; τ is half of T.
-const PASSES: u64 = 10;
+/// What T of RSGD-AR and NSGD is the best of, and their batches; τ is half of T.
+const PASSES: [u64; 3] = [10, 50, 200];
 const BATCH: u64 = 4000;
 /// What DP-SGD's passes are the best of.
 const PASSES_OF_DP_SGD: [u64; 3] = [1, 5, 20];
@@ -52,7 +52,10 @@ fn settings(data: DataSet, loss: LossKind, algorithm: Algorithm, epsilon: f64) -
     match algorithm {
         Algorithm::DpSgd => PASSES_OF_DP_SGD.map(|passes| Setting { passes, ..setting }).to_vec(),
         Algorithm::DpAgd => vec![Setting { passes: STEPS_OF_DP_AGD, ..setting }],
-        _ => vec![Setting { passes: PASSES, batch_size: BATCH, ..setting }],
+        Algorithm::RsgdAr | Algorithm::Nsgd => {
+            PASSES.map(|passes| Setting { passes, batch_size: BATCH, ..setting }).to_vec()
+        }
+        _ => vec![setting],
     }
 }
 
@@ -64,6 +67,9 @@ fn claims_of_rsgd_ar(panels: &[Panel]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for measure in [Measure::Accuracy, Measure::Objective] {
         for other in BASELINES {
+            if measure == Measure::Objective && other == Algorithm::ObjPertCentred {
+                continue; // It minimises another one.
+            }
             claims.push(better(panels, measure, Algorithm::RsgdAr, other));
             claims.push(no_worse(panels, measure, Algorithm::RsgdAr, other));
         }
@@ -89,9 +95,9 @@ fn census(effort: Effort, id: &'static str, title: &'static str, loss: LossKind)
         title,
         description: "Test accuracy (above) and training objective (below, λ = 0.001) against ε, δ = 1e-8, on Adult (124 \
                       dimensions) and Bank (33); the IPUMS extracts of the chapter may not be redistributed. Every algorithm \
-                      is calibrated for replaced records, jointly over its whole run. RSGD-AR and NSGD go ten times through \
-                      batches of 4000, RSGD-AR with an average and a restart after five; DP-SGD has batches of √n and the \
-                      best of 1, 5 and 20 passes. No step size is printed in the chapter: all follow from public numbers \
+                      is calibrated for replaced records, jointly over its whole run. RSGD-AR and NSGD have batches of 4000 \
+                      and the best of 10, 50 and 200 passes, RSGD-AR with an average and a restart after half of them; DP-SGD has \
+                      batches of √n and the best of 1, 5 and 20 passes. No step size is printed in the chapter: all follow from public numbers \
                       by one rule. Every fifth row is for testing. ObjPert has λ of the objective, and around a centre the \
                       regulariser that is recommended. The Huber loss has h = 0.5.",
         columns: 2,
