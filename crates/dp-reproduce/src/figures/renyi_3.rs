@@ -24,8 +24,8 @@ const BASELINES: [Algorithm; 6] = [
 ];
 
 /// What T of RSGD-AR and NSGD is the best of, and their batches; τ is half of T.
-const PASSES: [u64; 3] = [10, 50, 200];
-const BATCH: u64 = 4000;
+pub(super) const PASSES: [u64; 3] = [10, 50, 200];
+pub(super) const BATCH: u64 = 4000;
 /// What DP-SGD's passes are the best of.
 const PASSES_OF_DP_SGD: [u64; 3] = [1, 5, 20];
 /// Steps that DP-AGD's budget is for.
