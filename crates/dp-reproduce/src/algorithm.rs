@@ -42,7 +42,8 @@ pub enum Algorithm {
     Auto,
     /// The minimiser of the regularised objective, without privacy.
     Minimiser,
-    /// mp-ADMM with so large a budget that its noise is none to speak of: the minimiser with an L1 penalty, without privacy.
+    /// Accelerated proximal descent with so large a budget that its noise is none to speak of: near the minimiser with an
+    /// L1 penalty, without privacy.
     SparseMinimiser,
     /// The model that made-up labels were drawn from.
     TrueModel,
@@ -109,7 +110,7 @@ impl Algorithm {
             Self::PhasedSgd => "Phased-SGD",
             Self::Auto => "Auto",
             Self::Minimiser => "Non-private",
-            Self::SparseMinimiser => "Non-private (ADMM)",
+            Self::SparseMinimiser => "Non-private",
             Self::TrueModel => "True model",
             Self::Majority => "Majority",
             Self::RsgdAr => "RSGD-AR",

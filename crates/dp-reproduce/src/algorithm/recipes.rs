@@ -9,13 +9,16 @@ use dp_optim::recipes::{
     AnyRecipe, BoltOn, Bst14, Bst14Calibration, Budget, DpSgd, Majority, NoisyMoments, ObjPert, PassSteps, PhasedSgd,
     Pnsgd, PrivGene, RsgdAr, Sampling, Scs13, Search, SearchedDescent, SnowballSgd,
 };
-use dp_optim::{Auto, Schedule};
+use dp_optim::{Auto, Descent, Schedule};
 
 use super::Algorithm;
 use crate::setting::{Setting, Step};
 
 /// Where BST14 and Phased-SGD look for a convex model: their step sizes are multiples of a radius.
 const RADIUS: f64 = 10.0;
+
+/// Strong convexity over curvature that the minimiser without privacy is accelerated for.
+const SLOWEST: f64 = 1e-4;
 
 /// What a recipe may depend on beside its setting: public numbers.
 #[derive(Debug, Clone, Copy)]
@@ -99,8 +102,13 @@ pub(super) fn recipe(setting: &Setting, public: Public) -> Result<Option<AnyReci
             let recipe = DpSgd { lambda: setting.lambda, noise_mode: NoiseMode::Rounded, ..recipe };
             Some(AnyRecipe::from(recipe.with_suited_steps(n, dim, budget, relation)?))
         }
-        Algorithm::SsAdmm | Algorithm::MpAdmm | Algorithm::SparseMinimiser => {
-            Some(AnyRecipe::from(admm(setting, public)?))
+        Algorithm::SsAdmm | Algorithm::MpAdmm => Some(AnyRecipe::from(admm(setting, public)?)),
+        Algorithm::SparseMinimiser => {
+            let all_records =
+                DpSgd { sampling: Sampling::Passes, ..with_the_run_of(setting, DpSgd::new(setting.loss)) };
+            let recipe = DpSgd { batch_size: u64::MAX, descent: Descent::suited_to(SLOWEST), ..all_records };
+            // For a budget as large as this one, steps of 1/β.
+            Some(AnyRecipe::from(recipe.with_suited_first_step(n, dim, budget, relation)?))
         }
         Algorithm::RsgdAr | Algorithm::Nsgd | Algorithm::OutPertGd => {
             Some(AnyRecipe::from(output_perturbation(setting, public)?))

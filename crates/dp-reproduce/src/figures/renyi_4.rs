@@ -19,8 +19,8 @@ const LINEUP: [Algorithm; 3] = [Algorithm::SsAdmm, Algorithm::MpAdmm, Algorithm:
 
 /// λ of the penalty.
 const PENALTIES: [f64; 2] = [1e-4, 1e-3];
-/// Passes of the minimiser, whose steps are as long as is safe.
-const PASSES_OF_THE_MINIMISER: u64 = 300;
+/// Passes towards the minimiser, accelerated and with the longest steps that are safe.
+const PASSES_OF_THE_MINIMISER: u64 = 500;
 
 pub(super) fn all(effort: Effort) -> Vec<Figure> {
     vec![
