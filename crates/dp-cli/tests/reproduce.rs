@@ -23,6 +23,28 @@ fn figures_and_files_are_listed() {
 }
 
 #[test]
+fn figures_of_the_dissertation_are_listed_with_their_data() {
+    let place = Workplace::new();
+    let list = place.dp(&["reproduce", "list", "--quick", "--json"]).json();
+    let figures = list["figures"].as_array().unwrap();
+    let data = |name: &str| {
+        let figure = figures.iter().find(|figure| figure["name"] == name);
+        figure.unwrap_or_else(|| panic!("{name}"))["data"].clone()
+    };
+    assert_eq!(data("renyi-3-1"), serde_json::json!(["adult", "bank"]));
+    assert_eq!(data("renyi-3-3"), serde_json::json!(["kddcup99"]));
+    assert_eq!(data("renyi-4-4"), serde_json::json!(["sparse-model"]));
+    assert_eq!(data("renyi-5-2"), serde_json::json!(["adult"]));
+    assert_eq!(data("renyi-table").as_array().unwrap().len(), 7);
+    let files: Vec<&str> =
+        list["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect();
+    assert!(files.contains(&"a9a_train.libsvm.gz") && files.contains(&"bank33.csv.gz"), "{files:?}");
+    // The one of simulated data needs no file.
+    let dry = place.dp(&["reproduce", "renyi-4-4", "--quick", "--out", "o", "--dry-run", "--json"]).json();
+    assert_eq!(dry["reads"], serde_json::json!([]));
+}
+
+#[test]
 fn a_figure_is_run_kept_and_drawn_and_not_run_again() {
     let place = Workplace::new();
     let first = place.dp(&SPHERE).json();

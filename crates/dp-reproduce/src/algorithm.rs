@@ -1,11 +1,14 @@
 //! The algorithms that are compared.
 
 mod published;
+mod recipes;
 mod train;
 
 use core::fmt;
 
-pub use train::{Outcome, run};
+#[cfg(test)]
+pub(crate) use train::reached;
+pub use train::{Outcome, SELECTED, run};
 
 /// An algorithm of the experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,12 +40,58 @@ pub enum Algorithm {
     PhasedSgd,
     /// Algorithm and settings chosen from public numbers; of a setting it takes the loss alone.
     Auto,
+    /// The minimiser of the regularised objective, without privacy.
+    Minimiser,
+    /// Accelerated proximal descent with so large a budget that its noise is none to speak of: near the minimiser with an
+    /// L1 penalty, without privacy.
+    SparseMinimiser,
+    /// The model that made-up labels were drawn from.
+    TrueModel,
+    /// The same answer for all.
+    Majority,
+    /// Noise on the model after descent with averages and restarts.
+    RsgdAr,
+    /// Noise on the model after plain descent, for the worst position of a record.
+    Nsgd,
+    /// Noise on the model after full gradients with a constant step.
+    OutPertGd,
+    /// Noise in the objective, with the λ of the setting.
+    ObjPert,
+    /// Noise in the objective, with the regulariser that is recommended, around a centre from noisy moments.
+    ObjPertCentred,
+    /// Least squares on noisy second moments.
+    NoisyMoments,
+    /// Full gradients with noise on each, as many steps as are recommended.
+    DpGd,
+    /// DP-SGD with the steps of Adam.
+    DpAdam,
+    /// The same without the noise's part in its mean squares.
+    DpAdamBc,
+    /// Coordinate steps chosen by the exponential mechanism.
+    PrivGene,
+    /// Linearised ADMM on random batches.
+    SsAdmm,
+    /// Linearised ADMM on all records, noise on the model at each step.
+    MpAdmm,
+    /// Full gradients, a noisy backtracking search for each step, the budget spent as needed.
+    DpBlgd,
+    /// The same on random batches.
+    DpBlsgd,
+    /// The same with clipping norms that shrink.
+    DpBlsgdAc,
+    /// Full gradients, the step by noisy minimum.
+    DpAgd,
 }
 
 impl Algorithm {
     /// Whether its noise is that of a paper rather than what is needed.
     pub fn is_as_published(self) -> bool {
         matches!(self, Self::OursAsPublished | Self::Scs13AsPublished | Self::Bst14AsPublished)
+    }
+
+    /// Whether it has a budget at all.
+    pub fn is_private(self) -> bool {
+        !matches!(self, Self::Noiseless | Self::Minimiser | Self::SparseMinimiser | Self::TrueModel)
     }
 
     /// The name in pictures and tables.
@@ -60,6 +109,26 @@ impl Algorithm {
             Self::SnowballSgd => "Snowball-SGD",
             Self::PhasedSgd => "Phased-SGD",
             Self::Auto => "Auto",
+            Self::Minimiser => "Non-private",
+            Self::SparseMinimiser => "Non-private",
+            Self::TrueModel => "True model",
+            Self::Majority => "Majority",
+            Self::RsgdAr => "RSGD-AR",
+            Self::Nsgd => "NSGD",
+            Self::OutPertGd => "OutPert-GD",
+            Self::ObjPert => "ObjPert",
+            Self::ObjPertCentred => "ObjPert, centred",
+            Self::NoisyMoments => "Noisy moments",
+            Self::DpGd => "DP-GD",
+            Self::DpAdam => "DP-Adam",
+            Self::DpAdamBc => "DP-AdamBC",
+            Self::PrivGene => "PrivGene",
+            Self::SsAdmm => "ssADMM",
+            Self::MpAdmm => "mpADMM",
+            Self::DpBlgd => "DP-BLGD",
+            Self::DpBlsgd => "DP-BLSGD",
+            Self::DpBlsgdAc => "DP-BLSGD-AC",
+            Self::DpAgd => "DP-AGD",
         }
     }
 }
@@ -79,6 +148,26 @@ impl fmt::Display for Algorithm {
             Self::SnowballSgd => "snowball-sgd",
             Self::PhasedSgd => "phased-sgd",
             Self::Auto => "auto",
+            Self::Minimiser => "minimiser",
+            Self::SparseMinimiser => "sparse-minimiser",
+            Self::TrueModel => "true-model",
+            Self::Majority => "majority",
+            Self::RsgdAr => "rsgd-ar",
+            Self::Nsgd => "nsgd",
+            Self::OutPertGd => "out-pert-gd",
+            Self::ObjPert => "obj-pert",
+            Self::ObjPertCentred => "obj-pert-centred",
+            Self::NoisyMoments => "noisy-moments",
+            Self::DpGd => "dp-gd",
+            Self::DpAdam => "dp-adam",
+            Self::DpAdamBc => "dp-adambc",
+            Self::PrivGene => "priv-gene",
+            Self::SsAdmm => "ss-admm",
+            Self::MpAdmm => "mp-admm",
+            Self::DpBlgd => "dp-blgd",
+            Self::DpBlsgd => "dp-blsgd",
+            Self::DpBlsgdAc => "dp-blsgd-ac",
+            Self::DpAgd => "dp-agd",
         })
     }
 }

@@ -43,6 +43,14 @@ pub enum DataSet {
     Occupancy,
     /// 10,000 points on the 5-dimensional unit sphere, separable with margin 0.001.
     Sphere,
+    /// Income above 50,000 against the rest, 123 binary columns (a9a) and an intercept, which is the last feature; every fifth
+    /// row is for testing.
+    Adult,
+    /// Clients who took a deposit against the rest, 32 numeric columns and an intercept, which is the last feature; every
+    /// fifth row is for testing.
+    Bank,
+    /// 100,000 rows of 100 correlated normal features scaled to norm 1, of which 20 tell the class; 10,000 more for testing.
+    SparseModel,
     /// Two noisy classes in 50 dimensions, of this many thousand rows: for measuring time.
     MadeUp {
         /// Thousands of training rows.
@@ -52,7 +60,7 @@ pub enum DataSet {
 
 impl DataSet {
     /// All that are read from files.
-    pub const FROM_FILES: [Self; 9] = [
+    pub const FROM_FILES: [Self; 11] = [
         Self::Mnist,
         Self::MnistZero,
         Self::Covertype,
@@ -62,6 +70,8 @@ impl DataSet {
         Self::KddCup9,
         Self::Banknote,
         Self::Occupancy,
+        Self::Adult,
+        Self::Bank,
     ];
 
     /// The name for readers.
@@ -75,6 +85,9 @@ impl DataSet {
             Self::Banknote => "Banknote",
             Self::Occupancy => "Occupancy",
             Self::Sphere => "Sphere",
+            Self::Adult => "Adult",
+            Self::Bank => "Bank",
+            Self::SparseModel => "Simulated",
             Self::MadeUp { .. } => "Made up",
         }
     }
@@ -117,6 +130,9 @@ impl fmt::Display for DataSet {
             Self::Banknote => "banknote",
             Self::Occupancy => "occupancy",
             Self::Sphere => "sphere",
+            Self::Adult => "adult",
+            Self::Bank => "bank",
+            Self::SparseModel => "sparse-model",
             Self::MadeUp { thousands } => return write!(f, "made-up-{thousands}k"),
         })
     }
@@ -134,6 +150,8 @@ pub struct Prepared {
     pub test: Option<Examples<f64>>,
     /// Number of classes.
     pub classes: u32,
+    /// The model that labels were drawn from, where it is known.
+    pub truth: Option<Vec<f64>>,
 }
 
 impl Prepared {

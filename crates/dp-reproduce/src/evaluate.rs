@@ -55,6 +55,45 @@ pub fn objective(examples: &Examples<f64>, targets: &[f64], loss: LossKind, lamb
     mean + 0.5 * lambda * weights.iter().map(|w| w * w).sum::<f64>()
 }
 
+/// `‖w‖₁`.
+pub fn l1(weights: &[f64]) -> f64 {
+    weights.iter().map(|w| w.abs()).sum()
+}
+
+/// ξ_K: of the attributes whose weight in `truth` is not zero, the share that is among the `top` largest weights.
+///
+/// Weights of the same size, as the zeros of a sparse model, share the places that are left for them: what counts is the
+/// expectation where ties are broken at random.
+///
+/// # Examples
+/// ```
+/// use dp_reproduce::evaluate::coverage;
+/// let truth = [2.0, -1.0, 0.0, 0.0];
+/// assert_eq!(coverage(&[-3.0, 0.1, 0.5, 0.0], &truth, 2), 0.5); // the first is among them, the second is not
+/// assert_eq!(coverage(&[1.0, 0.0, 0.0, 0.0], &truth, 2), (1.0 + 1.0 / 3.0) / 2.0); // three zeros for one place
+/// ```
+///
+/// # References
+/// Chapter 4 of a dissertation on Rényi-differentially private optimisation (2020), section 4.6.6.
+pub fn coverage(weights: &[f64], truth: &[f64], top: usize) -> f64 {
+    let matter = truth.iter().filter(|weight| **weight != 0.0).count();
+    if top == 0 || matter == 0 {
+        return 0.0;
+    }
+    let mut sizes: Vec<f64> = weights.iter().map(|w| w.abs()).collect();
+    sizes.sort_by(|a, b| b.total_cmp(a));
+    let Some(&least) = sizes.get(top.min(sizes.len()).saturating_sub(1)) else { return 0.0 };
+    let of_size = |counts: &dyn Fn(f64) -> bool| {
+        let sized = weights.iter().zip(truth).filter(|(w, _)| counts(w.abs()));
+        sized.fold((0usize, 0usize), |(all, right), (_, truth)| (all + 1, right + usize::from(*truth != 0.0)))
+    };
+    let (above, right_above) = of_size(&|size| size > least);
+    let (tied, right_tied) = of_size(&|size| size == least);
+    let places = top.saturating_sub(above).min(tied);
+    let shared = if tied > 0 { right_tied as f64 * places as f64 / tied as f64 } else { 0.0 };
+    (right_above as f64 + shared) / matter as f64
+}
+
 fn score(rows: &Rows<'_, f64>, i: usize, weights: &[f64]) -> f64 {
     match *rows {
         Rows::Dense { values, dim } => values[i * dim..(i + 1) * dim].iter().zip(weights).map(|(x, w)| x * w).sum(),
@@ -77,6 +116,26 @@ mod tests {
         let signs = examples.with_targets(vec![1.0, 1.0, -1.0]).unwrap();
         assert_eq!(accuracy(&signs, &[vec![1.0, -1.0]]), 2.0 / 3.0); // scores 1, -1, -0.1
         assert_eq!(against_the_rest(&[0.0, 2.0, 1.0], 3, 2), [-1.0, 1.0, -1.0]);
+    }
+
+    /// Twenty of a hundred attributes matter; sixteen of them are among the thirty largest weights: the example of the
+    /// source.
+    #[test]
+    fn coverage_of_the_example() {
+        let truth: Vec<f64> = (0..100).map(|i| if i < 20 { 1.0 } else { 0.0 }).collect();
+        // Attributes 0 to 15 and 20 to 33 are large, some of them negative.
+        let large = |i: usize| i < 16 || (20..34).contains(&i);
+        let sign = |i: usize| if i.is_multiple_of(2) { -1.0 } else { 1.0 };
+        let weights: Vec<f64> =
+            (0..100).map(|i| sign(i) * (if large(i) { 1.0 } else { 0.1 } + 1e-4 * i as f64)).collect();
+        assert!((coverage(&weights, &truth, 30) - 0.8).abs() < 1e-12);
+        // The largest twenty are 20 to 33 and, of those that matter, 10 to 15.
+        assert!((coverage(&weights, &truth, 20) - 0.3).abs() < 1e-12);
+        assert_eq!(coverage(&truth, &truth, 20), 1.0);
+        assert_eq!(coverage(&weights, &truth, 100), 1.0);
+        // A model of zeros has drawn them at random.
+        assert!((coverage(&[0.0; 100], &truth, 40) - 0.4).abs() < 1e-12);
+        assert_eq!(coverage(&weights, &[0.0; 100], 40), 0.0);
     }
 
     #[test]

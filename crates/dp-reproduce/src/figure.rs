@@ -58,6 +58,14 @@ pub enum Measure {
     Objective,
     /// Seconds of training.
     Seconds,
+    /// Records that training read, over their number.
+    Reads,
+    /// Share of the attributes that matter among the largest weights, for one of
+    /// [`SELECTED`](crate::algorithm::SELECTED).
+    Coverage {
+        /// Which of them.
+        index: usize,
+    },
 }
 
 impl Measure {
@@ -67,12 +75,14 @@ impl Measure {
             Self::Accuracy => "test accuracy",
             Self::Objective => "objective",
             Self::Seconds => "seconds",
+            Self::Reads => "passes over the records",
+            Self::Coverage { .. } => "coverage of relevant attributes",
         }
     }
 
     /// Whether larger is better.
     pub(crate) fn rises(self) -> bool {
-        self == Self::Accuracy
+        matches!(self, Self::Accuracy | Self::Coverage { .. })
     }
 
     pub(crate) fn of(self, outcome: &crate::algorithm::Outcome) -> f64 {
@@ -80,6 +90,8 @@ impl Measure {
             Self::Accuracy => outcome.accuracy,
             Self::Objective => outcome.objective,
             Self::Seconds => outcome.seconds,
+            Self::Reads => outcome.reads,
+            Self::Coverage { index } => outcome.coverage.and_then(|all| all.get(index).copied()).unwrap_or(f64::NAN),
         }
     }
 }

@@ -3,10 +3,16 @@
 //! # References
 //! Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient descent-based
 //! analytics", SIGMOD 2017. Hardwarsing, "Stochastic gradient descent with differentially private updates", Erasmus
-//! University Rotterdam 2018, after Song, Chaudhuri, Sarwate, GlobalSIP 2013.
+//! University Rotterdam 2018, after Song, Chaudhuri, Sarwate, GlobalSIP 2013. Chen, "Adaptive and efficient optimization
+//! algorithms for differentially private machine learning", dissertation 2020, chapters 3 to 5.
 
 mod bolt_on;
 mod bolt_on_time;
+mod renyi;
+mod renyi_3;
+mod renyi_4;
+mod renyi_5;
+mod renyi_table;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -43,6 +49,7 @@ pub fn all(effort: Effort) -> Vec<Figure> {
     let mut figures = bolt_on_time::scalability(effort);
     figures.extend(bolt_on::all(effort));
     figures.extend(bolt_on_time::overhead(effort));
+    figures.extend(renyi::all(effort));
     figures.extend(thesis::all(effort));
     figures.sort_by_key(|figure| {
         let (paper, number) = figure.id.rsplit_once('-').unwrap_or((figure.id, "0"));

@@ -32,12 +32,14 @@
 
 pub mod algorithm;
 pub mod claim;
+pub mod counted;
 pub mod dataset;
 pub mod disk;
 pub mod error;
 pub mod evaluate;
 pub mod figure;
 pub mod figures;
+pub mod knobs;
 pub mod picture;
 pub mod report;
 pub mod results;
@@ -52,9 +54,10 @@ pub use claim::{Claim, Verdict};
 pub use dataset::{DataFile, DataSet, Prepared};
 pub use error::Error;
 pub use figure::Figure;
+pub use knobs::Knobs;
 pub use results::Results;
 pub use runner::{Refused, Runner};
-pub use setting::{Cell, Privacy, Setting, Step, Tuning};
+pub use setting::{Cell, Neighbours, Privacy, Setting, Step, Tuning};
 pub use statistics::Sample;
 pub use store::Store;
 

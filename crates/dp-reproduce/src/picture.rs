@@ -84,12 +84,19 @@ fn colour(names: &[&str], name: &str) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
+/// Points are discs; where there are more names than colours, the further ones are rings.
+fn mark(names: &[&str], name: &str) -> ShapeStyle {
+    let index = names.iter().position(|known| *known == name).unwrap_or_default();
+    let colour = colour(names, name);
+    if (index / COLOURS.len()).is_multiple_of(2) { colour.filled() } else { colour.stroke_width(1) }
+}
+
 fn draw_legend<'a>(area: &Area<'a>, names: &[&str], entries: u32) -> Drawn<'a> {
     for (i, name) in (0u32..).zip(names) {
         let (x, y) = ((LEGEND.1 * (i % entries) + 24) as i32, (LEGEND.0 * (i / entries) + 14) as i32);
         let colour = colour(names, name);
         area.draw(&PathElement::new([(x, y), (x + 26, y)], colour.stroke_width(2)))?;
-        area.draw(&Circle::new((x + 13, y), 3, colour.filled()))?;
+        area.draw(&Circle::new((x + 13, y), 3, mark(names, name)))?;
         area.draw(&Text::new(*name, (x + 34, y - 7), ("sans-serif", 14)))?;
     }
     Ok(())
@@ -134,7 +141,8 @@ fn draw_panel<'a>(area: &Area<'a>, panel: &Panel, measured: &[Vec<Option<Measure
             .collect();
         chart.draw_series(LineSeries::new(points.iter().map(|p| (p.0, p.2)), colour.stroke_width(2)))?;
         chart.draw_series(points.iter().map(|p| PathElement::new([(p.0, p.1), (p.0, p.3)], colour)))?;
-        chart.draw_series(points.iter().map(|p| Circle::new((p.0, p.2), 3, colour.filled())))?;
+        let mark = mark(names, &series.name);
+        chart.draw_series(points.iter().map(|p| Circle::new((p.0, p.2), 3, mark)))?;
     }
     Ok(())
 }

@@ -49,7 +49,13 @@ pub struct Refused {
 /// Whether an algorithm refused what it was asked for, before any record was read.
 fn is_refusal(error: &dp_optim::Error) -> bool {
     use dp_optim::Error as E;
-    matches!(error, E::OutOfRange { .. } | E::Count { .. } | E::NotProved { .. })
+    // Of the accountant's errors the one that says that no noise suffices, as under too small a regulariser.
+    let no_noise = |error: &dp_accountant::Error| matches!(error, dp_accountant::Error::Unreachable { .. });
+    match error {
+        E::OutOfRange { .. } | E::Count { .. } | E::NotProved { .. } => true,
+        E::Accountant(error) => no_noise(error),
+        _ => false,
+    }
 }
 
 impl Runner<'_> {

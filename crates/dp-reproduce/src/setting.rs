@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::algorithm::Algorithm;
 use crate::dataset::DataSet;
+use crate::knobs::Knobs;
 use crate::seed;
 
 /// Raised when the code changes what a run of the same setting measures, so that older records are not taken for it.
@@ -26,6 +27,10 @@ pub enum Step {
     InverseSqrt(f64),
     /// `1/(λt)`.
     InverseStrongConvexity,
+    /// As long in all as [`dp_optim::defaults`] recommends from public numbers, in the algorithm's own way.
+    Suited,
+    /// The algorithm's own way with this first step.
+    First(f64),
 }
 
 impl fmt::Display for Step {
@@ -34,6 +39,8 @@ impl fmt::Display for Step {
             Self::Usual => f.write_str("usual"),
             Self::InverseSqrt(c) => write!(f, "{c}/sqrt(t)"),
             Self::InverseStrongConvexity => f.write_str("1/(lambda t)"),
+            Self::Suited => f.write_str("suited"),
+            Self::First(step) => write!(f, "from {step}"),
         }
     }
 }
@@ -72,6 +79,13 @@ pub enum Privacy {
         /// Epsilon of the whole model.
         epsilon: f64,
     },
+    /// Delta is a number by itself.
+    WithDelta {
+        /// Epsilon of the whole model.
+        epsilon: f64,
+        /// Delta of the whole model.
+        delta: f64,
+    },
 }
 
 impl Privacy {
@@ -79,7 +93,7 @@ impl Privacy {
     pub fn epsilon(self) -> Option<f64> {
         match self {
             Self::None => None,
-            Self::Pure { epsilon } | Self::Approximate { epsilon } => Some(epsilon),
+            Self::Pure { epsilon } | Self::Approximate { epsilon } | Self::WithDelta { epsilon, .. } => Some(epsilon),
         }
     }
 
@@ -88,6 +102,7 @@ impl Privacy {
         match self {
             Self::None | Self::Pure { .. } => 0.0,
             Self::Approximate { .. } => (n as f64).powi(-2),
+            Self::WithDelta { delta, .. } => delta,
         }
     }
 }
@@ -98,8 +113,18 @@ impl fmt::Display for Privacy {
             Self::None => f.write_str("none"),
             Self::Pure { epsilon } => write!(f, "epsilon {epsilon}"),
             Self::Approximate { epsilon } => write!(f, "epsilon {epsilon} delta 1/n^2"),
+            Self::WithDelta { epsilon, delta } => write!(f, "epsilon {epsilon} delta {delta}"),
         }
     }
+}
+
+/// What two data sets differ in that are not to be told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Neighbours {
+    /// One record is replaced by another.
+    ReplaceOne,
+    /// One record is there or a null record in its place.
+    AddRemove,
 }
 
 /// A run but for its repetition.
@@ -113,10 +138,14 @@ pub struct Setting {
     pub algorithm: Algorithm,
     /// The loss.
     pub loss: LossKind,
-    /// λ; 0 is the convex case. Otherwise iterates stay within `1/λ`.
+    /// λ; 0 is the convex case. The algorithms of the first papers keep iterates within `1/λ` otherwise.
     pub lambda: f64,
+    /// Coefficient of `‖w‖₁`.
+    pub l1: f64,
     /// The budget.
     pub privacy: Privacy,
+    /// For which neighbours.
+    pub neighbours: Neighbours,
     /// Who chooses the passes and λ.
     pub tuning: Tuning,
     /// Passes.
@@ -125,6 +154,8 @@ pub struct Setting {
     pub batch_size: u64,
     /// Step sizes.
     pub step: Step,
+    /// What only some algorithms have.
+    pub knobs: Knobs,
     /// Rows come from a file on disk, a block at a time, in the file's order.
     pub on_disk: bool,
     /// The time is what counts: nothing else runs meanwhile.
@@ -140,11 +171,14 @@ impl Setting {
             algorithm,
             loss: LossKind::Logistic,
             lambda: 0.0,
-            privacy: if algorithm == Algorithm::Noiseless { Privacy::None } else { privacy },
+            l1: 0.0,
+            privacy: if algorithm.is_private() { privacy } else { Privacy::None },
+            neighbours: Neighbours::ReplaceOne,
             tuning: Tuning::Given,
             passes: 10,
             batch_size: 50,
             step: Step::Usual,
+            knobs: Knobs::default(),
             on_disk: false,
             timed: false,
         }
@@ -176,6 +210,11 @@ impl fmt::Display for Setting {
             "algorithm {}; loss {}; lambda {}; privacy {}; passes {}; batch {}; step {}",
             self.algorithm, self.loss, self.lambda, self.privacy, self.passes, self.batch_size, self.step
         )?;
+        if self.l1 > 0.0 {
+            write!(f, "; l1 {}", self.l1)?;
+        }
+        write!(f, "{}", self.knobs)?;
+        f.write_str(if self.neighbours == Neighbours::AddRemove { "; add-remove" } else { "" })?;
         f.write_str(if self.tuning == Tuning::Portions { "; tuned on portions" } else { "" })?;
         f.write_str(if self.on_disk { "; on disk" } else { "" })?;
         f.write_str(if self.timed { "; timed" } else { "" })
@@ -235,11 +274,30 @@ mod tests {
             Setting { step: Step::InverseSqrt(1.0), ..base },
             Setting { step: Step::InverseSqrt(10.0), ..base },
             Setting { step: Step::InverseStrongConvexity, ..base },
+            Setting { step: Step::Suited, ..base },
+            Setting { step: Step::First(1.0), ..base },
+            Setting { step: Step::First(2.0), ..base },
+            Setting { l1: 0.1, ..base },
+            Setting { l1: 0.2, ..base },
+            Setting { neighbours: Neighbours::AddRemove, ..base },
+            Setting { privacy: Privacy::WithDelta { epsilon: 0.1, delta: 1e-8 }, ..base },
+            Setting { privacy: Privacy::WithDelta { epsilon: 0.1, delta: 1e-9 }, ..base },
+            Setting { knobs: Knobs { restart_every: Some(0), ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { restart_every: Some(1), ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { falling: true, ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { armijo: Some(0.1), ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { shrink: Some(0.1), ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { most_loss: Some(0.1), ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { clip_decay: Some(0.1), ..Knobs::default() }, ..base },
+            Setting { knobs: Knobs { selection: true, ..Knobs::default() }, ..base },
             Setting { on_disk: true, ..base },
             Setting { timed: true, ..base },
         ];
         let mut keys: Vec<String> = changed.iter().map(|&setting| Cell { setting, repetition: 0 }.key()).collect();
         keys.push(Cell { setting: base, repetition: 1 }.key());
+        // Keys of records that are kept are those of before there were knobs.
+        let text = "data banknote; algorithm bolt-on; loss logistic; lambda 0; privacy epsilon 0.1; passes 10; batch 50; step usual";
+        assert_eq!(base.to_string(), text);
         let count = keys.len();
         keys.sort();
         keys.dedup();

@@ -9,8 +9,11 @@ use crate::algorithm::Outcome;
 use crate::error::Error;
 use crate::setting::Cell;
 
-const HEADER: &str =
-    "key,data,algorithm,loss,lambda,privacy,tuning,passes,batch_size,step,rows,repetition,accuracy,objective,seconds";
+const HEADER: &str = "key,data,algorithm,loss,lambda,privacy,tuning,passes,batch_size,step,rows,repetition,accuracy,\
+                      objective,seconds,reads,coverage";
+
+/// What a record of before `reads` and `coverage` lacks, in its header and in each line.
+const LACKING: [&str; 2] = [",reads,coverage", ",0.0,"];
 
 /// Finished runs, in memory and in `runs.csv`.
 ///
@@ -31,7 +34,12 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, Error> {
         let io = || Error::file(path);
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io())?;
-        let text = String::from_utf8_lossy(&std::fs::read(path).map_err(io())?).into_owned();
+        let mut text = String::from_utf8_lossy(&std::fs::read(path).map_err(io())?).into_owned();
+        if let Some(completed) = completed(&text) {
+            file.set_len(0).map_err(io())?;
+            file.write_all(completed.as_bytes()).map_err(io())?;
+            text = completed;
+        }
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         if whole < text.len() {
             if whole == 0 && !HEADER.starts_with(&text) {
@@ -80,9 +88,11 @@ impl Store {
     pub fn append(&mut self, cell: &Cell, outcome: Outcome) -> Result<(), Error> {
         let (setting, key) = (&cell.setting, cell.key());
         let rows = setting.rows.map(|rows| rows.to_string()).unwrap_or_default();
-        let Outcome { accuracy, objective, seconds } = outcome;
+        let Outcome { accuracy, objective, seconds, reads, coverage } = outcome;
+        let coverage = coverage.map(|all| all.map(|share| format!("{share:?}")).join(" ")).unwrap_or_default();
         let line = format!(
-            "{key},{},{},{},{},{},{},{},{},{},{rows},{},{accuracy:?},{objective:?},{seconds:?}\n",
+            "{key},{},{},{},{},{},{},{},{},{},{rows},{},{accuracy:?},{objective:?},{seconds:?},\
+             {reads:?},{coverage}\n",
             setting.data,
             setting.algorithm,
             setting.loss,
@@ -106,14 +116,31 @@ fn refuse(path: &Path, line: usize, what: &str) -> Error {
     Error::Record { path: path.to_owned(), line, what: what.to_owned() }
 }
 
+/// The text of a record of before there were as many columns, with all of them; what was cut off is left away.
+fn completed(text: &str) -> Option<String> {
+    let old = HEADER.strip_suffix(LACKING[0])?;
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let mut lines = whole.lines();
+    if lines.next() != Some(old) {
+        return None;
+    }
+    let rest = lines.map(|line| format!("{line}{}\n", LACKING[1]));
+    Some(core::iter::once(format!("{HEADER}\n")).chain(rest).collect())
+}
+
 fn parse(row: &str) -> Option<(String, Outcome)> {
     let cells: Vec<&str> = row.split(',').collect();
     if cells.len() != HEADER.split(',').count() {
         return None;
     }
-    let [.., accuracy, objective, seconds] = cells[..] else { return None };
+    let [.., accuracy, objective, seconds, reads, coverage] = cells[..] else { return None };
     let number = |text: &str| text.parse::<f64>().ok();
-    let outcome = Outcome { accuracy: number(accuracy)?, objective: number(objective)?, seconds: number(seconds)? };
+    let coverage = match coverage {
+        "" => None,
+        shares => Some(shares.split(' ').map(number).collect::<Option<Vec<f64>>>()?.try_into().ok()?),
+    };
+    let (accuracy, objective, seconds) = (number(accuracy)?, number(objective)?, number(seconds)?);
+    let outcome = Outcome { accuracy, objective, seconds, reads: number(reads)?, coverage };
     Some((cells[0].to_owned(), outcome))
 }
 
@@ -129,7 +156,13 @@ mod tests {
         Cell { setting, repetition }
     }
 
-    const OUTCOME: Outcome = Outcome { accuracy: 0.1 + 0.2, objective: 1e-9, seconds: 1.5 };
+    const OUTCOME: Outcome = Outcome {
+        accuracy: 0.1 + 0.2,
+        objective: 1e-9,
+        seconds: 1.5,
+        reads: 7.25,
+        coverage: Some([0.5, 0.1, 0.7, 1.0]),
+    };
 
     #[test]
     fn what_was_appended_is_there_again_to_the_bit() {
@@ -143,6 +176,21 @@ mod tests {
         assert_eq!((again.len(), again.get(&cell(0))), (2, Some(&OUTCOME)));
         assert_eq!(again.get(&cell(1)).unwrap().objective, f64::INFINITY);
         assert!(again.get(&cell(2)).is_none());
+    }
+
+    #[test]
+    fn a_record_with_fewer_columns_is_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.csv");
+        let old = HEADER.strip_suffix(",reads,coverage").unwrap();
+        let line = format!("{},sphere,bolt-on,logistic,0,epsilon,given,10,50,usual,,0,0.5,0.25,1.5", cell(0).key());
+        std::fs::write(&path, format!("{old}\n{line}\n{}", &line[..20])).unwrap();
+        let expected = Outcome { accuracy: 0.5, objective: 0.25, seconds: 1.5, ..Outcome::default() };
+        let mut store = Store::open(&path).unwrap();
+        assert_eq!((store.len(), store.get(&cell(0))), (1, Some(&expected)));
+        store.append(&cell(1), OUTCOME).unwrap();
+        let again = Store::open(&path).unwrap();
+        assert_eq!((again.get(&cell(0)), again.get(&cell(1))), (Some(&expected), Some(&OUTCOME)));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::account::count;
 Examples:
   dp reproduce list
   dp reproduce bolt-on-3 thesis-4 --data data --out reproduction --quick
+  dp reproduce renyi-3-1 renyi-5-3 renyi-table --data data --out reproduction --quick
   dp reproduce all --data data --out reproduction
   dp reproduce table --data data --out reproduction
   dp reproduce export --data data --out folds

@@ -4,33 +4,38 @@ use core::fmt::Display;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, EventLog, ReplaceOne};
+use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::examples::OrderError;
 use dp_data::{Examples, SampleSource};
 use dp_mechanisms::rng::{Purpose, ReleaseRng};
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, SeededRng};
+use dp_optim::MemorySource;
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::pnsgd::Batching;
-use dp_optim::recipes::scs13::StepCalibration;
-use dp_optim::recipes::{
-    AnyPlan, AnyRecipe, BoltOn, Bst14, Bst14Calibration, Budget, DpSgd, PhasedSgd, Planned, Pnsgd, Recipe, Sampling,
-    Scs13, SnowballSgd, train_without_privacy,
-};
-use dp_optim::{Auto, MemorySource, Schedule};
+use dp_optim::recipes::{AnyPlan, Budget, Planned, Recipe, RecordAdjacency, train_without_privacy};
 use rand::seq::index;
 
+use super::recipes::{Public, radius, recipe, schedule};
 use super::{Algorithm, published};
+use crate::counted::Counted;
 use crate::dataset::Prepared;
 use crate::disk::DiskRows;
 use crate::error::Error;
 use crate::evaluate;
-use crate::setting::{Cell, Setting, Step, Tuning};
+use crate::setting::{Cell, Neighbours, Setting, Tuning};
+
+/// How many attributes are selected where selection is measured.
+pub const SELECTED: [usize; 4] = [20, 25, 30, 40];
+
+/// The distance from the minimiser at which one without privacy is good enough.
+const MINIMISER_WITHIN: f64 = 1e-4;
+
+/// The budget at which noise is none to speak of.
+const NO_PRIVACY: (f64, f64) = (1e6, 0.1);
 
 /// What was measured of a run.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Outcome {
     /// Share of held-out rows whose class is predicted.
     pub accuracy: f64,
@@ -38,6 +43,11 @@ pub struct Outcome {
     pub objective: f64,
     /// Seconds of training, reading of rows included, preparation excluded.
     pub seconds: f64,
+    /// Records that were read, over the number of records; 0 for timed runs, where nobody counts.
+    pub reads: f64,
+    /// Of the attributes that matter, the share among the largest weights, for each of [`SELECTED`]; where it is known which
+    /// matter.
+    pub coverage: Option<[f64; 4]>,
 }
 
 /// Runs `cell` on its data set.
@@ -54,38 +64,57 @@ pub fn run(cell: &Cell, data: &Prepared, cancelled: &AtomicBool) -> Result<Outco
     let subset = setting.rows.map(|rows| draw_rows(&data.train, rows, &rng)).transpose().map_err(disordered)?;
     let train = subset.as_ref().unwrap_or(&data.train);
     let delta = setting.privacy.delta(train.len() as u64);
-    let fit = |setting: &Setting, train: &Examples<f64>, rng: &SeededRng| {
-        one_against_the_rest(cell, setting, train, data.classes, delta, rng, cancelled)
+    let fit = |setting: &Setting, train: &Examples<f64>, rng: &SeededRng| match setting.neighbours {
+        Neighbours::ReplaceOne => {
+            one_against_the_rest::<ReplaceOne>(cell, setting, train, data.classes, delta, rng, cancelled)
+        }
+        Neighbours::AddRemove => {
+            one_against_the_rest::<ZeroOut>(cell, setting, train, data.classes, delta, rng, cancelled)
+        }
     };
-    let (chosen, weights, spent) = match setting.tuning {
-        Tuning::Given => {
+    let (chosen, weights, spent) = match (setting.algorithm, setting.tuning) {
+        (Algorithm::TrueModel, _) => {
+            let what = || "nobody knows which model its labels were drawn from".to_owned();
+            let truth =
+                data.truth.clone().ok_or_else(|| Error::Data { file: setting.data.to_string(), what: what() })?;
+            (*setting, vec![truth], Spent::default())
+        }
+        (_, Tuning::Given) => {
             let (weights, spent) = fit(setting, train, &rng)?;
             (*setting, weights, spent)
         }
-        Tuning::Portions => {
+        (_, Tuning::Portions) => {
             let started = Instant::now();
             let candidates = setting.candidates();
             let portions = portions(train, candidates.len() + 1, &rng).map_err(disordered)?;
             let Some((of_choice, of_training)) = portions.split_last() else {
                 return Err(Error::Data { file: setting.data.to_string(), what: "too few rows to cut up".to_owned() });
             };
-            let mut models = Vec::with_capacity(candidates.len());
+            let (mut models, mut rows) = (Vec::with_capacity(candidates.len()), 0);
             for ((candidate, portion), i) in candidates.iter().zip(of_training).zip(0..) {
-                models.push(fit(candidate, portion, &rng.stream(Purpose::Custom(2), 0, i))?.0);
+                let (model, spent) = fit(candidate, portion, &rng.stream(Purpose::Custom(2), 0, i))?;
+                models.push(model);
+                rows += spent.rows;
             }
             let right = models.iter().map(|model| evaluate::right(of_choice, model) as f64).collect();
             let chosen = choose(setting, right, &rng).map_err(|error| failed(cell, error))?;
-            (candidates[chosen], models.swap_remove(chosen), started.elapsed())
+            (candidates[chosen], models.swap_remove(chosen), Spent { time: started.elapsed(), rows })
         }
     };
     let objectives = weights.iter().zip(0..).map(|(model, class)| {
         let targets = evaluate::against_the_rest(data.train.targets(), data.classes, class);
-        evaluate::objective(&data.train, &targets, chosen.loss, chosen.lambda, model)
+        evaluate::objective(&data.train, &targets, chosen.loss, chosen.lambda, model) + chosen.l1 * evaluate::l1(model)
     });
+    let coverage = match (&data.truth, &weights[..]) {
+        (Some(truth), [model]) => Some(SELECTED.map(|top| evaluate::coverage(model, truth, top))),
+        _ => None,
+    };
     Ok(Outcome {
         accuracy: evaluate::accuracy(data.held_out(), &weights),
         objective: objectives.sum::<f64>() / weights.len() as f64,
-        seconds: spent.as_secs_f64(),
+        seconds: spent.time.as_secs_f64(),
+        reads: spent.rows as f64 / train.len().max(1) as f64,
+        coverage,
     })
 }
 
@@ -121,8 +150,15 @@ fn portions(train: &Examples<f64>, count: usize, rng: &SeededRng) -> Result<Vec<
     order.chunks_exact(length).take(count).map(|portion| train.gather(portion)).collect()
 }
 
-/// Trains a model for each class, or the one for two classes, with even shares of the budget; the time that took.
-fn one_against_the_rest(
+/// What training took: time, and records that were read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spent {
+    time: Duration,
+    rows: u64,
+}
+
+/// Trains a model for each class, or the one for two classes, with even shares of the budget; what that took.
+fn one_against_the_rest<A: RecordAdjacency>(
     cell: &Cell,
     setting: &Setting,
     train: &Examples<f64>,
@@ -130,17 +166,25 @@ fn one_against_the_rest(
     delta: f64,
     rng: &SeededRng,
     cancelled: &AtomicBool,
-) -> Result<(Vec<Vec<f64>>, Duration), Error> {
+) -> Result<(Vec<Vec<f64>>, Spent), Error> {
     let models = if classes > 2 { classes } else { 1 };
-    let (mut weights, mut spent) = (Vec::with_capacity(models as usize), Duration::ZERO);
+    let (mut weights, mut spent) = (Vec::with_capacity(models as usize), Spent::default());
     // Depends on public numbers alone and is part of no pass; the same for all classes.
     let (n, dim) = (train.len() as u64, train.dim() as u64);
-    let plan = plan(setting, f64::from(models), delta, n, dim).map_err(|error| failed(cell, error))?;
+    let plan = plan::<A>(setting, f64::from(models), delta, n, dim).map_err(|error| failed(cell, error))?;
     for class in 0..models {
         let mut rng = rng.stream(Purpose::Custom(1), 0, u64::from(class));
-        let train_from = |source: &mut dyn SampleSource<f64>, rng: &mut SeededRng| match &plan {
+        let train_on = |source: &mut dyn SampleSource<f64>, rng: &mut SeededRng| match &plan {
             Some(plan) => train_privately(plan, source, rng, cancelled),
             None => train_without(setting, f64::from(models), delta, source, rng, cancelled),
+        };
+        let train_from = |source: &mut dyn SampleSource<f64>, rng: &mut SeededRng| {
+            if setting.timed {
+                return train_on(source, rng).map(|(model, time)| (model, Spent { time, rows: 0 }));
+            }
+            let mut source = Counted::new(source);
+            let (model, time) = train_on(&mut source, rng)?;
+            Ok((model, Spent { time, rows: source.rows() }))
         };
         let trained = if setting.on_disk {
             let shuffled = draw_rows(train, u64::MAX, &rng).map_err(|error| disordered(cell, &error))?;
@@ -154,9 +198,9 @@ fn one_against_the_rest(
             }
             train_from(&mut MemorySource::new(examples, 1.0, 1.0), &mut rng)
         };
-        let (model, time) = trained.map_err(|error| failed(cell, error))?;
+        let (model, one) = trained.map_err(|error| failed(cell, error))?;
         weights.push(model);
-        spent += time;
+        spent = Spent { time: spent.time + one.time, rows: spent.rows + one.rows };
     }
     Ok((weights, spent))
 }
@@ -173,33 +217,39 @@ fn drawn(n: usize, amount: usize, rng: &mut SeededRng) -> Vec<u32> {
 }
 
 /// The plan of a model with its share of the budget; `None` for what has none.
-fn plan(
+fn plan<A: RecordAdjacency>(
     setting: &Setting,
     shares: f64,
     delta: f64,
     n: u64,
     dim: u64,
-) -> Result<Option<AnyPlan<ReplaceOne>>, dp_optim::Error> {
-    let epsilon = setting.privacy.epsilon().unwrap_or(f64::NAN);
-    let budget = || {
-        Ok::<_, dp_optim::Error>(Budget {
-            epsilon: Epsilon::new(epsilon / shares)?,
-            delta: Delta::new(delta / shares)?,
-        })
+) -> Result<Option<AnyPlan<A>>, dp_optim::Error> {
+    let (epsilon, delta) = match (setting.algorithm, setting.privacy.epsilon()) {
+        (_, Some(epsilon)) => (epsilon, delta),
+        (Algorithm::SparseMinimiser, None) => NO_PRIVACY,
+        (_, None) => return Ok(None),
     };
-    let chosen = match setting.algorithm {
-        Algorithm::Auto => {
-            let auto = Auto { noise_mode: NoiseMode::Rounded, ..Auto::new(setting.loss) };
-            Some(auto.choose(n, dim, budget()?, AdjacencyKind::ReplaceOne)?.recipe)
-        }
-        _ => recipe(setting),
-    };
-    chosen.map(|recipe| recipe.plan_copies(n, dim, budget()?, 1)).transpose()
+    let budget = Budget { epsilon: Epsilon::new(epsilon / shares)?, delta: Delta::new(delta / shares)? };
+    let recipe = recipe(setting, Public { n, dim, budget, relation: A::KIND })?;
+    recipe.map(|recipe| recipe.plan_copies(n, dim, budget, 1)).transpose()
+}
+
+/// What the plan of one model for so many records reaches; `None` for what has no budget. No data is read.
+#[cfg(test)]
+pub(crate) fn reached(setting: &Setting, n: u64, dim: u64) -> Result<Option<(f64, f64)>, dp_optim::Error> {
+    fn of<A: RecordAdjacency>(plan: Option<AnyPlan<A>>) -> Option<(f64, f64)> {
+        plan.map(|plan| (plan.reached().epsilon, plan.reached().delta))
+    }
+    let delta = setting.privacy.delta(n);
+    match setting.neighbours {
+        Neighbours::ReplaceOne => plan::<ReplaceOne>(setting, 1.0, delta, n, dim).map(of),
+        Neighbours::AddRemove => plan::<ZeroOut>(setting, 1.0, delta, n, dim).map(of),
+    }
 }
 
 /// Trains one model as planned; the weights and the time it took.
-fn train_privately(
-    plan: &AnyPlan<ReplaceOne>,
+fn train_privately<A: RecordAdjacency>(
+    plan: &AnyPlan<A>,
     source: &mut dyn SampleSource<f64>,
     rng: &mut SeededRng,
     cancelled: &AtomicBool,
@@ -226,6 +276,7 @@ fn train_without(
         batch_size: setting.batch_size,
         radius: radius(setting),
         schedule: schedule(setting),
+        minimiser_within: (setting.algorithm == Algorithm::Minimiser).then_some(MINIMISER_WITHIN),
         ..NonPrivateDerivation::new(setting.loss, setting.lambda)
     };
     if setting.algorithm == Algorithm::OursAsPublished || plain.schedule.is_none() && setting.lambda == 0.0 {
@@ -241,106 +292,6 @@ fn train_without(
         weights.iter_mut().zip(noise).for_each(|(weight, noise)| *weight += noise);
     }
     Ok((weights, started.elapsed()))
-}
-
-/// Where BST14 and Phased-SGD look for a convex model: their step sizes are multiples of a radius.
-const RADIUS: f64 = 10.0;
-
-/// The private recipe of a setting; `None` for what has none, or is chosen by other numbers too.
-fn recipe(setting: &Setting) -> Option<AnyRecipe> {
-    match setting.algorithm {
-        Algorithm::Noiseless | Algorithm::OursAsPublished | Algorithm::Auto => None,
-        Algorithm::Ours => {
-            let recipe = match setting.lambda > 0.0 {
-                true => BoltOn::strongly_convex(setting.loss, setting.lambda),
-                false => BoltOn::convex(setting.loss),
-            };
-            Some(AnyRecipe::from(BoltOn {
-                passes: setting.passes,
-                batch_size: setting.batch_size,
-                radius: radius(setting),
-                schedule: schedule(setting),
-                noise_mode: NoiseMode::Exact,
-                declared_order: setting.on_disk,
-                ..recipe
-            }))
-        }
-        Algorithm::Scs13 | Algorithm::Scs13AsPublished => Some(AnyRecipe::from(Scs13 {
-            lambda: setting.lambda,
-            passes: setting.passes,
-            batch_size: setting.batch_size,
-            radius: radius(setting),
-            schedule: schedule(setting),
-            calibration: match setting.algorithm {
-                Algorithm::Scs13AsPublished => StepCalibration::AsPublished,
-                _ => StepCalibration::Joint,
-            },
-            noise_mode: NoiseMode::Rounded,
-            declared_order: setting.on_disk,
-            ..Scs13::new(setting.loss)
-        })),
-        Algorithm::Bst14 | Algorithm::Bst14AsPublished => {
-            let recipe = match setting.lambda > 0.0 {
-                true => Bst14::strongly_convex(setting.loss, setting.lambda),
-                false => Bst14::convex(setting.loss, RADIUS),
-            };
-            let (calibration, sampling) = match setting.algorithm {
-                Algorithm::Bst14AsPublished => (Bst14Calibration::AsPublished { iota: 1.0 }, Sampling::FixedSize),
-                _ => (recipe.calibration, recipe.sampling),
-            };
-            Some(AnyRecipe::from(Bst14 {
-                passes: setting.passes,
-                batch_size: setting.batch_size,
-                calibration,
-                sampling,
-                noise_mode: NoiseMode::Rounded,
-                ..recipe
-            }))
-        }
-        Algorithm::DpSgd => Some(AnyRecipe::from(DpSgd {
-            lambda: setting.lambda,
-            passes: setting.passes,
-            batch_size: setting.batch_size,
-            schedule: schedule(setting),
-            radius: radius(setting),
-            noise_mode: NoiseMode::Rounded,
-            ..DpSgd::new(setting.loss)
-        })),
-        Algorithm::Pnsgd => Some(AnyRecipe::from(Pnsgd {
-            lambda: setting.lambda,
-            passes: setting.passes,
-            batching: Batching::Equal { size: setting.batch_size },
-            noise_mode: NoiseMode::Rounded,
-            ..Pnsgd::new(setting.loss)
-        })),
-        Algorithm::SnowballSgd => Some(AnyRecipe::from(SnowballSgd {
-            lambda: setting.lambda,
-            noise_mode: NoiseMode::Rounded,
-            ..SnowballSgd::new(setting.loss)
-        })),
-        Algorithm::PhasedSgd => Some(AnyRecipe::from(PhasedSgd {
-            lambda: setting.lambda,
-            noise_mode: NoiseMode::Rounded,
-            ..PhasedSgd::new(setting.loss, RADIUS)
-        })),
-    }
-}
-
-/// The papers keep the iterates of a regularised objective within `1/λ`.
-fn radius(setting: &Setting) -> Option<f64> {
-    (setting.lambda > 0.0).then(|| setting.lambda.recip())
-}
-
-/// A schedule other than the algorithm's own.
-fn schedule(setting: &Setting) -> Option<Schedule> {
-    match setting.step {
-        Step::Usual => None,
-        Step::InverseSqrt(step) => Some(Schedule::InverseSqrt { step }),
-        // The cap is out of reach: 1/(λt) is at most 1/λ.
-        Step::InverseStrongConvexity => {
-            Some(Schedule::StronglyConvex { smoothness: setting.lambda, strong_convexity: setting.lambda })
-        }
-    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ fn store(folder: &std::path::Path, accuracies: [[f64; 2]; 2]) -> Store {
     for (algorithm, means) in [Algorithm::Ours, Algorithm::OursAsPublished].into_iter().zip(accuracies) {
         for (epsilon, mean) in [0.1, 1.0].into_iter().zip(means) {
             for (repetition, error) in [(0, 0.01), (1, -0.01)] {
-                let outcome = Outcome { accuracy: mean + error, objective: 1.0, seconds: 1.0 };
+                let outcome = Outcome { accuracy: mean + error, objective: 1.0, seconds: 1.0, ..Outcome::default() };
                 store.append(&Cell { setting: setting(algorithm, epsilon), repetition }, outcome).unwrap();
             }
         }
@@ -108,7 +108,7 @@ fn what_has_no_result_confirms_nothing() {
     let runs = [(Algorithm::Ours, 0.1, 0.5), (Algorithm::Ours, 1.0, 0.5), (Algorithm::OursAsPublished, 0.1, 0.9)];
     for (algorithm, epsilon, accuracy) in runs {
         for repetition in [0, 1] {
-            let outcome = Outcome { accuracy, objective: 1.0, seconds: 1.0 };
+            let outcome = Outcome { accuracy, objective: 1.0, seconds: 1.0, ..Outcome::default() };
             store.append(&Cell { setting: setting(algorithm, epsilon), repetition }, outcome).unwrap();
         }
     }

@@ -69,6 +69,24 @@ const OCCUPANCY: &[DataFile] = &[
     ),
 ];
 
+const ADULT: &[DataFile] = &[
+    file(
+        "a9a_train.libsvm.gz",
+        196455,
+        "UCI \"Adult\" (Becker, Kohavi 1996) as the LIBSVM page has it, a9a: 123 binary features",
+    ),
+    file(
+        "a9a_test.libsvm.gz",
+        98648,
+        "UCI \"Adult\" (Becker, Kohavi 1996) as the LIBSVM page has it, a9a.t: 123 binary features",
+    ),
+];
+const BANK: &[DataFile] = &[file(
+    "bank33.csv.gz",
+    456806,
+    "UCI \"Bank Marketing\" (Moro, Cortez, Rita 2014), 32 numeric columns, header, label `y`",
+)];
+
 pub(super) const fn of(set: DataSet) -> &'static [DataFile] {
     match set {
         DataSet::Mnist | DataSet::MnistZero => MNIST,
@@ -77,6 +95,8 @@ pub(super) const fn of(set: DataSet) -> &'static [DataFile] {
         DataSet::KddCup | DataSet::KddCup34 | DataSet::KddCup9 => KDDCUP,
         DataSet::Banknote => BANKNOTE,
         DataSet::Occupancy => OCCUPANCY,
-        DataSet::Sphere | DataSet::MadeUp { .. } => &[],
+        DataSet::Adult => ADULT,
+        DataSet::Bank => BANK,
+        DataSet::Sphere | DataSet::SparseModel | DataSet::MadeUp { .. } => &[],
     }
 }

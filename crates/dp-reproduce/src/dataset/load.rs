@@ -65,6 +65,23 @@ pub(super) fn load(set: DataSet, folder: &Path) -> Result<Prepared, Error> {
             test.targets.extend(more.targets);
             scaled_with_intercept(csv(0, &task)?, Some(test))
         }
+        DataSet::Adult => {
+            let (mut table, more) =
+                (libsvm(&folder.join(files[0].name), 123)?, libsvm(&folder.join(files[1].name), 123)?);
+            table.values.extend(more.values);
+            table.targets.extend(more.targets);
+            with_last_intercept(table)
+        }
+        DataSet::Bank => {
+            let table = csv(0, &CsvTask::new("y", &|cell| cell == b"1"))?;
+            with_last_intercept(table)
+        }
+        DataSet::SparseModel => {
+            let (mut train, mut test) = synthetic::sparse_model(100_000, 10_000);
+            train.normalise_rows();
+            test.normalise_rows();
+            (train, Some(test))
+        }
         DataSet::Sphere => (synthetic::sphere(), None),
         DataSet::MadeUp { thousands } => (synthetic::made_up(thousands as usize * 1000), None),
     };
@@ -73,7 +90,8 @@ pub(super) fn load(set: DataSet, folder: &Path) -> Result<Prepared, Error> {
         table.clip_rows();
     }
     let examples = |table: Table| Examples::dense(table.values, table.targets, table.dim).map_err(shape);
-    Ok(Prepared { train: examples(train)?, test: test.map(examples).transpose()?, classes: set.classes() })
+    let truth = (set == DataSet::SparseModel).then(synthetic::sparse_truth);
+    Ok(Prepared { train: examples(train)?, test: test.map(examples).transpose()?, classes: set.classes(), truth })
 }
 
 fn kdd(rows: Option<usize>) -> CsvTask<'static> {
@@ -90,6 +108,48 @@ fn scaled_with_intercept(mut train: Table, test: Option<Table>) -> (Table, Optio
         table
     };
     (finish(train), others.pop().map(finish))
+}
+
+/// Every fifth row for testing, columns to `[0, 1]` by the training rows' ranges, a constant 1 as the last feature, rows of
+/// norm 1.
+fn with_last_intercept(table: Table) -> (Table, Option<Table>) {
+    let (mut train, mut test) = table.partition(|i| i % 5 != 4);
+    train.scale_columns(core::slice::from_mut(&mut test));
+    let finish = |table: Table| {
+        let mut table = table.with_last_intercept();
+        table.normalise_rows();
+        table
+    };
+    (finish(train), Some(finish(test)))
+}
+
+/// Lines `label index:value ...`, indices from 1 to `dim`.
+fn libsvm(path: &Path, dim: usize) -> Result<Table, Error> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(Error::file(path))?;
+    MultiGzDecoder::new(BufReader::new(file)).read_to_string(&mut text).map_err(Error::file(path))?;
+    let mut table = Table { dim, ..Table::default() };
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let mut words = line.split_ascii_whitespace();
+        let label = words.next().and_then(|label| label.parse::<f64>().ok());
+        let mut row = vec![0.0; dim];
+        let read = words.all(|word| {
+            let Some((index, value)) = word.split_once(':') else { return false };
+            let place = index.parse::<usize>().ok().and_then(|index| row.get_mut(index.checked_sub(1)?));
+            let value = value.parse().ok().filter(|value: &f64| value.is_finite());
+            place.zip(value).map(|(place, value)| *place = value).is_some()
+        });
+        let label = label.filter(|label| read && label.is_finite()).ok_or_else(|| Error::Data {
+            file: path.display().to_string(),
+            what: format!("line {}: expected a label and index:value with indices from 1 to {dim}", number + 1),
+        })?;
+        table.values.extend(row);
+        table.targets.push(if label > 0.0 { 1.0 } else { -1.0 });
+    }
+    if table.targets.is_empty() {
+        return Err(Error::Data { file: path.display().to_string(), what: "there are no rows".to_owned() });
+    }
+    Ok(table)
 }
 
 /// How a CSV file becomes rows and targets.

@@ -37,6 +37,42 @@ fn a_table_is_scaled_gets_an_intercept_and_rows_of_norm_1() {
 }
 
 #[test]
+fn census_data_have_their_intercept_last_and_every_fifth_row_for_testing() {
+    let folder = tempfile::tempdir().unwrap();
+    gz(folder.path(), "a9a_train.libsvm.gz", b"-1 1:1 123:1\n+1 2:1\n+1 3:1 4:1\n\n-1 5:1\n");
+    gz(folder.path(), "a9a_test.libsvm.gz", b"+1 1:1\n-1 2:1 3:1\n");
+    let data = DataSet::Adult.load(folder.path()).unwrap();
+    assert_eq!((data.train.targets(), data.train.dim()), (&[-1.0, 1.0, 1.0, -1.0, -1.0][..], 124));
+    assert_eq!(data.held_out().targets(), [1.0]);
+    let (train, third) = (rows(&data.train), 1f64 / 3f64.sqrt());
+    for (place, expected) in [(0, third), (1, 0.0), (122, third), (123, third)] {
+        assert!((train[0][place] - expected).abs() < 1e-15, "{place}");
+    }
+    assert!(train.iter().all(|row| (norm(row) - 1.0).abs() < 1e-12 && row[123] > 0.0));
+    for broken in ["+1 124:1\n", "+1 0:1\n", "x 1:1\n", "+1 1:nan\n", "+1 1\n", ""] {
+        gz(folder.path(), "a9a_train.libsvm.gz", broken.as_bytes());
+        let error = DataSet::Adult.load(folder.path()).unwrap_err();
+        assert!(matches!(error, Error::Data { .. }), "{broken}: {error}");
+    }
+    gz(folder.path(), "bank33.csv.gz", b"age,balance,y\n20,5,0\n30,15,1\n40,10,0\n20,5,1\n35,10,1\n20,6,0\n");
+    let bank = DataSet::Bank.load(folder.path()).unwrap();
+    assert_eq!((bank.train.targets(), bank.held_out().targets()), (&[-1.0, 1.0, -1.0, 1.0, -1.0][..], &[1.0][..]));
+    assert_eq!(rows(&bank.train)[0], [0.0, 0.0, 1.0]);
+}
+
+#[test]
+fn simulated_rows_come_with_the_model_they_were_drawn_from() {
+    let data = DataSet::SparseModel.load(Path::new("nowhere")).unwrap();
+    assert_eq!((data.train.len(), data.held_out().len(), data.train.dim()), (100_000, 10_000, 100));
+    let truth = data.truth.clone().unwrap();
+    assert_eq!(crate::evaluate::coverage(&truth, &truth, 20), 1.0);
+    // Rows of norm 1 do not change a sign.
+    let accuracy = crate::evaluate::accuracy(data.held_out(), &[truth]);
+    assert!(accuracy > 0.9 && accuracy < 0.99, "{accuracy}");
+    assert!(DataSet::Sphere.load(Path::new("nowhere")).unwrap().truth.is_none());
+}
+
+#[test]
 fn digits_are_projected_and_clipped_and_ten_classes_stay_ten() {
     let folder = tempfile::tempdir().unwrap();
     for (kind, count) in [("train", 40u8), ("t10k", 20)] {

@@ -48,6 +48,17 @@ impl Table {
         Self { values, dim, ..self }
     }
 
+    /// Puts a constant 1 behind every row.
+    pub(super) fn with_last_intercept(self) -> Self {
+        let dim = self.dim + 1;
+        let mut values = Vec::with_capacity(self.rows() * dim);
+        for row in self.values.chunks_exact(self.dim) {
+            values.extend_from_slice(row);
+            values.push(1.0);
+        }
+        Self { values, dim, ..self }
+    }
+
     /// Divides every row by its norm, rows of zeros excepted.
     pub(super) fn normalise_rows(&mut self) {
         self.divide_rows_by(|norm| norm);

@@ -164,7 +164,7 @@ pub fn csv(rows: &[Row]) -> String {
         let privacy = match row.setting.privacy {
             Privacy::None => "none",
             Privacy::Pure { .. } => "pure",
-            Privacy::Approximate { .. } => "approximate",
+            Privacy::Approximate { .. } | Privacy::WithDelta { .. } => "approximate",
         };
         let _ = write!(text, "{},{},{privacy},{epsilon},{}", row.setting.data, row.setting.algorithm, row.accuracy.n);
         for sample in [row.accuracy, row.objective, row.seconds] {
@@ -189,7 +189,7 @@ mod tests {
         for (i, setting) in all.iter().filter(|setting| setting.algorithm != Algorithm::Bst14AsPublished).enumerate() {
             for repetition in [0, 1] {
                 let accuracy = 0.5 + 1e-4 * i as f64 + 0.01 * f64::from(repetition);
-                let outcome = Outcome { accuracy, objective: 0.25, seconds: 2.0 };
+                let outcome = Outcome { accuracy, objective: 0.25, seconds: 2.0, ..Outcome::default() };
                 store.append(&Cell { setting: *setting, repetition }, outcome).unwrap();
             }
         }

@@ -1,7 +1,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::algorithm::{self, Algorithm};
 use crate::claim::Comparison;
+use crate::figure::Measure;
+use crate::setting::{Neighbours, Setting};
 
 #[test]
 fn every_figure_is_drawn_and_compared_from_points_that_exist() {
@@ -29,6 +32,83 @@ fn every_figure_is_drawn_and_compared_from_points_that_exist() {
                 }
             }
         }
+    }
+}
+
+fn of_the_dissertation() -> Vec<Figure> {
+    all(Effort::Quick).into_iter().filter(|figure| figure.id.starts_with("renyi")).collect()
+}
+
+/// One neighbouring relation in each figure, and it is said which; delta is that of the chapters.
+#[test]
+fn a_figure_of_the_dissertation_compares_under_one_relation() {
+    let figures = of_the_dissertation();
+    let ids: Vec<&str> = figures.iter().map(|figure| figure.id).collect();
+    let expected =
+        ["renyi-table", "renyi-3-1", "renyi-3-2", "renyi-3-3", "renyi-3-4", "renyi-3-5", "renyi-4-1", "renyi-4-2"];
+    assert_eq!(ids[..8], expected);
+    assert_eq!(ids[8..], ["renyi-4-3", "renyi-4-4", "renyi-4-5", "renyi-5-1", "renyi-5-2", "renyi-5-3", "renyi-5-4"]);
+    for figure in &figures {
+        let cells = figure.cells(1);
+        let replaced = |setting: &Setting| setting.neighbours == Neighbours::ReplaceOne;
+        let all_replaced = cells.iter().all(|cell| replaced(&cell.setting));
+        assert!(all_replaced || !cells.iter().any(|cell| replaced(&cell.setting)), "{}", figure.id);
+        let said = match (figure.description.contains("eplaced records"), all_replaced) {
+            (true, true) => true,
+            (false, false) => ["add-remove", "there or not"].iter().any(|word| figure.description.contains(word)),
+            // The same runs as those of the figure before.
+            _ => figure.description.contains("runs of figure") || figure.description.contains("for replaced records"),
+        };
+        assert!(said, "{}: {}", figure.id, figure.description);
+        for privacy in cells.iter().map(|cell| cell.setting.privacy) {
+            let delta = if figure.data_sets() == [crate::DataSet::KddCup] { 1e-12 } else { 1e-8 };
+            assert!(privacy.epsilon().is_none() || privacy.delta(1000) == delta, "{}: {privacy}", figure.id);
+        }
+        assert!(!figure.claims.is_empty() && figure.claims.iter().all(|claim| !claim.comparisons.is_empty()));
+    }
+}
+
+/// Every way of training that the dissertation's figures have is planned for its budget, and reaches most of it.
+#[test]
+fn settings_of_the_dissertation_are_planned_and_calibrated() {
+    let mut seen = BTreeSet::new();
+    for cell in of_the_dissertation().iter().flat_map(|figure| figure.cells(1)) {
+        let Setting { algorithm, neighbours, l1, knobs, .. } = cell.setting;
+        let epsilon = cell.setting.privacy.epsilon();
+        if epsilon.is_some_and(|epsilon| epsilon != 0.4)
+            || !seen.insert(format!("{algorithm} {neighbours:?} {l1} {knobs}"))
+        {
+            continue;
+        }
+        let setting = Setting { batch_size: cell.setting.batch_size.min(1000), ..cell.setting };
+        let reached = algorithm::reached(&setting, 10_000, 10).unwrap_or_else(|error| panic!("{setting}: {error}"));
+        match (reached, epsilon) {
+            (Some((reached, delta)), Some(epsilon)) => {
+                assert!(reached <= epsilon && reached > 0.9 * epsilon, "{setting}: {reached}");
+                assert!(delta <= setting.privacy.delta(10_000), "{setting}: {delta}");
+            }
+            (reached, None) => assert_eq!(reached.is_some(), algorithm == Algorithm::SparseMinimiser, "{setting}"),
+            (None, Some(_)) => panic!("{setting} has no plan"),
+        }
+    }
+    assert!(seen.len() > 40, "{}", seen.len());
+}
+
+/// Coverage is measured where it is known what matters, on the runs of the figure of accuracies.
+#[test]
+fn selection_is_measured_on_the_runs_of_the_simulated_data() {
+    let figures = all(Effort::Full);
+    let keys = |id: &str| {
+        let figure = figures.iter().find(|figure| figure.id == id).unwrap();
+        let private = |cell: &crate::Cell| cell.setting.algorithm != Algorithm::TrueModel;
+        figure.cells(2).iter().filter(|cell| private(cell)).map(crate::Cell::key).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(keys("renyi-4-3"), keys("renyi-4-4"));
+    let selection = figures.iter().find(|figure| figure.id == "renyi-4-4").unwrap();
+    let measures: Vec<Measure> = selection.panels.iter().map(|panel| panel.measure).collect();
+    assert_eq!(measures, [0, 1, 2, 3, 0, 1, 2, 3].map(|index| Measure::Coverage { index }));
+    for (panel, top) in selection.panels.iter().zip([20, 25, 30, 40]) {
+        assert!(panel.title.starts_with(&format!("K = {top},")), "{}", panel.title);
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn run(args: &ReproduceExportArgs, console: &Console) -> Result<(), F
 
 /// The data sets that were asked for, or all whose files are there.
 fn chosen(args: &ReproduceExportArgs) -> Result<Vec<DataSet>, Failure> {
-    let known = || DataSet::FROM_FILES.into_iter().chain([DataSet::Sphere]);
+    let known = || DataSet::FROM_FILES.into_iter().chain([DataSet::Sphere, DataSet::SparseModel]);
     let mut chosen = Vec::new();
     for name in &args.set {
         let set = known().find(|set| set.to_string() == *name).ok_or_else(|| {
