@@ -11,7 +11,7 @@
 //! # Privacy
 //! Each record takes part once in a pass, in the batch that its *position* says, whatever it holds: positions may be known to
 //! the adversary, and the order is a curator's (a stream in time) or a random one, the same in every pass. In `k` passes over
-//! batches of `b` a record is in `k` steps, `⌈n/b⌉` apart ([`Participation`](dp_mechanisms::continual::Participation)), and
+//! batches of `b` a record is in `k` steps, `⌈n/b⌉` apart ([`Participation`]), and
 //! moves `Cf G` by at most the [factor's sensitivity](dp_mechanisms::continual::FactorSensitivity) times what it moves one
 //! sum: C, or a loss's own bound, under zero-out, twice that (or the loss's bound on differences) under replace-one. The
 //! whole training is one Gaussian release of that sensitivity, every iterate included, since inputs may depend on what was
