@@ -59,8 +59,24 @@ pub enum Algorithm {
     ObjPert,
     /// Noise in the objective, with the regulariser that is recommended, around a centre from noisy moments.
     ObjPertCentred,
+    /// Noise in the objective as Chaudhuri, Monteleoni and Sarwate 2011 print it, without delta: more than is needed.
+    ObjPertCms11,
+    /// The same as Kifer, Smith and Thakurta 2012 print it.
+    ObjPertKst12,
+    /// The same by the Renyi bound of Redberg, Koskela and Wang 2023.
+    ObjPertRdp,
+    /// Approximate minima perturbation, calibrated exactly.
+    Amp,
+    /// The same as Iyengar et al. 2019 print it.
+    AmpAsPublished,
     /// Least squares on noisy second moments.
     NoisyMoments,
+    /// Newton's method with noisy curvature.
+    DpNewton,
+    /// Batches in one order, with noise that later steps take back in part.
+    DpFtrl,
+    /// Noise that shrinks with the distance from where the gradient of all records is known.
+    DpSvrg,
     /// Full gradients with noise on each, as many steps as are recommended.
     DpGd,
     /// DP-SGD with the steps of Adam.
@@ -73,6 +89,10 @@ pub enum Algorithm {
     SsAdmm,
     /// Linearised ADMM on all records, noise on the model at each step.
     MpAdmm,
+    /// Two parties that agree on a model, each with noise on its own gradients.
+    DpAdmm,
+    /// ADMM, each iteration the minimiser of a perturbed objective.
+    AdmmObjPert,
     /// Full gradients, a noisy backtracking search for each step, the budget spent as needed.
     DpBlgd,
     /// The same on random batches.
@@ -86,7 +106,16 @@ pub enum Algorithm {
 impl Algorithm {
     /// Whether its noise is that of a paper rather than what is needed.
     pub fn is_as_published(self) -> bool {
-        matches!(self, Self::OursAsPublished | Self::Scs13AsPublished | Self::Bst14AsPublished)
+        matches!(
+            self,
+            Self::OursAsPublished
+                | Self::Scs13AsPublished
+                | Self::Bst14AsPublished
+                | Self::ObjPertCms11
+                | Self::ObjPertKst12
+                | Self::ObjPertRdp
+                | Self::AmpAsPublished
+        )
     }
 
     /// Whether it has a budget at all.
@@ -118,13 +147,23 @@ impl Algorithm {
             Self::OutPertGd => "OutPert-GD",
             Self::ObjPert => "ObjPert",
             Self::ObjPertCentred => "ObjPert, centred",
+            Self::ObjPertCms11 => "ObjPert, CMS11",
+            Self::ObjPertKst12 => "ObjPert, KST12",
+            Self::ObjPertRdp => "ObjPert, Rényi",
+            Self::Amp => "AMP",
+            Self::AmpAsPublished => "AMP, noise as printed",
             Self::NoisyMoments => "Noisy moments",
+            Self::DpNewton => "DP-Newton",
+            Self::DpFtrl => "DP-FTRL",
+            Self::DpSvrg => "DP-SVRG",
             Self::DpGd => "DP-GD",
             Self::DpAdam => "DP-Adam",
             Self::DpAdamBc => "DP-AdamBC",
             Self::PrivGene => "PrivGene",
             Self::SsAdmm => "ssADMM",
             Self::MpAdmm => "mpADMM",
+            Self::DpAdmm => "DP-ADMM",
+            Self::AdmmObjPert => "ADMM-objP",
             Self::DpBlgd => "DP-BLGD",
             Self::DpBlsgd => "DP-BLSGD",
             Self::DpBlsgdAc => "DP-BLSGD-AC",
@@ -157,13 +196,23 @@ impl fmt::Display for Algorithm {
             Self::OutPertGd => "out-pert-gd",
             Self::ObjPert => "obj-pert",
             Self::ObjPertCentred => "obj-pert-centred",
+            Self::ObjPertCms11 => "obj-pert-cms11",
+            Self::ObjPertKst12 => "obj-pert-kst12",
+            Self::ObjPertRdp => "obj-pert-rdp",
+            Self::Amp => "amp",
+            Self::AmpAsPublished => "amp-as-published",
             Self::NoisyMoments => "noisy-moments",
+            Self::DpNewton => "dp-newton",
+            Self::DpFtrl => "dp-ftrl",
+            Self::DpSvrg => "dp-svrg",
             Self::DpGd => "dp-gd",
             Self::DpAdam => "dp-adam",
             Self::DpAdamBc => "dp-adambc",
             Self::PrivGene => "priv-gene",
             Self::SsAdmm => "ss-admm",
             Self::MpAdmm => "mp-admm",
+            Self::DpAdmm => "dp-admm",
+            Self::AdmmObjPert => "admm-obj-pert",
             Self::DpBlgd => "dp-blgd",
             Self::DpBlsgd => "dp-blsgd",
             Self::DpBlsgdAc => "dp-blsgd-ac",

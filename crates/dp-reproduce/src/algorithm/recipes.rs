@@ -3,11 +3,14 @@
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 use dp_losses::Penalty;
+use dp_optim::recipes::dp_sgd::consensus::PARTIES;
+use dp_optim::recipes::obj_pert::Calibration;
 use dp_optim::recipes::pnsgd::Batching;
 use dp_optim::recipes::scs13::StepCalibration;
 use dp_optim::recipes::{
-    AnyRecipe, BoltOn, Bst14, Bst14Calibration, Budget, DpSgd, Majority, NoisyMoments, ObjPert, PassSteps, PhasedSgd,
-    Pnsgd, PrivGene, RsgdAr, Sampling, Scs13, Search, SearchedDescent, SnowballSgd,
+    AdmmObjPert, AnyRecipe, BoltOn, Bst14, Bst14Calibration, Budget, DpFtrl, DpNewton, DpSgd, DpSvrg, Majority,
+    NoisyMoments, ObjPert, PassSteps, PhasedSgd, Pnsgd, PrivGene, RsgdAr, Sampling, Scs13, Search, SearchedDescent,
+    SnowballSgd,
 };
 use dp_optim::{Auto, Descent, Schedule};
 
@@ -113,10 +116,37 @@ pub(super) fn recipe(setting: &Setting, public: Public) -> Result<Option<AnyReci
         Algorithm::RsgdAr | Algorithm::Nsgd | Algorithm::OutPertGd => {
             Some(AnyRecipe::from(output_perturbation(setting, public)?))
         }
-        Algorithm::ObjPert => Some(AnyRecipe::from(ObjPert {
+        Algorithm::ObjPert
+        | Algorithm::ObjPertCms11
+        | Algorithm::ObjPertKst12
+        | Algorithm::ObjPertRdp
+        | Algorithm::Amp
+        | Algorithm::AmpAsPublished => Some(AnyRecipe::from(objective_perturbation(setting))),
+        Algorithm::DpNewton => Some(AnyRecipe::from(DpNewton {
             lambda: (setting.lambda > 0.0).then_some(setting.lambda),
             noise_mode: NoiseMode::Rounded,
-            ..ObjPert::new(setting.loss)
+            ..DpNewton::new(setting.loss)
+        })),
+        Algorithm::DpFtrl => {
+            let lambda = setting.lambda;
+            let recipe = DpFtrl { lambda, noise_mode: NoiseMode::Rounded, ..DpFtrl::new(setting.loss) };
+            Some(AnyRecipe::from(recipe.with_suited_batches(n, dim, budget, relation)?))
+        }
+        Algorithm::DpSvrg => {
+            let recipe = DpSvrg::recommended(setting.loss, n, dim, budget, relation)?;
+            let recipe = DpSvrg { lambda: setting.lambda, noise_mode: NoiseMode::Rounded, ..recipe };
+            Some(AnyRecipe::from(recipe.with_suited_steps(n, dim, budget, relation)?))
+        }
+        Algorithm::DpAdmm => {
+            let recipe = DpSgd::dp_admm(setting.loss, PARTIES);
+            let penalty = (setting.l1 > 0.0).then_some(Penalty::L1 { lambda: setting.l1 });
+            let recipe = DpSgd { lambda: setting.lambda, penalty, noise_mode: NoiseMode::Rounded, ..recipe };
+            Some(AnyRecipe::from(recipe.with_suited_rounds(None, n, dim, budget, relation)?))
+        }
+        Algorithm::AdmmObjPert => Some(AnyRecipe::from(AdmmObjPert {
+            lambda: setting.lambda,
+            noise_mode: NoiseMode::Rounded,
+            ..AdmmObjPert::new(setting.loss, Penalty::L1 { lambda: setting.l1 })
         })),
         Algorithm::ObjPertCentred => {
             Some(AnyRecipe::from(ObjPert { noise_mode: NoiseMode::Rounded, ..ObjPert::new(setting.loss).centred() }))
@@ -148,6 +178,21 @@ pub(super) fn recipe(setting: &Setting, public: Public) -> Result<Option<AnyReci
             ..PhasedSgd::new(setting.loss, RADIUS)
         })),
     })
+}
+
+/// Objective perturbation with the λ of the setting.
+fn objective_perturbation(setting: &Setting) -> ObjPert {
+    let usual = ObjPert::new(setting.loss);
+    let (usual, calibration) = match setting.algorithm {
+        Algorithm::ObjPertCms11 => (usual, Calibration::Cms11),
+        Algorithm::ObjPertKst12 => (usual, Calibration::Kst12),
+        Algorithm::ObjPertRdp => (usual, Calibration::Rdp),
+        Algorithm::Amp => (ObjPert::approximate(setting.loss), Calibration::Exact),
+        Algorithm::AmpAsPublished => (ObjPert::approximate(setting.loss), Calibration::Amp),
+        _ => (usual, Calibration::Exact),
+    };
+    let lambda = (setting.lambda > 0.0).then_some(setting.lambda);
+    ObjPert { lambda, calibration, noise_mode: NoiseMode::Rounded, ..usual }
 }
 
 /// The passes, the batches and the penalty of the setting.

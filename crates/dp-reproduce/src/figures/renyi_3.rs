@@ -14,10 +14,14 @@ use crate::knobs::Knobs;
 use crate::setting::{Neighbours, Setting, Step};
 
 /// What RSGD-AR is compared with: one line each. ObjPert around a centre is newer than the chapter.
-const BASELINES: [Algorithm; 6] = [
+const BASELINES: [Algorithm; 10] = [
     Algorithm::Nsgd,
     Algorithm::OutPertGd,
     Algorithm::ObjPert,
+    Algorithm::ObjPertKst12,
+    Algorithm::ObjPertRdp,
+    Algorithm::Amp,
+    Algorithm::AmpAsPublished,
     Algorithm::ObjPertCentred,
     Algorithm::DpAgd,
     Algorithm::DpSgd,
@@ -98,7 +102,7 @@ fn census(effort: Effort, id: &'static str, title: &'static str, loss: LossKind)
                       is calibrated for replaced records, jointly over its whole run. RSGD-AR and NSGD have batches of 4000 \
                       and the best of 10, 50 and 200 passes, RSGD-AR with an average and a restart after half of them; DP-SGD has \
                       batches of √n and the best of 1, 5 and 20 passes. No step size is printed in the chapter: all follow from public numbers \
-                      by one rule. Every fifth row is for testing. ObjPert has λ of the objective, and around a centre the \
+                      by one rule. Every fifth row is for testing. ObjPert has λ of the objective, exactly calibrated or as printed, and around a centre the \
                       regulariser that is recommended. The Huber loss has h = 0.5.",
         columns: 2,
         claims,

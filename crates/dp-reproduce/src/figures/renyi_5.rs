@@ -17,13 +17,14 @@ use crate::setting::{Neighbours, Setting};
 const SEARCHES: [Algorithm; 3] = [Algorithm::DpBlgd, Algorithm::DpBlsgd, Algorithm::DpBlsgdAc];
 
 /// What they are compared with: one line each. DP-Adam, DP-AdamBC and ObjPert around a centre are not in the chapter.
-const BASELINES: [Algorithm; 9] = [
+const BASELINES: [Algorithm; 10] = [
     Algorithm::DpAgd,
     Algorithm::DpSgd,
     Algorithm::RsgdAr,
     Algorithm::OutPertGd,
     Algorithm::ObjPert,
     Algorithm::PrivGene,
+    Algorithm::DpSvrg,
     Algorithm::ObjPertCentred,
     Algorithm::DpAdam,
     Algorithm::DpAdamBc,

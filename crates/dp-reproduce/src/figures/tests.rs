@@ -84,7 +84,9 @@ fn settings_of_the_dissertation_are_planned_and_calibrated() {
         let reached = algorithm::reached(&setting, 10_000, 10).unwrap_or_else(|error| panic!("{setting}: {error}"));
         match (reached, epsilon) {
             (Some((reached, delta)), Some(epsilon)) => {
-                assert!(reached <= epsilon && reached > 0.9 * epsilon, "{setting}: {reached}");
+                // What is printed may be far more than is needed.
+                let least = if algorithm.is_as_published() { 0.0 } else { 0.9 };
+                assert!(reached <= epsilon && reached > least * epsilon, "{setting}: {reached}");
                 assert!(delta <= setting.privacy.delta(10_000), "{setting}: {delta}");
             }
             (reached, None) => assert_eq!(reached.is_some(), algorithm == Algorithm::SparseMinimiser, "{setting}"),
