@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::*;
 use crate::MemorySource;
 use crate::engine::{Between, Control, NoisyGradient};
-use crate::recipes::Planned;
+use crate::recipes::{AnyRecipe, DpSgd, Planned};
 
 fn budget(epsilon: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() }
@@ -78,27 +78,20 @@ fn with_whole_batches_it_is_gradient_descent() {
 #[test]
 fn differences_vary_less_than_gradients() {
     let (n, dim) = (400, 3);
-    let run = |svrg: bool, seed: u64| -> Vec<f64> {
-        let (epsilon, step) = (budget(1e9), Schedule::Constant { step: 0.5 });
-        let (mut source, mut rng) = (source(n, dim), SeededRng::new(seed));
-        let trained = if svrg {
-            let recipe = DpSvrg { batch_size: 20, epochs: 10, schedule: Some(step), ..DpSvrg::new(LossKind::Logistic) };
-            let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, epsilon).unwrap();
-            plan.train::<f64>(&mut source, &mut rng, &mut Control::default()).unwrap().weights
-        } else {
-            let usual = crate::recipes::DpSgd::new(LossKind::Logistic);
-            let recipe = crate::recipes::DpSgd { batch_size: 20, passes: 10, schedule: Some(step), ..usual };
-            let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, epsilon).unwrap();
-            plan.train::<f64>(&mut source, &mut rng, &mut Control::default()).unwrap().weights
+    let step = Some(Schedule::Constant { step: 0.5 });
+    let svrg = DpSvrg { batch_size: 20, epochs: 10, schedule: step.clone(), ..DpSvrg::new(LossKind::Logistic) };
+    let sgd = DpSgd { batch_size: 20, passes: 10, schedule: step, ..DpSgd::new(LossKind::Logistic) };
+    let spread = |recipe: AnyRecipe| -> f64 {
+        let plan = recipe.plan_copies::<ZeroOut>(n as u64, dim as u64, budget(1e9), 1).unwrap();
+        let run = |seed| {
+            let trained = plan.train::<f64>(&mut source(n, dim), &mut SeededRng::new(seed), &mut Control::default());
+            trained.unwrap().weights.into_inner()
         };
-        trained.into_inner()
+        let runs: Vec<Vec<f64>> = (0..20).map(run).collect();
+        let mean: Vec<f64> = (0..dim).map(|j| runs.iter().map(|run| run[j]).sum::<f64>() / 20.0).collect();
+        runs.iter().flat_map(|run| run.iter().zip(&mean).map(|(w, m)| (w - m) * (w - m))).sum::<f64>() / 20.0
     };
-    let spread = |svrg: bool| -> f64 {
-        let runs: Vec<Vec<f64>> = (0..8).map(|seed| run(svrg, seed)).collect();
-        let mean: Vec<f64> = (0..dim).map(|j| runs.iter().map(|run| run[j]).sum::<f64>() / 8.0).collect();
-        runs.iter().flat_map(|run| run.iter().zip(&mean).map(|(w, m)| (w - m) * (w - m))).sum::<f64>() / 8.0
-    };
-    let (svrg, sgd) = (spread(true), spread(false));
+    let (svrg, sgd) = (spread(svrg.into()), spread(sgd.into()));
     assert!(svrg < 0.1 * sgd && svrg > 0.0, "{svrg} {sgd}");
 }
 
