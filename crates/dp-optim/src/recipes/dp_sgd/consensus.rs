@@ -49,7 +49,7 @@ impl DpSgd {
     /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
     /// let plan = |parties| DpSgd::dp_admm(LossKind::Logistic, parties).plan::<ZeroOut>(40_000, 20, budget);
     /// // A record is one party's: the noise on a sum does not depend on how many there are.
-    /// assert_eq!(plan(2)?.std_dev(), plan(8)?.std_dev());
+    /// assert!((plan(2)?.std_dev() / plan(8)?.std_dev() - 1.0).abs() < 1e-6); // but for rounding
     /// assert_eq!((plan(8)?.steps(), plan(8)?.divisor()), (80, 5000.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
