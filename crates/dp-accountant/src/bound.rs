@@ -156,8 +156,11 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
 /// Those of [`epsilon`](self::epsilon()).
 pub fn epsilon_beside(event: &DpEvent, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
     let bound = epsilon_of(leaves(event, 1)?, delta, known)?;
-    match Path::new(event) {
-        Some(path) => path.epsilon(bound, delta, epsilon),
+    if let Some(path) = Path::new(event) {
+        return path.epsilon(bound, delta, epsilon);
+    }
+    match Path::parts(event) {
+        Some(parts) => path::smaller(bound, parts, |part| epsilon(part, delta)),
         None => Ok(bound),
     }
 }
@@ -240,8 +243,11 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
 /// Those of [`delta`](self::delta()).
 pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
     let bound = delta_of(leaves(event, 1)?, non_negative("epsilon", epsilon)?, known)?;
-    match Path::new(event) {
-        Some(path) => path.delta(bound, epsilon, delta),
+    if let Some(path) = Path::new(event) {
+        return path.delta(bound, epsilon, delta);
+    }
+    match Path::parts(event) {
+        Some(parts) => path::smaller(bound, parts, |part| delta(part, epsilon)),
         None => Ok(bound),
     }
 }

@@ -34,8 +34,8 @@ fn no_recipe_is_refuted() {
         for audit in &suite.audits {
             // What one record can show with a loss of long gradients is nearly all that is claimed; the rest is the price
             // of so few runs, and for approximate claims of comparing epsilon at one small delta.
-            // DP-SGD claims every step; the canary is in one of five, and the last iterate holds the noise of all.
-            let whole = !audit.subject.starts_with("dp-sgd/");
+            // DP-SGD and DP-FTRL claim every step; the canary is in a few, and the last iterate holds the noise of all.
+            let whole = !["dp-sgd/", "dp-ftrl/"].iter().any(|steps| audit.subject.starts_with(steps));
             let comparable = whole && (audit.gaussian.is_some() || audit.delta == 0.0);
             if parameters.loss != LossKind::Logistic && comparable && audit.trials > 20_000 {
                 assert!(audit.best_ratio() > 0.45, "{}: {}", audit.subject, audit.best_ratio());
@@ -43,6 +43,9 @@ fn no_recipe_is_refuted() {
         }
     }
 }
+
+/// Recipes whose runs take long, and show the errors that others do.
+const LONG_RUNS: [&str; 3] = ["dp-ftrl", "dp-newton", "dp-svrg"];
 
 /// Noise for a sensitivity that is too small by `factor` is that of a budget larger by as much. It is caught wherever so
 /// few runs show most of a sound claim: a canary that is drawn now and then, or an epsilon that is compared at one small
@@ -55,6 +58,9 @@ fn is_caught(factor: f64, why: &str) {
     let mut caught = Vec::new();
     for (sound, broken) in sound.into_iter().zip(broken) {
         assert_eq!(sound.subject.name(), broken.subject.name());
+        if LONG_RUNS.iter().any(|recipe| sound.subject.name().starts_with(recipe)) {
+            continue;
+        }
         let claim: Claim = sound.subject.claim().clone();
         let shown = auditor.audit(sound.subject.as_ref()).unwrap();
         assert_ne!(shown.verdict, Verdict::Refuted, "{}", shown.subject);

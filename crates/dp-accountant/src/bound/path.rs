@@ -39,6 +39,17 @@ impl Path {
         (size > 1).then_some(Self { size, one })
     }
 
+    /// The parts, where disjoint ones or one of several are all that there is and a group is among them: the whole is no worse
+    /// than its worst part.
+    pub(super) fn parts(event: &DpEvent) -> Option<&[DpEvent]> {
+        match event {
+            DpEvent::Parallel { events } | DpEvent::OneOf { events } => {
+                events.iter().any(|part| ungrouped(part).is_some()).then_some(events)
+            }
+            _ => None,
+        }
+    }
+
     /// A smaller epsilon than `known`, which is valid, or `known`.
     pub(super) fn epsilon(
         &self,
@@ -107,6 +118,22 @@ impl Path {
         }
         Ok(best)
     }
+}
+
+/// The smaller of what is `known` and the largest bound of the parts.
+pub(super) fn smaller(
+    known: Bound,
+    parts: &[DpEvent],
+    of_part: impl Fn(&DpEvent) -> Result<Bound, Error>,
+) -> Result<Bound, Error> {
+    let mut worst = Bound { value: 0.0, theorem: Theorem::NothingReleased };
+    for part in parts {
+        let found = of_part(part)?;
+        if !(found.value <= worst.value) {
+            worst = found;
+        }
+    }
+    Ok(if worst.value < known.value { worst } else { known })
 }
 
 /// The curve of a group of records whose releases have this bound is exact, or has no better one on a path.

@@ -337,3 +337,16 @@ fn a_path_takes_nothing_from_what_is_exact_and_improves_samples() {
     let at = delta(&run, found.value).unwrap().value;
     assert!(at <= 1e-6 * (1.0 + 1e-6) && at > 0.9e-6, "{at}");
 }
+
+#[test]
+fn disjoint_parts_cost_what_the_worst_of_them_costs_along_its_path() {
+    let small = Delta::new(1e-6).unwrap();
+    let sampled = DpEvent::PoissonSampled { sampling_rate: 0.05, event: Box::new(gaussian_event(0.5)) };
+    let run = |count| twice(repeated(sampled.clone(), count));
+    let parts = |event: &DpEvent| epsilon(event, small).unwrap();
+    let all = DpEvent::Parallel { events: vec![run(50), run(200), DpEvent::BoundedRange { epsilon: 0.1 }] };
+    assert_eq!(parts(&all), parts(&run(200)));
+    assert_eq!(delta(&all, 1.0), delta(&run(200), 1.0));
+    let unknown = DpEvent::OneOf { events: vec![run(50), DpEvent::NonPrivate] };
+    assert_eq!(parts(&unknown).value, f64::INFINITY);
+}

@@ -79,8 +79,20 @@ fn with_whole_batches_it_is_gradient_descent() {
 fn differences_vary_less_than_gradients() {
     let (n, dim) = (400, 3);
     let step = Some(Schedule::Constant { step: 0.5 });
-    let svrg = DpSvrg { batch_size: 20, epochs: 10, schedule: step.clone(), ..DpSvrg::new(LossKind::Logistic) };
-    let sgd = DpSgd { batch_size: 20, passes: 10, schedule: step, ..DpSgd::new(LossKind::Logistic) };
+    let svrg = DpSvrg {
+        batch_size: 20,
+        epochs: 10,
+        schedule: step.clone(),
+        noise_mode: NoiseMode::Rounded,
+        ..DpSvrg::new(LossKind::Logistic)
+    };
+    let sgd = DpSgd {
+        batch_size: 20,
+        passes: 10,
+        schedule: step,
+        noise_mode: NoiseMode::Rounded,
+        ..DpSgd::new(LossKind::Logistic)
+    };
     let spread = |recipe: AnyRecipe| -> f64 {
         let plan = recipe.plan_copies::<ZeroOut>(n as u64, dim as u64, budget(1e9), 1).unwrap();
         let run = |seed| {

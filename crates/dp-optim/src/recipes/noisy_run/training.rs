@@ -70,7 +70,8 @@ impl NoisyRun {
             Batching::Passes { passes, batch_size, declared_order } => {
                 // A sum of all records has the same sensitivity in any order.
                 let as_held = declared_order || batch_size >= self.n;
-                let keyed = Order::Keyed { key, fresh_each_pass: true };
+                // Correlated noise is for a record that takes part as many steps apart in each pass.
+                let keyed = Order::Keyed { key, fresh_each_pass: self.factor.is_none() };
                 (passes, BatchSizes::Equal(count(batch_size)), if as_held { Order::Declared } else { keyed })
             }
             Batching::Drawn(_) => (0, BatchSizes::Equal(1), Order::Declared),
