@@ -362,7 +362,7 @@ fn generated() -> Result<Vec<Task>, Box<dyn Error>> {
         task("five classes", &["softmax:5"], &mut |scores, _| {
             scores.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0.0, |(class, _)| class as f64)
         })?,
-        task("numbers", &["huber-regression:0.5", "absolute", "squared"], &mut |scores, rng| {
+        task("numbers", &["huber-regression:0.5", "log-cosh:0.5", "absolute", "squared"], &mut |scores, rng| {
             let wild = rng.random_range(0.0..1.0) < 0.1;
             let noise = if wild { rng.random_range(-1.0..1.0) } else { rng.random_range(-0.1..0.1) };
             (0.8 * scores[0] + noise).clamp(-1.0, 1.0)

@@ -297,6 +297,11 @@ pub enum MarginLoss {
         /// Half the length of the quadratic part.
         width: f64,
     },
+    /// `width ln cosh(residual / width)`: its derivative `a` is in (-1, 1), its second derivative `(1 - a²) / width`.
+    LogCosh {
+        /// Size of the residual at which the loss turns from a parabola to a line.
+        width: f64,
+    },
     /// Any loss of one residual with a derivative of either sign: `|derivative| <= slope`, `second derivative <=
     /// curvature`.
     BoundedSlope {

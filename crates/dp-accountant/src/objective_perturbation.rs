@@ -22,6 +22,11 @@
 //!   measure 0.
 //! - [`BoundedSlope`](MarginLoss::BoundedSlope): the slope has either sign, so `M = slope |u| + slope² v/2`, and
 //!   `ln(1 + curvature/lambda)` more for removal.
+//! - [`LogCosh`](MarginLoss::LogCosh): either sign too, and the curvature is `(1 - a²)/width` of the same `a`. With `k = 1/(width
+//!   lambda)` removal has `M = max_a ( a|u| + a² v/2 + ln(1 + (1 - a²) k) )`. As `ln(1 + (1 - a²) k) <= (1 - a²) k`, the
+//!   sum is at most a parabola whose top lies at `|u|/(2k - v)`: from `|u| = 2k - v` on `M` is at `a = 1`, the Gaussian
+//!   mechanism's `|u| + v/2`; before, it is at most what the parabola has there, `2k - v/2`, and at most `|u| + v/2 + ln(1 +
+//!   k)`. So from `epsilon = 2k` on the curvature costs nothing.
 //! - [`Softmax`](MarginLoss::Softmax): the gradient of a record of class `c` is `sum_(j != c) p_j (e_j - e_c) ⊗ x`, a point
 //!   of the simplex of 0 and `C - 1` vectors of length at most `sqrt 2`, whose directions are the record's and not the
 //!   weights'. `<b, g>/s² + |g|² v/2` is convex in it, so largest at a vertex: `M = max(0, max_j u_j + v)` with `C - 1`
@@ -60,7 +65,6 @@ mod sided;
 
 use crate::error::{Error, non_negative, positive};
 use crate::event::MarginLoss;
-use crate::logspace::log_add;
 use crate::normal::{LN_SQRT_2_PI, mills_ratio, upper_tail};
 use crate::params::{Delta, RdpOrder};
 use crate::root::{Tangent, least_safe};
@@ -199,7 +203,7 @@ pub(crate) fn check(std_dev: f64, regularization: f64, loss: MarginLoss) -> Resu
     positive("regularization", regularization)?;
     match loss {
         MarginLoss::Logistic => Ok(()),
-        MarginLoss::HuberSvm { width } => positive("width", width).map(|_| ()),
+        MarginLoss::HuberSvm { width } | MarginLoss::LogCosh { width } => positive("width", width).map(|_| ()),
         MarginLoss::BoundedSlope { slope, curvature } => {
             positive("slope", slope)?;
             non_negative("curvature", curvature).map(|_| ())
@@ -227,6 +231,12 @@ impl Pair {
             }
             MarginLoss::BoundedSlope { slope, curvature } => {
                 Self::Sided(Sided::new(2.0, (slope * inverse).next_up(), log_one_plus(curvature / regularization)))
+            }
+            MarginLoss::LogCosh { width } => {
+                let kappa = (width * regularization).recip() * (1.0 + 2.0 * f64::EPSILON);
+                let level = (2.0 * kappa - 0.5 * std_dev.powi(-2)) + 4.0 * f64::EPSILON * (kappa + std_dev.powi(-2));
+                let level = if level.is_finite() { level } else { f64::INFINITY };
+                Self::Sided(Sided::tied(2.0, inverse, log_one_plus(kappa), level))
             }
             MarginLoss::Softmax { classes } => {
                 let others = f64::from(classes.max(2) - 1);
@@ -329,11 +339,6 @@ fn log_one_plus(x: f64) -> f64 {
 /// `ln E[e^(t y); y > from]` for `y ~ N(mu²/2, mu²)`.
 fn log_tilted_tail(mu: f64, t: f64, from: f64) -> f64 {
     0.5 * t * (t + 1.0) * mu * mu + log_upper_tail(from / mu - (0.5 + t) * mu)
-}
-
-/// `ln(e^a + e^b) / c`, for divergences.
-fn log_sum_over(a: f64, b: f64, c: f64) -> f64 {
-    log_add(a, b) / c
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ fn leaf() -> impl Strategy<Value = DpEvent> {
         Just(MarginLoss::Logistic),
         number().prop_map(|width| MarginLoss::HuberSvm { width }),
         (number(), number()).prop_map(|(slope, curvature)| MarginLoss::BoundedSlope { slope, curvature }),
+        number().prop_map(|width| MarginLoss::LogCosh { width }),
         any::<u32>().prop_map(|classes| MarginLoss::Softmax { classes }),
     ];
     let noisy = prop_oneof![

@@ -112,8 +112,10 @@ fn prices_are_predicted_in_their_range() {
     let place = place();
     for (flags, loss, least) in [
         (PLAIN, "huber-regression", 0.9),
+        (PLAIN, "log-cosh", 0.9),
         (PLAIN, "squared", 0.9),
         (SEEDED, "huber-regression", 0.6),
+        (SEEDED, "log-cosh", 0.6),
         (SEEDED, "squared", 0.4),
     ] {
         let trained = train(&place, "houses", &[flags, &["--loss", loss]].concat());
@@ -148,8 +150,8 @@ fn losses_that_do_not_fit_the_label_are_usage_errors() {
     for (table, loss, fitting) in [
         ("flowers", "logistic", "softmax"),
         ("flowers", "squared", "softmax"),
-        ("houses", "logistic", "huber-regression, squared, absolute"),
-        ("houses", "softmax", "huber-regression, squared, absolute"),
+        ("houses", "logistic", "huber-regression, log-cosh, squared, absolute"),
+        ("houses", "softmax", "huber-regression, log-cosh, squared, absolute"),
     ] {
         let (data, schema) = (format!("{table}.csv"), format!("{table}.toml"));
         let arguments = ["train", "--data", &data, "--schema", &schema, "--out", "m.json", "--loss", loss];

@@ -9,7 +9,7 @@ fn main() -> Result<(), dp_losses::Error> {
         "loss", "radius", "Lipschitz", "smoothness", "G", "G of the papers"
     );
     for name in
-        ["logistic", "huber-svm:0.1", "hinge", "squared", "huber-regression:0.1", "absolute", "softmax:2", "softmax:10"]
+        ["logistic", "huber-svm:0.1", "hinge", "squared", "huber-regression:0.1", "log-cosh:0.1", "absolute", "softmax:2", "softmax:10"]
     {
         let loss: LossKind = name.parse()?;
         for radius in [0.1, 1.0, 10.0, 100.0] {

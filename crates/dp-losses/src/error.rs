@@ -16,7 +16,7 @@ pub enum Error {
     },
     /// No loss has this name.
     #[error(
-        "{text:?} is not a loss: expected `logistic`, `huber-svm[:<h>]`, `hinge`, `squared`, `huber-regression[:<h>]`, `absolute` or `softmax:<classes>`"
+        "{text:?} is not a loss: expected `logistic`, `huber-svm[:<h>]`, `hinge`, `squared`, `huber-regression[:<h>]`, `log-cosh[:<h>]`, `absolute` or `softmax:<classes>`"
     )]
     UnknownLoss {
         /// What was given.

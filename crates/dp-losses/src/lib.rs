@@ -3,7 +3,7 @@
 //! This crate knows nothing of privacy, noise or optimisers. It answers three questions:
 //!
 //! - **What is minimised?** A [`Loss`] is a function of one prediction and one target: [`Logistic`], [`HuberSvm`],
-//!   [`Hinge`] of two classes, [`Squared`], [`HuberRegression`], [`Absolute`] of numbers. [`Softmax`] is one of many
+//!   [`Hinge`] of two classes, [`Squared`], [`HuberRegression`], [`LogCosh`], [`Absolute`] of numbers. [`Softmax`] is one of many
 //!   classes. [`LossKind`] is the choice of one in files and on a command line; [`L2`] is the regulariser, a [`Penalty`] one
 //!   that makes weights zero, through its [`ProximalMap`].
 //! - **How steep, how curved, how different can it be?** [`Constants`] gives the Lipschitz, smoothness, strong convexity
@@ -60,6 +60,7 @@ mod kernels;
 #[cfg(any(test, feature = "laws"))]
 pub mod laws;
 pub mod linear;
+pub mod log_cosh;
 pub mod logistic;
 pub mod loss;
 pub mod loss_kind;
@@ -81,6 +82,7 @@ pub use error::Error;
 pub use gradient_spread::{logistic_gradient_difference, squared_gradient_difference};
 pub use hinge::Hinge;
 pub use huber_regression::HuberRegression;
+pub use log_cosh::LogCosh;
 pub use huber_svm::HuberSvm;
 pub use linear::{LinearModel, LinearPass};
 pub use logistic::Logistic;

@@ -10,6 +10,7 @@ use crate::constants::{Constants, DataConstants, Domain, LossBounds};
 use crate::error::Error;
 use crate::hinge::Hinge;
 use crate::huber_regression::HuberRegression;
+use crate::log_cosh::LogCosh;
 use crate::huber_svm::HuberSvm;
 use crate::linear::LinearModel;
 use crate::logistic::Logistic;
@@ -31,6 +32,7 @@ use crate::squared::Squared;
 /// | `hinge` | `{"name": "hinge"}` | -1, +1 | no |
 /// | `squared` | `{"name": "squared"}` | numbers | yes |
 /// | `huber-regression` (half width 0.1), `huber-regression:0.5` | `{"name": "huber-regression", "h": 0.5}` | numbers | yes |
+/// | `log-cosh` (size 0.1), `log-cosh:0.5` | `{"name": "log-cosh", "h": 0.5}` | numbers | yes |
 /// | `absolute` | `{"name": "absolute"}` | numbers | no |
 /// | `softmax:10` | `{"name": "softmax", "classes": 10}` | 0, 1, .. 9 | yes |
 ///
@@ -58,6 +60,8 @@ pub enum LossKind {
     Squared,
     /// [`HuberRegression`].
     HuberRegression(HuberRegression),
+    /// [`LogCosh`].
+    LogCosh(LogCosh),
     /// [`Absolute`].
     Absolute,
     /// [`Softmax`].
@@ -109,6 +113,7 @@ impl LossKind {
             Self::Hinge => "hinge",
             Self::Squared => "squared",
             Self::HuberRegression(_) => "huber-regression",
+            Self::LogCosh(_) => "log-cosh",
             Self::Absolute => "absolute",
             Self::Softmax(_) => "softmax",
         }
@@ -118,7 +123,7 @@ impl LossKind {
     pub const fn is_classification(&self) -> bool {
         match self {
             Self::Logistic | Self::HuberSvm(_) | Self::Hinge => true,
-            Self::Squared | Self::HuberRegression(_) | Self::Absolute | Self::Softmax(_) => false,
+            Self::Squared | Self::HuberRegression(_) | Self::LogCosh(_) | Self::Absolute | Self::Softmax(_) => false,
         }
     }
 
@@ -127,7 +132,7 @@ impl LossKind {
         match self {
             Self::Logistic | Self::HuberSvm(_) | Self::Hinge => Some(2),
             Self::Softmax(loss) => Some(loss.classes()),
-            Self::Squared | Self::HuberRegression(_) | Self::Absolute => None,
+            Self::Squared | Self::HuberRegression(_) | Self::LogCosh(_) | Self::Absolute => None,
         }
     }
 
@@ -135,7 +140,12 @@ impl LossKind {
     pub const fn is_smooth(&self) -> bool {
         match self {
             Self::Hinge | Self::Absolute => false,
-            Self::Logistic | Self::HuberSvm(_) | Self::Squared | Self::HuberRegression(_) | Self::Softmax(_) => true,
+            Self::Logistic
+            | Self::HuberSvm(_)
+            | Self::Squared
+            | Self::HuberRegression(_)
+            | Self::LogCosh(_)
+            | Self::Softmax(_) => true,
         }
     }
 
@@ -177,6 +187,7 @@ impl LossKind {
             Self::Hinge => ScalarLoss::Hinge,
             Self::Squared => ScalarLoss::Squared,
             Self::HuberRegression(loss) => ScalarLoss::HuberRegression(loss),
+            Self::LogCosh(loss) => ScalarLoss::LogCosh(loss),
             Self::Absolute => ScalarLoss::Absolute,
             Self::Softmax(loss) => return Err(loss),
         })
@@ -208,6 +219,7 @@ impl LossKind {
             Self::Hinge => &Hinge,
             Self::Squared => &Squared,
             Self::HuberRegression(loss) => loss,
+            Self::LogCosh(loss) => loss,
             Self::Absolute => &Absolute,
             Self::Softmax(loss) => loss,
         }
@@ -229,6 +241,7 @@ impl fmt::Display for LossKind {
         match self {
             Self::HuberSvm(loss) => write!(f, "{}:{}", self.name(), loss.h()),
             Self::HuberRegression(loss) => write!(f, "{}:{}", self.name(), loss.h()),
+            Self::LogCosh(loss) => write!(f, "{}:{}", self.name(), loss.h()),
             Self::Softmax(loss) => write!(f, "{}:{}", self.name(), loss.classes()),
             other => f.write_str(other.name()),
         }
@@ -250,6 +263,8 @@ impl FromStr for LossKind {
             ("squared", None) => Ok(Self::Squared),
             ("huber-regression", None) => Ok(Self::HuberRegression(HuberRegression::USUAL)),
             ("huber-regression", Some(h)) => Ok(Self::HuberRegression(HuberRegression::new(width(h)?)?)),
+            ("log-cosh", None) => Ok(Self::LogCosh(LogCosh::USUAL)),
+            ("log-cosh", Some(h)) => Ok(Self::LogCosh(LogCosh::new(width(h)?)?)),
             ("absolute", None) => Ok(Self::Absolute),
             ("softmax", Some(classes)) => Ok(Self::Softmax(Softmax::new(classes.parse().map_err(|_| unknown())?)?)),
             _ => Err(unknown()),
@@ -261,13 +276,14 @@ impl FromStr for LossKind {
 mod tests {
     use super::*;
 
-    const NAMES: [&str; 8] = [
+    const NAMES: [&str; 9] = [
         "logistic",
         "huber-svm:0.1",
         "huber-svm:2",
         "hinge",
         "squared",
         "huber-regression:0.25",
+        "log-cosh:0.25",
         "absolute",
         "softmax:3",
     ];
@@ -297,6 +313,7 @@ mod tests {
             "huber-svm:-1",
             "huber-svm:inf",
             "huber-regression:0",
+            "log-cosh:-1",
             "softmax",
             "softmax:1",
             "softmax:2.5",
@@ -338,6 +355,7 @@ mod tests {
             (LossKind::Hinge, r#"{"name":"hinge"}"#),
             (LossKind::Squared, r#"{"name":"squared"}"#),
             (LossKind::HuberRegression(HuberRegression::USUAL), r#"{"name":"huber-regression","h":0.1}"#),
+            (LossKind::LogCosh(LogCosh::USUAL), r#"{"name":"log-cosh","h":0.1}"#),
             (LossKind::Absolute, r#"{"name":"absolute"}"#),
             (LossKind::Softmax(Softmax::new(10).unwrap()), r#"{"name":"softmax","classes":10}"#),
         ] {

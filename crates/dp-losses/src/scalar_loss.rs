@@ -3,6 +3,7 @@
 use crate::absolute::Absolute;
 use crate::hinge::Hinge;
 use crate::huber_regression::HuberRegression;
+use crate::log_cosh::LogCosh;
 use crate::huber_svm::HuberSvm;
 use crate::logistic::Logistic;
 use crate::loss::{Loss, LossVisitor};
@@ -35,6 +36,8 @@ pub enum ScalarLoss {
     Squared,
     /// [`HuberRegression`].
     HuberRegression(HuberRegression),
+    /// [`LogCosh`].
+    LogCosh(LogCosh),
     /// [`Absolute`].
     Absolute,
 }
@@ -47,6 +50,7 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::Hinge => Hinge.value(prediction, target),
             Self::Squared => Squared.value(prediction, target),
             Self::HuberRegression(loss) => loss.value(prediction, target),
+            Self::LogCosh(loss) => loss.value(prediction, target),
             Self::Absolute => Absolute.value(prediction, target),
         }
     }
@@ -58,6 +62,7 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::Hinge => Hinge.derivative(prediction, target),
             Self::Squared => Squared.derivative(prediction, target),
             Self::HuberRegression(loss) => loss.derivative(prediction, target),
+            Self::LogCosh(loss) => loss.derivative(prediction, target),
             Self::Absolute => Absolute.derivative(prediction, target),
         }
     }
@@ -69,6 +74,7 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::Hinge => Hinge.curvature_bound(),
             Self::Squared => Squared.curvature_bound(),
             Self::HuberRegression(loss) => loss.curvature_bound(),
+            Self::LogCosh(loss) => loss.curvature_bound(),
             Self::Absolute => Absolute.curvature_bound(),
         }
     }
@@ -81,6 +87,7 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::Hinge => visitor.visit(Hinge),
             Self::Squared => visitor.visit(Squared),
             Self::HuberRegression(loss) => visitor.visit(loss),
+            Self::LogCosh(loss) => visitor.visit(loss),
             Self::Absolute => visitor.visit(Absolute),
         }
     }
@@ -124,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_chosen_loss_is_the_loss_itself() {
-        for name in ["logistic", "huber-svm:0.3", "hinge", "squared", "huber-regression:0.2", "absolute"] {
+        for name in ["logistic", "huber-svm:0.3", "hinge", "squared", "huber-regression:0.2", "log-cosh:0.2", "absolute"] {
             let kind: LossKind = name.parse().unwrap();
             assert_eq!(computed(kind.scalar().unwrap()), kind.visit(Computed).unwrap(), "{name}");
         }

@@ -150,6 +150,7 @@ impl Defaults {
             LossKind::Squared => (SQUARED_TOTAL_STEP, LARGEST_NOISE_OF_NUMBERS),
             // Its curvature is 1/h; beyond the range of targets a larger h changes nothing but the scale.
             LossKind::HuberRegression(loss) => (HUBER_TOTAL_STEP * loss.h().min(1.0).cbrt(), LARGEST_NOISE_OF_NUMBERS),
+            LossKind::LogCosh(loss) => (HUBER_TOTAL_STEP * loss.h().min(1.0).cbrt(), LARGEST_NOISE_OF_NUMBERS),
             _ => (SHORT_MODEL * TOTAL_STEP, SHORT_MODEL * LARGEST_NOISE),
         }
     }
@@ -165,7 +166,7 @@ impl Defaults {
         let (balance, largest_noise) = self.balance();
         let (balance, largest_noise) = match self.loss {
             // The reciprocal, as the balance says; measured like it.
-            LossKind::Squared | LossKind::HuberRegression(_) => (1.0 / balance, largest_noise),
+            LossKind::Squared | LossKind::HuberRegression(_) | LossKind::LogCosh(_) => (1.0 / balance, largest_noise),
             _ => (LAMBDA, LARGEST_NOISE),
         };
         let balanced = balance * self.noise.powf(2.0 / 3.0);

@@ -118,6 +118,7 @@ impl DpEvent {
                 match *loss {
                     MarginLoss::Logistic => none.word("loss", "logistic"),
                     MarginLoss::HuberSvm { width } => none.word("loss", "huber-svm").number("width", width),
+                    MarginLoss::LogCosh { width } => none.word("loss", "log-cosh").number("width", width),
                     MarginLoss::BoundedSlope { slope, curvature } => {
                         none.word("loss", "bounded-slope").number("slope", slope).number("curvature", curvature)
                     }

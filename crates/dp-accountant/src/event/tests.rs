@@ -50,6 +50,7 @@ fn every_variant() -> Vec<DpEvent> {
             regularization: 2.0,
             loss: MarginLoss::BoundedSlope { slope: 1.0, curvature: 0.5 },
         },
+        DpEvent::ObjectivePerturbation { std_dev: 5.0, regularization: 2.0, loss: MarginLoss::LogCosh { width: 0.5 } },
         DpEvent::ObjectivePerturbation { std_dev: 5.0, regularization: 2.0, loss: MarginLoss::Softmax { classes: 10 } },
         DpEvent::Composed { events: vec![DpEvent::NoOp, DpEvent::PureDp { epsilon: 0.25 }] },
         DpEvent::SelfComposed { event: Box::new(DpEvent::Zcdp { rho: 0.125 }), count: 3 },

@@ -38,7 +38,7 @@ const LARGEST_MU: f64 = 100.0;
 pub(crate) fn least_mu(std_dev: f64, loss: MarginLoss) -> f64 {
     let inverse = std_dev.recip().next_down();
     match loss {
-        MarginLoss::Logistic | MarginLoss::HuberSvm { .. } => inverse,
+        MarginLoss::Logistic | MarginLoss::HuberSvm { .. } | MarginLoss::LogCosh { .. } => inverse,
         MarginLoss::BoundedSlope { slope, .. } => (slope * inverse).next_down(),
         MarginLoss::Softmax { .. } => (core::f64::consts::SQRT_2.next_down() * inverse).next_down(),
     }
@@ -210,14 +210,14 @@ impl LossLaw for MonotoneLaw {
 
 impl LossLaw for Sided {
     fn tails(&self, loss: f64) -> Tails {
-        let (mu, shift, low, high) = (self.mu(), self.shift(), self.low(), self.high());
+        let (mu, low, high) = (self.mu(), self.low(), self.high());
         if loss < -mu * (low + 0.5 * mu) {
             let place = (-loss / mu - 0.5 * mu).max(low);
             let (p_below, q_below) = (self.outside(place + mu), self.outside(place));
             return Tails { p_above: self.inside(place + mu), p_below, q_above: self.inside(place), q_below };
         }
-        let place = ((loss - shift) / mu - 0.5 * mu).max(high);
-        let (p_above, q_above) = (self.outside(place), (-shift).exp() * self.outside(place + mu));
+        let place = self.beyond(loss).max(high);
+        let (p_above, q_above) = (self.outside(place), self.of_q(place));
         Tails { p_above, p_below: 1.0 - p_above, q_above, q_below: 1.0 - q_above }
     }
 

@@ -11,6 +11,8 @@ use crate::event::MarginLoss;
 /// Logistic        max over a in [0, 1] of  a/scale + ln(1 + a(1-a)/regularization)
 ///                 = 1/scale  where regularization >= scale
 /// HuberSvm        1/scale + ln(1 + 1/(2 width regularization))
+/// LogCosh         max over a in [0, 1] of  a/scale + ln(1 + (1-a²)/(width regularization))
+///                 = 1/scale  where width regularization >= 2 scale
 /// BoundedSlope    slope/scale + ln(1 + curvature/regularization)
 /// Softmax         sqrt 2/scale + (C - 1) ln(1 + 1/(C regularization))
 /// ```
@@ -19,9 +21,9 @@ use crate::event::MarginLoss;
 /// One record more or less, in either direction; rows of norm at most 1; the minimiser must be exact. For an output `w`,
 /// `b` is a function of `w` and of the data (see the [module](crate::objective_perturbation)). One record more changes it by the record's gradient,
 /// of length `a` at most the slope, so that the densities of `b` are within `e^(a/scale)`; the determinants' ratio is at
-/// least 1 and at most one plus the curvature over the regulariser, of the same `a` for the logistic loss. The largest sum
-/// over `a` bounds the loss of privacy. It is concave in `a` for the logistic loss, and still rising at `a = 1` where
-/// `regularization >= scale`: then the release costs what one Laplace release of the gradient costs.
+/// least 1 and at most one plus the curvature over the regulariser, of the same `a` for the logistic loss and log-cosh. The largest
+/// sum over `a` bounds the loss of privacy. It is concave in `a` for these two, and still rising at `a = 1` where
+/// `regularization >= scale`, or twice that over the width: then the release costs what one Laplace release of the gradient costs.
 ///
 /// # Errors
 /// A parameter not positive or not finite.
@@ -45,6 +47,7 @@ pub fn pure_epsilon(scale: f64, regularization: f64, loss: MarginLoss) -> Result
     let total = match loss {
         MarginLoss::Logistic => logistic(inverse, regularization),
         MarginLoss::HuberSvm { width } => inverse + log_one_plus(0.5 / (width * regularization)),
+        MarginLoss::LogCosh { width } => log_cosh(inverse, width * regularization),
         MarginLoss::BoundedSlope { slope, curvature } => slope * inverse + log_one_plus(curvature / regularization),
         MarginLoss::Softmax { classes } => {
             core::f64::consts::SQRT_2 * inverse + softmax_determinant(classes, regularization)
@@ -62,6 +65,20 @@ fn logistic(inverse: f64, lambda: f64) -> f64 {
     let half = 0.5 - 1.0 / inverse;
     let a = (half + (half * half + lambda + 1.0 / inverse).sqrt()).clamp(0.5, 1.0);
     let at = |a: f64| a * inverse + log_one_plus(a * (1.0 - a) / lambda);
+    // Flat at the maximum: an error of the place by rounding is one of second order.
+    at(a).max(inverse) * (1.0 + 1e-13)
+}
+
+/// The maximum over `a`, where the derivative `inverse - 2a/(l + 1 - a²)`, `l = width lambda`, is 0: `a² + 2a/inverse - (1 + l) =
+/// 0`.
+fn log_cosh(inverse: f64, flatness: f64) -> f64 {
+    if flatness * inverse >= 2.0 {
+        return inverse;
+    }
+    let scale = inverse.recip();
+    // The root of the larger sum, without a difference of nearly equal numbers.
+    let a = ((1.0 + flatness) / (scale + (scale * scale + 1.0 + flatness).sqrt())).clamp(0.0, 1.0);
+    let at = |a: f64| a * inverse + log_one_plus((1.0 - a * a) / flatness);
     // Flat at the maximum: an error of the place by rounding is one of second order.
     at(a).max(inverse) * (1.0 + 1e-13)
 }

@@ -11,21 +11,36 @@
 //! ```
 //!
 //! the masses of `P` and of `Q`.
+//!
+//! Where slope and curvature are tied ([`LogCosh`](crate::MarginLoss::LogCosh)), steep slopes are not curved: removal's
+//! loss is that of addition from a number `h` on, and no more than `h` below,
+//!
+//! ```text
+//! M(y) = max(y, min(y + c, h)),    y = mu z + mu²/2:
+//! ```
+//!
+//! `y + c`, then `h`, then `y`. The second mass is then `T(k) + int e^-M` over the three pieces beyond `l`.
 
-use super::{log_sum_over, log_upper_tail};
+use super::log_upper_tail;
 use crate::gaussian::{curve_point, exp_up};
+use crate::logspace::{log_add, log_sub};
 use crate::normal::upper_tail;
 
 /// Covers the rounding of the two masses and of a dozen operations.
 const ROUNDING: f64 = 32.0 * f64::EPSILON;
+
+/// Tails below this have lost digits to underflow.
+const SMALLEST_TAIL: f64 = 1e-280;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sided {
     /// m, at least 2.
     sides: f64,
     mu: f64,
-    /// The logarithm of the determinants' ratio.
+    /// c: the logarithm of the determinants' ratio.
     shift: f64,
+    /// h: what removal's loss exceeds only where addition's does; infinite where nothing is known.
+    level: f64,
     /// `k` and `l`.
     low: f64,
     high: f64,
@@ -33,11 +48,75 @@ pub(crate) struct Sided {
 
 impl Sided {
     pub(super) fn new(sides: f64, mu: f64, shift: f64) -> Self {
-        let unsolved = Self { sides, mu, shift, low: 0.0, high: 0.0 };
+        Self::tied(sides, mu, shift, f64::INFINITY)
+    }
+
+    /// With a loss that is addition's from `level` on.
+    pub(super) fn tied(sides: f64, mu: f64, shift: f64, level: f64) -> Self {
+        // Addition's loss is never below mu²/2: then it is removal's throughout.
+        let (shift, level) = if level <= 0.5 * mu * mu { (0.0, f64::INFINITY) } else { (shift, level) };
+        let unsolved = Self { sides, mu, shift, level, low: 0.0, high: 0.0 };
         // The first equation gives l for each k, falling from infinity; the second's left side falls in k.
         let high_of = |low: f64| bisect(|high| unsolved.inside(low + mu) - unsolved.outside(high));
-        let low = bisect(|low| unsolved.inside(low) - (-shift).exp() * unsolved.outside(high_of(low) + mu));
+        let low = bisect(|low| unsolved.inside(low) - unsolved.of_q(high_of(low)));
         Self { low, high: high_of(low), ..unsolved }
+    }
+
+    /// From which `z >= 0` on `y` is `loss`.
+    fn place(&self, loss: f64) -> f64 {
+        (loss / self.mu - 0.5 * self.mu).max(0.0)
+    }
+
+    /// Where `y + c` and where `y` reaches the level.
+    fn level_places(&self) -> (f64, f64) {
+        (self.place(self.level - self.shift), self.place(self.level))
+    }
+
+    /// Where the tangent touches removal's curve.
+    #[cfg(test)]
+    pub(super) fn touching_loss(&self) -> f64 {
+        self.loss_at(self.high)
+    }
+
+    /// `M` at `z`.
+    pub(super) fn loss_at(&self, z: f64) -> f64 {
+        let y = self.mu * (0.5 * self.mu + z);
+        y.max((y + self.shift).min(self.level))
+    }
+
+    /// From which `z >= 0` on `M` exceeds `loss`.
+    pub(super) fn beyond(&self, loss: f64) -> f64 {
+        self.place(if loss < self.level { loss - self.shift } else { loss })
+    }
+
+    /// The mass of `Q` where `z > from` under `P`: `int e^-M`.
+    pub(super) fn of_q(&self, from: f64) -> f64 {
+        let (mu, shift) = (self.mu, self.shift);
+        if self.level == f64::INFINITY {
+            return (-shift).exp() * self.outside(from + mu);
+        }
+        let (first, second) = self.level_places();
+        let (first, second) = (first.max(from), second.max(from));
+        let shifted = self.outside(from + mu) - self.outside(first + mu);
+        let level = self.outside(first) - self.outside(second);
+        (-shift).exp() * shifted + (-self.level).exp() * level + self.outside(second + mu)
+    }
+
+    /// `ln (1/m) int e^(t M)` where `z > l`, less `t (t+1) mu²/2`, rounded up.
+    fn log_moment_beyond(&self, t: f64) -> f64 {
+        let Self { mu, shift, level, high, .. } = *self;
+        if level == f64::INFINITY {
+            return t * shift + log_upper_tail(high - t * mu);
+        }
+        let (first, second) = self.level_places();
+        let (first, second) = (first.max(high), second.max(high));
+        let between = |a: f64, b: f64| match a < b {
+            true => log_difference(log_upper_tail(a), log_upper_tail(b)),
+            false => f64::NEG_INFINITY,
+        };
+        let shifted = t * shift + between(high - t * mu, first - t * mu);
+        let flat = t * level - 0.5 * t * (t + 1.0) * mu * mu + between(first, second);
+        log_add(log_add(shifted, flat), log_upper_tail(second - t * mu))
     }
 
     /// `T(x)`.
@@ -90,38 +169,50 @@ impl Sided {
     }
 
     pub(super) fn delta(&self, epsilon: f64) -> f64 {
-        let Self { sides, mu, shift, high, .. } = *self;
-        let touches = shift + mu * (0.5 * mu + high);
-        if epsilon >= touches {
-            sides * exp_up(curve_point(mu, epsilon - shift).log_delta) * (1.0 + ROUNDING)
-        } else {
-            sides * (upper_tail(high) - (epsilon - shift).exp() * upper_tail(high + mu)) + sides * ROUNDING
+        let Self { sides, mu, shift, level, high, .. } = *self;
+        let gaussian = |epsilon: f64| sides * exp_up(curve_point(mu, epsilon).log_delta) * (1.0 + ROUNDING);
+        if epsilon < self.loss_at(high) {
+            return self.outside(high) - epsilon.exp() * self.of_q(high) + sides * ROUNDING;
         }
+        if epsilon >= level {
+            return gaussian(epsilon);
+        }
+        if level == f64::INFINITY {
+            return gaussian(epsilon - shift);
+        }
+        let from = self.beyond(epsilon).max(high);
+        let above = self.outside(from);
+        if !(above > SMALLEST_TAIL) {
+            return gaussian(epsilon - shift);
+        }
+        let direct = above - epsilon.exp() * self.of_q(from) + ROUNDING * (1.0 + from * from) * above;
+        // M is at most y + c.
+        direct.min(gaussian(epsilon - shift))
     }
 
     pub(super) fn rdp(&self, order: f64) -> f64 {
-        let Self { sides, mu, shift, low, high } = *self;
+        let Self { sides, mu, shift, level, low, .. } = *self;
         let excess_order = order - 1.0;
         let common = sides.ln() + 0.5 * order * excess_order * mu * mu;
         // E_P e^((a-1) L), and E_Q e^(-(a-1) L); the losses below have their law under Q.
-        let removal = log_sum_over(
-            excess_order * shift + log_upper_tail(high - excess_order * mu),
-            log_upper_tail(low + order * mu),
-            1.0,
-        );
-        let addition = log_sum_over(
-            log_upper_tail(low - excess_order * mu),
-            -order * shift + log_upper_tail(high + order * mu),
-            1.0,
-        );
+        let removal = log_add(self.log_moment_beyond(excess_order), log_upper_tail(low + order * mu));
+        let addition = log_add(log_upper_tail(low - excess_order * mu), self.log_moment_beyond(-order));
         if removal.is_nan() || addition.is_nan() {
             return f64::INFINITY;
         }
         let log_moment = common + removal.max(addition);
         // NaN stays.
         let log_moment = if log_moment < 0.0 { 0.0 } else { log_moment };
-        (log_moment + ROUNDING * (1.0 + common)) / excess_order
+        let level = if level.is_finite() { level.abs() } else { 0.0 };
+        (log_moment + ROUNDING * (1.0 + common + order * (shift + level))) / excess_order
     }
+}
+
+/// `ln(e^a - e^b)` for tails' logarithms, rounded up: by the rounding of either.
+fn log_difference(a: f64, b: f64) -> f64 {
+    // `b` is -inf where its tail is nothing.
+    let (a, b) = (a + ROUNDING * (1.0 + a.abs()), b - ROUNDING * (1.0 + b.abs()));
+    if b > f64::NEG_INFINITY { log_sub(a, b) } else { a }
 }
 
 /// The zero in `[0, 40]` of an increasing function, or the end where there is none; the largest float not above it.

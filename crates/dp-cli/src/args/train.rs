@@ -111,6 +111,8 @@ pub enum Loss {
     Squared,
     /// Least squares for small errors and absolute errors for large ones, for numbers.
     HuberRegression,
+    /// The same with a smoother passage, which obj-pert needs less noise for.
+    LogCosh,
     /// Absolute errors, for numbers; not smooth, so not for every algorithm.
     Absolute,
 }
@@ -398,7 +400,7 @@ pub struct TrainArgs {
     /// For a label of several classes: one model for each class against the rest, in place of softmax regression
     #[arg(long, value_enum, value_name = "SHARE", help_heading = "Algorithm")]
     pub one_vs_all: Option<Share>,
-    /// Half width of the smooth part of huber-svm [default: 0.1] and of huber-regression [default: 0.5]
+    /// Half width of the smooth part of huber-svm [default: 0.1], of huber-regression and of log-cosh [default: 0.5]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,
     /// L2 regularisation [default: by n, d and the budget where strongly convex, 0.001 without privacy, else none]

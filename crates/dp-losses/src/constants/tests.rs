@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::golden;
-use crate::{Absolute, Hinge, HuberRegression, HuberSvm, Logistic, Loss, LossKind, Softmax, Squared};
+use crate::{Absolute, Hinge, HuberRegression, HuberSvm, LogCosh, Logistic, Loss, LossKind, Softmax, Squared};
 
 #[test]
 fn golden_constants_of_the_papers() {
@@ -128,6 +128,8 @@ fn constants_bound_what_a_search_finds_and_are_nearly_attained() {
     check(HuberSvm::new(2.0).unwrap(), false);
     check(Hinge, true);
     check(Absolute, true);
+    check(LogCosh::new(5.0).unwrap(), false);
+    check(LogCosh::new(20.0).unwrap(), false);
     check(HuberRegression::new(0.1).unwrap(), false);
     check(HuberRegression::new(1.0).unwrap(), false);
     check(HuberRegression::new(100.0).unwrap(), true); // a parabola throughout
@@ -148,6 +150,7 @@ proptest! {
             LossKind::Hinge,
             LossKind::Absolute,
             LossKind::HuberRegression(HuberRegression::new(h).unwrap()),
+            LossKind::LogCosh(LogCosh::new(h).unwrap()),
             LossKind::Softmax(Softmax::new(2).unwrap()),
             LossKind::Softmax(Softmax::new(7).unwrap()),
         ] {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::laws::{Case, model_laws};
-use crate::{HuberRegression, HuberSvm, Logistic, LossKind, LossVisitor, Squared};
+use crate::{HuberRegression, HuberSvm, LogCosh, Logistic, LossKind, LossVisitor, Squared};
 
 /// Dense and sparse versions of the same `n` examples of `dim` features, about half of them zero.
 fn examples(n: usize, dim: usize, seed: u64) -> (Examples<f64>, Examples<f64>) {
@@ -84,6 +84,7 @@ fn the_laws_hold_for_every_loss_dense_and_sparse_with_and_without_invalid_rows()
                     LossKind::Hinge,
                     LossKind::Absolute,
                     LossKind::HuberRegression(HuberRegression::new(3.0).unwrap()),
+                    LossKind::LogCosh(LogCosh::new(3.0).unwrap()),
                 ] {
                     let checked = loss.visit(CheckLaws { block, poisoned: Block { rows: poisoned, ..block } });
                     assert_eq!(checked, Some(()));

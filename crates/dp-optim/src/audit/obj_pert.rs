@@ -29,7 +29,10 @@ const COST_OF_A_RUN: f64 = 40.0;
 pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let law = if parameters.delta == 0.0 { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian };
     let recipe = ObjPert { lambda: parameters.lambda, law, ..ObjPert::new(parameters.loss) };
-    let taken = matches!(parameters.loss, LossKind::Logistic | LossKind::HuberSvm(_) | LossKind::HuberRegression(_));
+    let taken = matches!(
+        parameters.loss,
+        LossKind::Logistic | LossKind::HuberSvm(_) | LossKind::HuberRegression(_) | LossKind::LogCosh(_)
+    );
     if !taken {
         return Ok(Vec::new()); // Losses of bounded slope; softmax has canaries of more than one axis.
     }
@@ -83,6 +86,10 @@ fn terms(loss: LossKind, prediction: f64, target: f64) -> (f64, f64) {
         LossKind::HuberRegression(huber) => {
             let slope = ((prediction - target) / huber.h()).clamp(-1.0, 1.0);
             (slope, if slope.abs() < 1.0 { 1.0 / huber.h() } else { 0.0 })
+        }
+        LossKind::LogCosh(loss) => {
+            let slope = ((prediction - target) / loss.h()).tanh();
+            (slope, (1.0 - slope * slope) / loss.h())
         }
         _ => {
             let slope = 1.0 / (1.0 + (prediction * target).exp());

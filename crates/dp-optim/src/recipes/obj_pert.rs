@@ -198,11 +198,12 @@ impl ObjPert {
             LossKind::Logistic => Ok(MarginLoss::Logistic),
             LossKind::HuberSvm(loss) => Ok(MarginLoss::HuberSvm { width: loss.h() }),
             LossKind::HuberRegression(loss) => Ok(MarginLoss::BoundedSlope { slope: 1.0, curvature: 1.0 / loss.h() }),
+            LossKind::LogCosh(loss) => Ok(MarginLoss::LogCosh { width: loss.h() }),
             LossKind::Softmax(softmax) => Ok(MarginLoss::Softmax { classes: softmax.classes() }),
             _ => Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "it takes losses that are smooth and whose slope is bounded everywhere: logistic, softmax, huber-svm, \
-                      huber-regression",
+                      huber-regression, log-cosh",
             }),
         }
     }

@@ -188,9 +188,11 @@ impl SearchedDescent {
         Self { clip_decay: 0.05, ..Self::dp_blsgd(loss, batch_size) }
     }
 
-    /// DP-AGD: twenty candidates up to 2, and none.
+    /// DP-AGD: twenty candidates up to 2, and none. Losses are clamped at 3: where none counts more than 1, what one record
+    /// of a rare class loses is no more than what it loses by chance, and the step with the least sum is the one that says
+    /// the frequent class throughout, the surer the less noise there is.
     pub fn dp_agd(loss: LossKind) -> Self {
-        Self { search: Search::NoisyMin, step: 2.0, ..Self::dp_blgd(loss) }
+        Self { search: Search::NoisyMin, step: 2.0, most_loss: 3.0, ..Self::dp_blgd(loss) }
     }
 
     /// Derives the budget and the guarantee for `n` records of `dim` features, before any data is read.

@@ -366,6 +366,7 @@ fn objective_perturbation_once() {
         MarginLoss::Logistic,
         MarginLoss::HuberSvm { width: 0.5 },
         MarginLoss::BoundedSlope { slope: 1.0, curvature: 0.25 },
+        MarginLoss::LogCosh { width: 2.0 },
         MarginLoss::Softmax { classes: 10 },
     ] {
         for (std_dev, regularization) in [(1.0, 0.5), (4.0, 0.3), (20.0, 2.0)] {

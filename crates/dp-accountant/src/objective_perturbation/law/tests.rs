@@ -3,10 +3,12 @@ use crate::exact::PrivacyCurve;
 use crate::rdp::RdpCurve;
 use crate::{Delta, DpEvent, gaussian};
 
-const LOSSES: [MarginLoss; 5] = [
+const LOSSES: [MarginLoss; 7] = [
     MarginLoss::Logistic,
     MarginLoss::HuberSvm { width: 0.5 },
     MarginLoss::BoundedSlope { slope: 1.0, curvature: 0.25 },
+    MarginLoss::LogCosh { width: 0.5 },
+    MarginLoss::LogCosh { width: 4.0 },
     MarginLoss::Softmax { classes: 3 },
     MarginLoss::Softmax { classes: 10 },
 ];
@@ -75,7 +77,7 @@ fn largest_loss(loss: MarginLoss, s: f64, lambda: f64, y: f64) -> f64 {
             .map(|a| a * y + (a * (1.0 - a) / lambda).ln_1p() - 0.5 * a * (1.0 - a) * v)
             .fold(f64::NEG_INFINITY, f64::max),
         MarginLoss::HuberSvm { width } => y.max(0.0) + (0.5 / (width * lambda)).ln_1p(),
-        MarginLoss::BoundedSlope { .. } | MarginLoss::Softmax { .. } => unreachable!(),
+        MarginLoss::BoundedSlope { .. } | MarginLoss::LogCosh { .. } | MarginLoss::Softmax { .. } => unreachable!(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use dp_data::schema::{Label, LabelKind};
-use dp_losses::{HuberRegression, HuberSvm, LossKind, Softmax};
+use dp_losses::{HuberRegression, HuberSvm, LogCosh, LossKind, Softmax};
 
 use crate::args::Loss;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ const FOR_SEVERAL: &[Loss] = &[Loss::Softmax];
 const FOR_ONE_AGAINST_THE_REST: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge];
 /// Losses for labels that are numbers. Huber's comes first: its gradients are bounded, so it needs no radius, and its
 /// sensitivity does not grow with one.
-const FOR_NUMBERS: &[Loss] = &[Loss::HuberRegression, Loss::Squared, Loss::Absolute];
+const FOR_NUMBERS: &[Loss] = &[Loss::HuberRegression, Loss::LogCosh, Loss::Squared, Loss::Absolute];
 
 /// The half width of Huber's regression loss: a quarter of the range of targets.
 const REGRESSION_WIDTH: f64 = 0.5;
@@ -36,9 +36,9 @@ impl AskedLoss {
     /// # Errors
     /// `usage.value`, `usage.conflict`.
     pub fn new(name: Option<Loss>, huber_width: Option<f64>) -> Result<Self, Failure> {
-        let takes_width = matches!(name, None | Some(Loss::HuberSvm | Loss::HuberRegression));
+        let takes_width = name.is_none_or(has_width);
         if huber_width.is_some() && !takes_width {
-            return Err(conflict("--huber-width", "--huber-width belongs to --loss huber-svm and huber-regression"));
+            return Err(conflict("--huber-width", "--huber-width belongs to --loss huber-svm, huber-regression and log-cosh"));
         }
         let asked = Self { name, huber_width, one_vs_all: false };
         // The width, which no label changes.
@@ -96,9 +96,9 @@ impl AskedLoss {
                     .help("leave --loss away, or say in [label] of the schema what the label holds"));
             }
         };
-        if self.huber_width.is_some() && !matches!(name, Loss::HuberSvm | Loss::HuberRegression) {
+        if self.huber_width.is_some() && !has_width(name) {
             return Err(conflict("--huber-width", format!("--huber-width does not belong to {}", typed(name)))
-                .help("add --loss huber-svm or huber-regression, or leave --huber-width away"));
+                .help("add --loss huber-svm, huber-regression or log-cosh, or leave --huber-width away"));
         }
         self.of(name, classes)
     }
@@ -128,10 +128,16 @@ impl AskedLoss {
             Loss::HuberRegression => {
                 LossKind::HuberRegression(HuberRegression::new(width(REGRESSION_WIDTH)).map_err(width_refused)?)
             }
+            Loss::LogCosh => LossKind::LogCosh(LogCosh::new(width(REGRESSION_WIDTH)).map_err(width_refused)?),
             Loss::Absolute => LossKind::Absolute,
             Loss::Softmax => LossKind::Softmax(Softmax::new(classes).map_err(|error| refused("--loss", error))?),
         })
     }
+}
+
+/// Whether the loss is rounded off over a width.
+fn has_width(loss: Loss) -> bool {
+    matches!(loss, Loss::HuberSvm | Loss::HuberRegression | Loss::LogCosh)
 }
 
 fn typed(loss: Loss) -> String {
@@ -177,7 +183,7 @@ mod tests {
         for (label, loss, expected) in [
             (0, Loss::Softmax, "logistic, huber-svm, hinge, squared"),
             (1, Loss::Logistic, "softmax"),
-            (2, Loss::Softmax, "huber-regression, squared, absolute"),
+            (2, Loss::Softmax, "huber-regression, log-cosh, squared, absolute"),
         ] {
             let failure = AskedLoss::new(Some(loss), None).unwrap().for_label(&labels()[label]).unwrap_err();
             assert_eq!((failure.code, failure.details.expected.as_deref()), ("usage.value", Some(expected)));

@@ -11,6 +11,8 @@ use crate::recipes::recipe::Budget;
 
 /// Λ over `n q^{3/2}`: what served best at small budgets.
 const BALANCE: f64 = 0.3;
+/// Of log-cosh, the least regularisation in units of the curvature over epsilon: from 2 on its curvature costs nothing.
+const LOG_COSH_LEAST: f64 = 2.0;
 /// The same around a centre.
 const CENTRED_BALANCE: f64 = 0.35;
 
@@ -119,6 +121,9 @@ impl Part {
                 }
             }
             MarginLoss::HuberSvm { width } => 5.0 / width,
+            // What the curvature costs ends at twice of it; composed releases are charged for both directions at once.
+            MarginLoss::LogCosh { width } if self.composed => 6.0 / width,
+            MarginLoss::LogCosh { width } => LOG_COSH_LEAST / width,
             MarginLoss::BoundedSlope { curvature, .. } => 10.0 * curvature,
             MarginLoss::Softmax { classes } => 10.0 * (1.0 - f64::from(classes).recip()),
             _ => 10.0,

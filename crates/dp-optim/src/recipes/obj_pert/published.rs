@@ -100,6 +100,7 @@ pub fn published(
     let (slope, curvature) = match loss {
         MarginLoss::Logistic => (1.0, 0.25),
         MarginLoss::HuberSvm { width } => (1.0, 0.5 / width),
+        MarginLoss::LogCosh { width } => (1.0, width.recip()),
         MarginLoss::BoundedSlope { slope, curvature } => (slope, curvature),
         _ => return Err(Error::NotProved { recipe: RECIPE, why: "the papers have losses of one prediction" }),
     };

@@ -1,7 +1,7 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound, gaussian};
 use dp_data::{Examples, PassSource};
-use dp_losses::{HuberRegression, HuberSvm};
+use dp_losses::{HuberRegression, HuberSvm, LogCosh};
 use dp_mechanisms::SeededRng;
 use proptest::prelude::*;
 use rand::RngExt;
@@ -51,11 +51,12 @@ fn gaussian_noise(loss: LossKind) -> ObjPert {
     ObjPert { law: OutputNoise::Gaussian, ..ObjPert::new(loss) }
 }
 
-fn losses() -> [LossKind; 3] {
+fn losses() -> [LossKind; 4] {
     [
         LossKind::Logistic,
         LossKind::HuberSvm(HuberSvm::USUAL),
         LossKind::HuberRegression(HuberRegression::new(0.5).unwrap()),
+        LossKind::LogCosh(LogCosh::new(0.5).unwrap()),
     ]
 }
 
@@ -65,6 +66,7 @@ fn slope(loss: LossKind, prediction: f64, target: f64) -> f64 {
     match loss {
         LossKind::Logistic => -target / (1.0 + margin.exp()),
         LossKind::HuberSvm(_) => -target * ((1.1 - margin) / 0.2).clamp(0.0, 1.0),
+        LossKind::LogCosh(_) => ((prediction - target) / 0.5).tanh(),
         _ => ((prediction - target) / 0.5).clamp(-1.0, 1.0),
     }
 }
