@@ -125,14 +125,14 @@ fn prices_are_predicted_in_their_range() {
         let (rmse, mae) = (measured["rmse"].as_f64().unwrap(), measured["mae"].as_f64().unwrap());
         assert!(mae > 0.0 && mae <= rmse && rmse < 20.0, "{measured}");
     }
-    for loss in ["huber-regression", "squared"] {
+    for loss in ["log-cosh", "squared"] {
         train(&place, "houses", &[PRIVATE, &["--loss", loss]].concat());
         assert_eq!(place.dp(&["verify", "m.json", "--json"]).json()["holds"], true, "{loss}");
     }
     train(&place, "houses", PLAIN);
     let model = place.json("m.json")["model"].clone();
     assert_eq!((&model["kind"], &model["range"]["max"]), (&"linear-regression".into(), &100.0.into()));
-    assert_eq!(model["loss"]["name"], "huber-regression", "the default");
+    assert_eq!(model["loss"]["name"], "log-cosh", "the default");
     let absolute = train(&place, "houses", &[PLAIN, &["--loss", "absolute"]].concat());
     assert_eq!(absolute["loss"], "absolute");
     place.write("odd.csv", "size,age\n0.5,0.5\n");
@@ -150,8 +150,8 @@ fn losses_that_do_not_fit_the_label_are_usage_errors() {
     for (table, loss, fitting) in [
         ("flowers", "logistic", "softmax"),
         ("flowers", "squared", "softmax"),
-        ("houses", "logistic", "huber-regression, log-cosh, squared, absolute"),
-        ("houses", "softmax", "huber-regression, log-cosh, squared, absolute"),
+        ("houses", "logistic", "log-cosh, huber-regression, squared, absolute"),
+        ("houses", "softmax", "log-cosh, huber-regression, squared, absolute"),
     ] {
         let (data, schema) = (format!("{table}.csv"), format!("{table}.toml"));
         let arguments = ["train", "--data", &data, "--schema", &schema, "--out", "m.json", "--loss", loss];

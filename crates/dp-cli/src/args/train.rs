@@ -394,7 +394,7 @@ pub struct TrainArgs {
     /// The algorithm
     #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
     pub algorithm: Algorithm,
-    /// The loss [default: by the label: logistic for two classes, softmax for several, huber-regression for numbers]
+    /// The loss [default: by the label: logistic for two classes, softmax for several, log-cosh for numbers]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
     pub loss: Option<Loss>,
     /// For a label of several classes: one model for each class against the rest, in place of softmax regression

@@ -15,7 +15,7 @@ fn budget(epsilon: f64, delta: f64) -> Budget {
 }
 
 fn losses() -> Vec<LossKind> {
-    ["logistic", "huber-svm", "hinge", "squared", "huber-regression:0.5", "absolute", "softmax:7"]
+    ["logistic", "huber-svm", "hinge", "squared", "huber-regression:0.5", "log-cosh:0.5", "absolute", "softmax:7"]
         .map(|name| name.parse().unwrap())
         .to_vec()
 }
@@ -126,6 +126,7 @@ fn delta_and_smoothness_decide() {
         ("dp-sgd", "scs13", "scs13"),
         ("dp-sgd", "scs13", "scs13"),
         ("dp-sgd", "obj-pert", "bolt-on"),
+        ("obj-pert", "obj-pert", "bolt-on"),
         ("dp-sgd", "scs13", "scs13"),
         ("dp-sgd", "obj-pert", "bolt-on"),
     ];

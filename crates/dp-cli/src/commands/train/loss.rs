@@ -16,7 +16,7 @@ const FOR_SEVERAL: &[Loss] = &[Loss::Softmax];
 const FOR_ONE_AGAINST_THE_REST: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge];
 /// Losses for labels that are numbers. Huber's comes first: its gradients are bounded, so it needs no radius, and its
 /// sensitivity does not grow with one.
-const FOR_NUMBERS: &[Loss] = &[Loss::HuberRegression, Loss::LogCosh, Loss::Squared, Loss::Absolute];
+const FOR_NUMBERS: &[Loss] = &[Loss::LogCosh, Loss::HuberRegression, Loss::Squared, Loss::Absolute];
 
 /// The half width of Huber's regression loss: a quarter of the range of targets.
 const REGRESSION_WIDTH: f64 = 0.5;
@@ -42,7 +42,7 @@ impl AskedLoss {
         }
         let asked = Self { name, huber_width, one_vs_all: false };
         // The width, which no label changes.
-        asked.of(name.unwrap_or(Loss::HuberRegression), 2).map(|_| asked)
+        asked.of(name.unwrap_or(Loss::LogCosh), 2).map(|_| asked)
     }
 
     /// The same for one model per class, each with a loss of two classes.
@@ -183,7 +183,7 @@ mod tests {
         for (label, loss, expected) in [
             (0, Loss::Softmax, "logistic, huber-svm, hinge, squared"),
             (1, Loss::Logistic, "softmax"),
-            (2, Loss::Softmax, "huber-regression, log-cosh, squared, absolute"),
+            (2, Loss::Softmax, "log-cosh, huber-regression, squared, absolute"),
         ] {
             let failure = AskedLoss::new(Some(loss), None).unwrap().for_label(&labels()[label]).unwrap_err();
             assert_eq!((failure.code, failure.details.expected.as_deref()), ("usage.value", Some(expected)));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_belong_to_the_huber_losses() {
+    fn widths_belong_to_the_losses_that_are_rounded_off() {
         assert_eq!(AskedLoss::new(Some(Loss::Squared), Some(0.5)).unwrap_err().code, "usage.conflict");
         for width in [0.0, -1.0, f64::NAN] {
             assert_eq!(AskedLoss::new(None, Some(width)).unwrap_err().code, "usage.value");
@@ -200,6 +200,6 @@ mod tests {
         let any = AskedLoss::new(None, Some(0.25)).unwrap();
         let [two, several, number] = labels().map(|label| any.for_label(&label).map_err(|failure| failure.code));
         assert_eq!((two, several), (Err("usage.conflict"), Err("usage.conflict")));
-        assert_eq!(number.unwrap().to_string(), "huber-regression:0.25");
+        assert_eq!(number.unwrap().to_string(), "log-cosh:0.25");
     }
 }

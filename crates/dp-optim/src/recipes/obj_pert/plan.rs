@@ -29,6 +29,9 @@ pub struct Plan<A: RecordAdjacency> {
     relation: PhantomData<A>,
 }
 
+/// By what shares the noise is raised until its event, with numbers rounded to the units of the data, keeps the promise.
+const MORE_NOISE: [f64; 3] = [1e-12, 1e-10, 1e-8];
+
 impl<A: RecordAdjacency> Plan<A> {
     pub(super) fn new(recipe: &ObjPert, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
         recipe.check(n, dim)?;
@@ -72,8 +75,17 @@ impl<A: RecordAdjacency> Plan<A> {
         let tolerance = derivation.objective().tolerance()?;
         let of_release =
             published.and_then(|published| published.release).map(|multiplier| 2.0 * tolerance * multiplier);
-        derivation.release = Self::at_least(derivation.objective().release_noise()?, of_release);
-        let promise = Promise::new(dp_accountant::certificate::Derivation::event(&derivation)?, budget, copies)?;
+        let least = derivation.noise;
+        let mut more = MORE_NOISE.into_iter();
+        let promise = loop {
+            derivation.release = Self::at_least(derivation.objective().release_noise()?, of_release);
+            let event = dp_accountant::certificate::Derivation::event(&derivation)?;
+            match (Promise::new(event, budget, copies), more.next()) {
+                // Rounded to the release's units, the noise costs a hair more than what it was calibrated by.
+                (Err(_), Some(more)) => derivation.noise = least.with_scale(least.scale() * (1.0 + more)),
+                (promise, _) => break promise?,
+            }
+        };
         Ok(Self { derivation, tolerance, promise, relation: PhantomData })
     }
 
