@@ -91,6 +91,11 @@ fn refusals_say_what_is_missing() {
     place.dp(&SPHERE[..5]).fails(3, "reproduce.record");
     assert_eq!(place.read("out/runs.csv"), "my notes\n");
     place.dp(&["reproduce", "export", "--out", "x", "--set", "nothing"]).fails(2, "usage.value");
+    place.dp(&["reproduce", "renyi-table", "--set", "nothing"]).fails(2, "usage.value").says("banknote");
+    place.dp(&["reproduce", "renyi-table", "--set", "mnist"]).fails(2, "usage.value").says("banknote");
+    let one = place.dp(&["reproduce", "renyi-table", "--set", "banknote", "--out", "one"]);
+    one.fails(3, "reproduce.data").says("banknote.csv.gz").says("1 of the data sets' files");
+    assert!(!place.path("one").exists());
 }
 
 #[test]

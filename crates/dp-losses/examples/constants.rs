@@ -8,9 +8,17 @@ fn main() -> Result<(), dp_losses::Error> {
         "{:>20} {:>7} {:>9} {:>10} {:>12} {:>16}",
         "loss", "radius", "Lipschitz", "smoothness", "G", "G of the papers"
     );
-    for name in
-        ["logistic", "huber-svm:0.1", "hinge", "squared", "huber-regression:0.1", "log-cosh:0.1", "absolute", "softmax:2", "softmax:10"]
-    {
+    for name in [
+        "logistic",
+        "huber-svm:0.1",
+        "hinge",
+        "squared",
+        "huber-regression:0.1",
+        "log-cosh:0.1",
+        "absolute",
+        "softmax:2",
+        "softmax:10",
+    ] {
         let loss: LossKind = name.parse()?;
         for radius in [0.1, 1.0, 10.0, 100.0] {
             let domain = Domain::unit_rows().with_radius(radius)?;

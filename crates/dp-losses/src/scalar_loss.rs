@@ -3,8 +3,8 @@
 use crate::absolute::Absolute;
 use crate::hinge::Hinge;
 use crate::huber_regression::HuberRegression;
-use crate::log_cosh::LogCosh;
 use crate::huber_svm::HuberSvm;
+use crate::log_cosh::LogCosh;
 use crate::logistic::Logistic;
 use crate::loss::{Loss, LossVisitor};
 use crate::real::Real;
@@ -131,7 +131,9 @@ mod tests {
 
     #[test]
     fn a_chosen_loss_is_the_loss_itself() {
-        for name in ["logistic", "huber-svm:0.3", "hinge", "squared", "huber-regression:0.2", "log-cosh:0.2", "absolute"] {
+        for name in
+            ["logistic", "huber-svm:0.3", "hinge", "squared", "huber-regression:0.2", "log-cosh:0.2", "absolute"]
+        {
             let kind: LossKind = name.parse().unwrap();
             assert_eq!(computed(kind.scalar().unwrap()), kind.visit(Computed).unwrap(), "{name}");
         }

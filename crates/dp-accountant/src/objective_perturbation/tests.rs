@@ -10,8 +10,15 @@ const LOSSES: [MarginLoss; 5] = [
 ];
 
 /// With softmax, which has no single prediction.
-const ALL: [MarginLoss; 7] =
-    [LOSSES[0], LOSSES[1], LOSSES[2], LOSSES[3], LOSSES[4], MarginLoss::Softmax { classes: 3 }, MarginLoss::Softmax { classes: 100 }];
+const ALL: [MarginLoss; 7] = [
+    LOSSES[0],
+    LOSSES[1],
+    LOSSES[2],
+    LOSSES[3],
+    LOSSES[4],
+    MarginLoss::Softmax { classes: 3 },
+    MarginLoss::Softmax { classes: 100 },
+];
 
 /// First and second derivative of a loss by the margin, or of one residual.
 fn derivatives(loss: MarginLoss, margin: f64) -> (f64, f64) {

@@ -18,6 +18,7 @@ Examples:
   dp reproduce renyi-3-1 renyi-5-3 renyi-table --data data --out reproduction --quick
   dp reproduce all --data data --out reproduction
   dp reproduce table --data data --out reproduction
+  dp reproduce renyi-table --data data --set adult bank --out reproduction
   dp reproduce export --data data --out folds
 
 The files of the data sets are yours to provide: `dp reproduce list` names them. Every finished run is kept in runs.csv
@@ -66,6 +67,9 @@ pub struct ReproduceRunArgs {
     /// The folder with the data sets' files
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Data")]
     pub data: PathBuf,
+    /// Only these data sets; what was run of the others before is shown all the same
+    #[arg(long, value_name = "NAME", num_args = 1.., help_heading = "Data")]
+    pub set: Vec<String>,
     /// The folder for results, made if it is not there; finished runs in it are not done again
     #[arg(long, value_name = "DIR", default_value = "reproduction", help_heading = "Output")]
     pub out: PathBuf,

@@ -7,7 +7,7 @@ use dp_data::{Examples, Rows};
 use dp_reproduce::{DataSet, dataset};
 use serde_json::json;
 
-use super::{failure, refuse_missing};
+use super::{failure, known, named, refuse_missing};
 use crate::args::ReproduceExportArgs;
 use crate::atomic::{self, PendingFile};
 use crate::commands::dry_run::Foreseen;
@@ -45,19 +45,11 @@ pub(super) fn run(args: &ReproduceExportArgs, console: &Console) -> Result<(), F
 
 /// The data sets that were asked for, or all whose files are there.
 fn chosen(args: &ReproduceExportArgs) -> Result<Vec<DataSet>, Failure> {
-    let known = || DataSet::FROM_FILES.into_iter().chain([DataSet::Sphere, DataSet::SparseModel]);
-    let mut chosen = Vec::new();
-    for name in &args.set {
-        let set = known().find(|set| set.to_string() == *name).ok_or_else(|| {
-            let names: Vec<String> = known().map(|set| set.to_string()).collect();
-            Failure::usage("--set", format!("there is no data set `{name}`")).expected(names.join(", "))
-        })?;
-        refuse_missing(&args.data, [set])?;
-        chosen.push(set);
-    }
     if args.set.is_empty() {
-        chosen.extend(known().filter(|&set| dataset::missing(&args.data, [set]).is_empty()));
+        return Ok(known().filter(|&set| dataset::missing(&args.data, [set]).is_empty()).collect());
     }
+    let chosen = named(&args.set)?;
+    chosen.iter().try_for_each(|&set| refuse_missing(&args.data, [set]))?;
     Ok(chosen)
 }
 

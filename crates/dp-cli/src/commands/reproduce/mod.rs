@@ -51,7 +51,8 @@ fn run_figures(
 ) -> Result<(), Failure> {
     let figures = figures::named(names, effort(args.quick)).map_err(|error| failure(&error))?;
     let repetitions = |figure: &Figure| args.repetitions.unwrap_or(figure.repetitions);
-    let cells: Vec<Cell> = figures.iter().flat_map(|figure| figure.cells(repetitions(figure))).collect();
+    let cells = figures.iter().flat_map(|figure| figure.cells(repetitions(figure))).collect();
+    let cells = of_sets(cells, args)?;
     let ends = ["-runs.csv", "-summary.csv", ".md", ".svg", ".png"];
     let files = figures.iter().flat_map(|figure| ends.map(|end| format!("{}{end}", figure.id))).collect();
     let Some(store) = run_cells(&cells, files, args, global, console)? else { return Ok(()) };
@@ -85,11 +86,14 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
     let effort = effort(args.quick);
     let repetitions = args.repetitions.unwrap_or(table::repetitions(effort));
     let files = vec![format!("{}.md", table::ID), format!("{}.csv", table::ID)];
-    let Some(store) = run_cells(&table::cells(effort, repetitions), files, args, global, console)? else {
+    let cells = of_sets(table::cells(effort, repetitions), args)?;
+    let Some(store) = run_cells(&cells, files, args, global, console)? else {
         return Ok(());
     };
     let rows = table::rows(effort, &store, repetitions);
-    let without_result = table::without_result(effort, &rows);
+    let sets = named(&args.set)?;
+    let mut without_result = table::without_result(effort, &rows);
+    without_result.retain(|setting| sets.is_empty() || sets.contains(&setting.data));
     let markdown = table::markdown(&rows, &without_result);
     let documents = [
         Document { name: format!("{}.md", table::ID), content: markdown.clone().into_bytes() },
@@ -114,6 +118,44 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
         "private_release": false,
     });
     console.result(&value, &markdown)
+}
+
+/// The data sets that have a name.
+fn known() -> impl Iterator<Item = DataSet> {
+    DataSet::FROM_FILES.into_iter().chain([DataSet::Sphere, DataSet::SparseModel])
+}
+
+/// The data sets of these names.
+///
+/// # Errors
+/// `usage.value` for an unknown name.
+fn named(names: &[String]) -> Result<Vec<DataSet>, Failure> {
+    let find = |name: &String| {
+        known().find(|set| set.to_string() == *name).ok_or_else(|| {
+            let names: Vec<String> = known().map(|set| set.to_string()).collect();
+            Failure::usage("--set", format!("there is no data set `{name}`")).expected(names.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// The runs on the data sets that were asked for; all if none was.
+///
+/// # Errors
+/// `usage.value` for a name that is unknown, or for sets of which none is among the runs'.
+fn of_sets(mut cells: Vec<Cell>, args: &ReproduceRunArgs) -> Result<Vec<Cell>, Failure> {
+    let sets = named(&args.set)?;
+    if sets.is_empty() {
+        return Ok(cells);
+    }
+    let there: BTreeSet<DataSet> = cells.iter().map(|cell| cell.setting.data).collect();
+    if let Some(missing) = sets.iter().find(|set| !there.contains(set)) {
+        let names: Vec<String> = there.iter().map(ToString::to_string).collect();
+        return Err(Failure::usage("--set", format!("`{missing}` is not among the data sets of what is to be run"))
+            .expected(names.join(", ")));
+    }
+    cells.retain(|cell| sets.contains(&cell.setting.data));
+    Ok(cells)
 }
 
 /// Runs what is missing from the output folder's record; `None` after a dry run, which has printed.

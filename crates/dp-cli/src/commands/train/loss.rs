@@ -38,7 +38,10 @@ impl AskedLoss {
     pub fn new(name: Option<Loss>, huber_width: Option<f64>) -> Result<Self, Failure> {
         let takes_width = name.is_none_or(has_width);
         if huber_width.is_some() && !takes_width {
-            return Err(conflict("--huber-width", "--huber-width belongs to --loss huber-svm, huber-regression and log-cosh"));
+            return Err(conflict(
+                "--huber-width",
+                "--huber-width belongs to --loss huber-svm, huber-regression and log-cosh",
+            ));
         }
         let asked = Self { name, huber_width, one_vs_all: false };
         // The width, which no label changes.
