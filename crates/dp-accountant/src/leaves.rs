@@ -16,6 +16,7 @@ use crate::finite_pair::FinitePair;
 use crate::gaussian_mixture::GaussianMixture;
 use crate::rdp::{self, RenyiPoints};
 use crate::relations::{Narrowed, Relations};
+use crate::sampled_replacement;
 
 /// Trees nested deeper than this are refused.
 pub const MAX_DEPTH: usize = 256;
@@ -61,6 +62,8 @@ pub(crate) enum Leaf {
     PoissonGaussian { rate: f64, mu: f64 },
     /// Anything else on a Poisson sample, `0 < rate < 1`.
     Poisson { rate: f64, base: Leaves },
+    /// A Gaussian on a Poisson sample, `0 < rate < 1`, of which one record's contribution is replaced by another.
+    PoissonReplacement(sampled_replacement::Pair),
     /// Anything on a sample of fixed size, `0 < rate < 1`.
     WithoutReplacement { rate: f64, base: Leaves },
     /// Shuffled answers of `epsilon`-DP local randomisers.
@@ -101,6 +104,7 @@ impl Leaf {
             Self::Renyi(_) => "renyi-dp",
             Self::Pair(_) => "dominating-pair",
             Self::PoissonGaussian { .. } | Self::Poisson { .. } => "poisson-sampled",
+            Self::PoissonReplacement(_) => "poisson-sampled-replacement",
             Self::WithoutReplacement { .. } => "sampled-without-replacement",
             Self::Shuffled { .. } => "shuffled",
             Self::AboveThresholdLaplace { .. } => "above-threshold-laplace",

@@ -16,6 +16,8 @@ mod calibration;
 mod exact;
 #[path = "golden/laws.rs"]
 mod laws;
+#[path = "golden/ranking.rs"]
+mod ranking;
 #[path = "golden/response.rs"]
 mod response;
 #[path = "golden/sampling.rs"]
