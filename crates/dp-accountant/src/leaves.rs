@@ -6,6 +6,7 @@
 mod combined;
 pub(crate) mod failures;
 pub(crate) mod pure;
+mod replaced;
 mod sampled;
 mod single;
 
@@ -149,19 +150,23 @@ struct Reading {
 }
 
 fn read(event: &DpEvent, count: u64) -> Result<Reading, Error> {
-    let mut reading = Reading { leaves: Vec::new(), narrowed: Narrowed::ANY };
+    let mut reading = Reading::new();
     reading.add(event, count, 0)?;
     Ok(reading)
 }
 
 /// The reading of a tree inside another, for one occurrence.
 fn read_inner(event: &DpEvent, depth: usize) -> Result<Reading, Error> {
-    let mut reading = Reading { leaves: Vec::new(), narrowed: Narrowed::ANY };
+    let mut reading = Reading::new();
     reading.add(event, 1, depth + 1)?;
     Ok(reading)
 }
 
 impl Reading {
+    const fn new() -> Self {
+        Self { leaves: Vec::new(), narrowed: Narrowed::ANY }
+    }
+
     /// Adds `count` occurrences of `event`, which lies `depth` levels deep.
     fn add(&mut self, event: &DpEvent, count: u64, depth: usize) -> Result<(), Error> {
         let mut open = vec![(event, count, depth)];

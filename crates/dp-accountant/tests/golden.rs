@@ -10,6 +10,8 @@ use dp_accountant::rdp::{RdpCurve, conversion};
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, Rho, bound, calibrate, gaussian, zcdp};
 use serde_json::Value;
 
+#[path = "golden/batch_scale.rs"]
+mod batch_scale;
 #[path = "golden/calibration.rs"]
 mod calibration;
 #[path = "golden/exact.rs"]

@@ -1,14 +1,15 @@
 //! Accounting of steps on a Poisson sample of lists, one of whose labels change: `ranking.json`.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use dp_accountant::calibrate::Evaluator;
 use dp_accountant::exact::PrivacyCurve;
 use dp_accountant::rdp::conversion;
-use dp_accountant::{AdjacencyKind, DpEvent, RdpOrder, SamplingRate, gaussian, rdp};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, RdpOrder, SamplingRate, gaussian, rdp};
 use serde_json::Value;
 
-use super::{another_folder, check, delta, load, number};
+use super::{another_folder, check, delta, load, number, numbers};
 
 fn steps(input: &Value, rate: &str, radius: f64) -> DpEvent {
     let event = DpEvent::PoissonSampledReplacement {
@@ -31,17 +32,24 @@ fn check_steps(id: &Value, event: &DpEvent, input: &Value, expected: f64, relati
     assert!(renyi >= found.lower, "{id}: by Renyi divergence only {renyi}, below {found:?}");
 }
 
-/// Published accounting by integer orders and the classic conversion.
-fn published(input: &Value, divergence: impl Fn(u32) -> f64) -> f64 {
-    let orders: Vec<u32> =
-        input["integer_orders"].as_array().unwrap().iter().map(|o| o.as_u64().unwrap() as u32).collect();
-    let steps = number(input, "steps");
-    (orders[0]..=orders[1])
+/// Published accounting: integer orders only, and the classic conversion.
+pub fn by_integer_orders(
+    orders: RangeInclusive<u32>,
+    steps: f64,
+    delta: Delta,
+    divergence: impl Fn(u32) -> f64,
+) -> f64 {
+    orders
         .map(|order| {
             let at = RdpOrder::new(f64::from(order)).unwrap();
-            conversion::epsilon_mironov(at, steps * divergence(order), delta(input)).unwrap()
+            conversion::epsilon_mironov(at, steps * divergence(order), delta).unwrap()
         })
         .fold(f64::INFINITY, f64::min)
+}
+
+fn published(input: &Value, divergence: impl Fn(u32) -> f64) -> f64 {
+    let orders = numbers(input, "integer_orders");
+    by_integer_orders(orders[0] as u32..=orders[1] as u32, number(input, "steps"), delta(input), divergence)
 }
 
 #[test]
