@@ -178,6 +178,11 @@ impl Pair {
         self.up == self.down
     }
 
+    /// The sampling rate and the mean of the sampled part, in standard deviations, where B is the mirror image of A.
+    pub(crate) fn symmetric(&self) -> Option<(f64, f64)> {
+        self.is_symmetric().then_some((self.rate, self.up))
+    }
+
     fn mu(&self) -> f64 {
         self.up + self.down
     }
