@@ -151,7 +151,25 @@ pub enum DpEvent {
         /// What was done to the subset; its sensitivity is for one of *its* records.
         event: Box<DpEvent>,
     },
-    /// `event`, on a uniformly random subset of fixed size. Replace-one only.
+    /// `value + N(0, std_dev² I)` about a Poisson sample, where one record's contribution is replaced by another: the sample
+    /// holds each record independently with probability `sampling_rate`; given the rest of the sample, the record moves the
+    /// value by at most `radius` from what it is without it, and by at most `distance` when it is changed. Sums of clipped
+    /// contributions have `radius` the norm that they are clipped to, and `distance` twice that. In place only: a record
+    /// replaced, a list's labels changed. See [`sampled_replacement`](crate::sampled_replacement).
+    PoissonSampledReplacement {
+        /// Probability that a record takes part.
+        sampling_rate: f64,
+        /// Standard deviation of each coordinate's noise, in the units of the value.
+        std_dev: f64,
+        /// How far two contributions of the same record are apart at most (L2), in the same units.
+        distance: f64,
+        /// L2 norm of a contribution at most, in the same units; at most `distance`. A radius below `distance/2` makes the distance
+        /// smaller. Where contributing nothing is among a record's possible contributions, the distance itself is a radius.
+        radius: f64,
+    },
+    /// `event`, on a uniformly random subset of fixed size. In place only. The sensitivity inside must hold for a record of the
+    /// subset exchanged for any *other* record, not only for another version of itself: a bound on what a change of labels does
+    /// is not enough.
     SampledWithoutReplacement {
         /// Size of the subset over the number of records.
         sampling_rate: f64,
@@ -228,7 +246,8 @@ pub enum DpEvent {
         event: Box<DpEvent>,
     },
     /// `event` under replace-one, though its sensitivities and theorems are those of add/remove: a replacement is a
-    /// removal and an addition.
+    /// removal and an addition. Gaussian noise about Poisson samples is read as
+    /// [`PoissonSampledReplacement`](Self::PoissonSampledReplacement) with its sensitivity as the radius.
     AddRemoveTwice {
         /// What was done, under add/remove.
         event: Box<DpEvent>,
@@ -348,6 +367,7 @@ impl DpEvent {
             Self::RenyiDp { .. } => "renyi-dp",
             Self::DominatingPair { .. } => "dominating-pair",
             Self::PoissonSampled { .. } => "poisson-sampled",
+            Self::PoissonSampledReplacement { .. } => "poisson-sampled-replacement",
             Self::SampledWithoutReplacement { .. } => "sampled-without-replacement",
             Self::Shuffled { .. } => "shuffled",
             Self::AmplifiedByIteration { .. } => "amplified-by-iteration",
