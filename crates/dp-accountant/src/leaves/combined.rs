@@ -26,7 +26,9 @@ pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, 
             sampled(*sampling_rate, inner, depth, relations, |rate, base| Ok(poisson(rate, base)))
         }
         DpEvent::SampledWithoutReplacement { sampling_rate, event: inner } => {
-            let relations = Narrowed::new(Relations::IN_PLACE, event.name());
+            // Where only labels change, another list takes the place of one that is drawn, and the change of its labels does
+            // not bound how far apart the two are.
+            let relations = Narrowed::new(Relations::REPLACE_ONE, event.name());
             sampled(*sampling_rate, inner, depth, relations, without_replacement)
         }
         DpEvent::Parallel { events } | DpEvent::OneOf { events } => {
