@@ -2,12 +2,17 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod dense;
 pub mod error;
 pub mod lists;
+pub mod loss;
 pub mod metrics;
+pub mod plackett_luce;
+mod random;
 pub mod ranking;
 #[cfg(feature = "files")]
 pub mod read;
+pub mod scorer;
 
 pub use error::Error;
 pub use lists::{Features, QueryList, QueryLists};
