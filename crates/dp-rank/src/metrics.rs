@@ -36,7 +36,7 @@ impl Cutoff {
 }
 
 /// `2^grade - 1`, exact up to [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE).
-fn gain(grade: u32) -> f64 {
+pub(crate) fn gain(grade: u32) -> f64 {
     f64::from(grade).exp2() - 1.0
 }
 
@@ -47,7 +47,7 @@ fn ideal(labels: &[u32]) -> Vec<u32> {
     ideal
 }
 
-fn standard_discount(position: usize) -> f64 {
+pub(crate) fn standard_discount(position: usize) -> f64 {
     ((position + 1) as f64).log2().recip()
 }
 
@@ -58,6 +58,11 @@ fn letor_discount(position: usize) -> f64 {
 /// Discounted cumulative gain of the first `k` labels.
 fn dcg(labels: &[u32], k: usize, discount: fn(usize) -> f64) -> f64 {
     labels.iter().take(k).enumerate().map(|(index, &grade)| gain(grade) * discount(index + 1)).sum()
+}
+
+/// Discounted cumulative gain, by the standard discounts, of the first `k` labels, given best first.
+pub(crate) fn dcg_of_sorted(labels: &[u32], k: usize) -> f64 {
+    dcg(labels, k, standard_discount)
 }
 
 fn normalised(dcg: f64, ideal: f64) -> f64 {
