@@ -151,6 +151,22 @@ pub enum DpEvent {
         /// What was done to the subset; its sensitivity is for one of *its* records.
         event: Box<DpEvent>,
     },
+    /// `value + N(0, std_dev² I)` about a Poisson sample, where one record's contribution is replaced by another: the sample
+    /// holds each record independently with probability `sampling_rate`; given the rest of the sample, the record moves the
+    /// value by at most `radius` from what it is without it, and by at most `distance` when it is changed. Sums of clipped
+    /// contributions have `radius` the norm that they are clipped to, and `distance` twice that. In place only: a record
+    /// replaced, a list's labels changed. See [`sampled_replacement`](crate::sampled_replacement).
+    PoissonSampledReplacement {
+        /// Probability that a record takes part.
+        sampling_rate: f64,
+        /// Standard deviation of each coordinate's noise, in the units of the value.
+        std_dev: f64,
+        /// How far two contributions of the same record are apart at most (L2), in the same units.
+        distance: f64,
+        /// L2 norm of a contribution at most, in the same units: from `distance/2` (what is below counts as a smaller distance)
+        /// to `distance` (which is no more than the distance, where no contribution at all is one of its values).
+        radius: f64,
+    },
     /// `event`, on a uniformly random subset of fixed size. Replace-one only.
     SampledWithoutReplacement {
         /// Size of the subset over the number of records.
@@ -348,6 +364,7 @@ impl DpEvent {
             Self::RenyiDp { .. } => "renyi-dp",
             Self::DominatingPair { .. } => "dominating-pair",
             Self::PoissonSampled { .. } => "poisson-sampled",
+            Self::PoissonSampledReplacement { .. } => "poisson-sampled-replacement",
             Self::SampledWithoutReplacement { .. } => "sampled-without-replacement",
             Self::Shuffled { .. } => "shuffled",
             Self::AmplifiedByIteration { .. } => "amplified-by-iteration",

@@ -8,7 +8,7 @@ mod accountant;
 mod closed_form;
 mod complex;
 mod contour;
-mod ends;
+pub(crate) mod ends;
 pub(crate) mod loss_law;
 mod pld;
 pub mod single_step;

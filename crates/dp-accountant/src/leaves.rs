@@ -6,6 +6,7 @@
 mod combined;
 pub(crate) mod failures;
 pub(crate) mod pure;
+mod replaced;
 mod sampled;
 mod single;
 
@@ -16,6 +17,7 @@ use crate::finite_pair::FinitePair;
 use crate::gaussian_mixture::GaussianMixture;
 use crate::rdp::{self, RenyiPoints};
 use crate::relations::{Narrowed, Relations};
+use crate::sampled_replacement;
 
 /// Trees nested deeper than this are refused.
 pub const MAX_DEPTH: usize = 256;
@@ -61,6 +63,8 @@ pub(crate) enum Leaf {
     PoissonGaussian { rate: f64, mu: f64 },
     /// Anything else on a Poisson sample, `0 < rate < 1`.
     Poisson { rate: f64, base: Leaves },
+    /// A Gaussian on a Poisson sample, `0 < rate < 1`, of which one record's contribution is replaced by another.
+    PoissonReplacement(sampled_replacement::Pair),
     /// Anything on a sample of fixed size, `0 < rate < 1`.
     WithoutReplacement { rate: f64, base: Leaves },
     /// Shuffled answers of `epsilon`-DP local randomisers.
@@ -101,6 +105,7 @@ impl Leaf {
             Self::Renyi(_) => "renyi-dp",
             Self::Pair(_) => "dominating-pair",
             Self::PoissonGaussian { .. } | Self::Poisson { .. } => "poisson-sampled",
+            Self::PoissonReplacement(_) => "poisson-sampled-replacement",
             Self::WithoutReplacement { .. } => "sampled-without-replacement",
             Self::Shuffled { .. } => "shuffled",
             Self::AboveThresholdLaplace { .. } => "above-threshold-laplace",
@@ -145,19 +150,23 @@ struct Reading {
 }
 
 fn read(event: &DpEvent, count: u64) -> Result<Reading, Error> {
-    let mut reading = Reading { leaves: Vec::new(), narrowed: Narrowed::ANY };
+    let mut reading = Reading::new();
     reading.add(event, count, 0)?;
     Ok(reading)
 }
 
 /// The reading of a tree inside another, for one occurrence.
 fn read_inner(event: &DpEvent, depth: usize) -> Result<Reading, Error> {
-    let mut reading = Reading { leaves: Vec::new(), narrowed: Narrowed::ANY };
+    let mut reading = Reading::new();
     reading.add(event, 1, depth + 1)?;
     Ok(reading)
 }
 
 impl Reading {
+    const fn new() -> Self {
+        Self { leaves: Vec::new(), narrowed: Narrowed::ANY }
+    }
+
     /// Adds `count` occurrences of `event`, which lies `depth` levels deep.
     fn add(&mut self, event: &DpEvent, count: u64, depth: usize) -> Result<(), Error> {
         let mut open = vec![(event, count, depth)];

@@ -72,6 +72,7 @@ pub mod rdp;
 pub mod relations;
 mod root;
 mod rounding;
+pub mod sampled_replacement;
 pub mod semantics;
 mod shuffled;
 pub mod trade_off;

@@ -76,7 +76,11 @@ fn leaf() -> impl Strategy<Value = DpEvent> {
             .prop_flat_map(|length| (masses(length), masses(length)))
             .prop_map(|(p, q)| DpEvent::DominatingPair { p, q }),
     ];
+    let replacement = (rate(), number(), number(), number()).prop_map(|(sampling_rate, std_dev, distance, radius)| {
+        DpEvent::PoissonSampledReplacement { sampling_rate, std_dev, distance, radius: radius.min(distance) }
+    });
     let published = prop_oneof![
+        replacement,
         (number(), 0u64..2_000).prop_map(|(epsilon, records)| DpEvent::Shuffled { epsilon, records }),
         (1usize..5, number()).prop_flat_map(|(length, contraction)| {
             let lists = (prop::collection::vec(number(), length), prop::collection::vec(number(), length));

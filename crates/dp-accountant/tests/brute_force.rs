@@ -8,6 +8,8 @@
 mod combined;
 #[path = "brute_force/finite.rs"]
 mod finite;
+#[path = "brute_force/replacement.rs"]
+mod replacement;
 #[path = "brute_force/sampling.rs"]
 mod sampling;
 #[path = "brute_force/shuffled.rs"]

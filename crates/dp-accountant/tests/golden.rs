@@ -10,12 +10,16 @@ use dp_accountant::rdp::{RdpCurve, conversion};
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, Rho, bound, calibrate, gaussian, zcdp};
 use serde_json::Value;
 
+#[path = "golden/batch_scale.rs"]
+mod batch_scale;
 #[path = "golden/calibration.rs"]
 mod calibration;
 #[path = "golden/exact.rs"]
 mod exact;
 #[path = "golden/laws.rs"]
 mod laws;
+#[path = "golden/ranking.rs"]
+mod ranking;
 #[path = "golden/response.rs"]
 mod response;
 #[path = "golden/sampling.rs"]

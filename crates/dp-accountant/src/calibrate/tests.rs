@@ -245,3 +245,24 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn noise_rate_and_steps_of_a_replaced_record() {
+    let (epsilon, delta) = target(0.5, 1e-4);
+    let run = |std_dev, sampling_rate, count| {
+        let step = DpEvent::PoissonSampledReplacement { sampling_rate, std_dev, distance: 2.0, radius: 1.0 };
+        DpEvent::SelfComposed { event: Box::new(step), count }
+    };
+    let calibration = Calibration::new(epsilon, delta).under(AdjacencyKind::ChangeListLabels);
+    let noise = calibration.certifying().least_scale(|std_dev| run(std_dev, 0.01, 200)).unwrap();
+    assert!(noise.epsilon <= 0.5 && noise.epsilon > 0.499_9, "{noise:?}");
+    assert!(noise.beyond.unwrap().epsilon_lower > 0.498, "{noise:?}");
+    let rate = calibration.largest_rate(|rate| run(noise.value, rate, 200)).unwrap();
+    assert!((rate.value / 0.01 - 1.0).abs() < 1e-3, "{rate:?}");
+    let steps = calibration.most_steps(|steps| run(noise.value, 0.01, steps)).unwrap();
+    assert!(steps.value.abs_diff(200) <= 1, "{steps:?}");
+    let refused = Calibration::new(epsilon, delta)
+        .under(AdjacencyKind::AddRemoveOne)
+        .least_scale(|std_dev| run(std_dev, 0.01, 200));
+    assert!(matches!(refused, Err(Error::NotUnderRelation { .. })), "{refused:?}");
+}

@@ -80,6 +80,11 @@ impl DpEvent {
             | Self::SampledWithoutReplacement { sampling_rate, event } => {
                 none.number("sampling_rate", *sampling_rate).event(event)
             }
+            Self::PoissonSampledReplacement { sampling_rate, std_dev, distance, radius } => none
+                .number("sampling_rate", *sampling_rate)
+                .number("std_dev", *std_dev)
+                .number("distance", *distance)
+                .number("radius", *radius),
             Self::Shuffled { epsilon, records } => none.number("epsilon", *epsilon).integer("records", *records),
             Self::AmplifiedByIteration { sensitivities, std_devs, contraction } => {
                 none.list("sensitivities", sensitivities).list("std_devs", std_devs).number("contraction", *contraction)

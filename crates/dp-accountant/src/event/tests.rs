@@ -19,6 +19,7 @@ fn every_variant() -> Vec<DpEvent> {
         DpEvent::RenyiDp { orders: vec![2.0, 4.0], divergences: vec![0.1, 0.2] },
         DpEvent::DominatingPair { p: vec![0.75, 0.25], q: vec![0.25, 0.75] },
         DpEvent::PoissonSampled { sampling_rate: 0.01, event: Box::new(DpEvent::Gdp { mu: 1.0 }) },
+        DpEvent::PoissonSampledReplacement { sampling_rate: 0.01, std_dev: 3.0, distance: 2.0, radius: 1.25 },
         DpEvent::SampledWithoutReplacement { sampling_rate: 0.01, event: Box::new(DpEvent::Gdp { mu: 1.0 }) },
         DpEvent::Shuffled { epsilon: 1.0, records: 1000 },
         DpEvent::AmplifiedByIteration { sensitivities: vec![1.0], std_devs: vec![2.0], contraction: 0.9 },

@@ -9,6 +9,7 @@ use crate::logspace::log_add;
 use crate::objective_perturbation::{Pair, least_mu};
 use crate::pure;
 use crate::rounding::{add_up, count_up, mul_up};
+use crate::sampled_replacement;
 
 /// More equal pure guarantees than this take too long to sum.
 const MAX_COUNT: u64 = 200_000;
@@ -31,6 +32,8 @@ pub(super) enum ClosedForm {
     Laplace { x: f64 },
     /// One Gaussian release about a Poisson sample.
     Sampled { rate: f64, mu: f64 },
+    /// One Gaussian release about a Poisson sample of which one record is replaced.
+    Replaced(sampled_replacement::Pair),
     /// One objective perturbation: the pair above it, and `mu` of the Gaussian mechanism below.
     ObjectivePerturbation { pair: Pair, mu: f64 },
     /// Equal pure guarantees.
@@ -51,6 +54,7 @@ impl ClosedForm {
                 let pair = Pair::new(*std_dev, *regularization, *loss);
                 return Some(Self::ObjectivePerturbation { pair, mu: least_mu(*std_dev, *loss) });
             }
+            [(Leaf::PoissonReplacement(pair), 1)] => return Some(Self::Replaced(*pair)),
             [(Leaf::PoissonGaussian { rate, mu }, 1)] => return Some(Self::Sampled { rate: *rate, mu: *mu }),
             _ => {}
         }
@@ -115,6 +119,7 @@ impl ClosedForm {
                 Ends { lower: log - margin, upper: (log + margin).min(0.0) }
             }
             Self::Sampled { rate, mu } => single_step::log_delta(*rate, *mu, epsilon),
+            Self::Replaced(pair) => pair.log_delta(epsilon),
             Self::ObjectivePerturbation { pair, mu } => {
                 let log = pair.delta(epsilon).ln();
                 let upper = (log + f64::EPSILON * log.abs()).min(0.0);
@@ -155,6 +160,7 @@ impl ClosedForm {
                 Ends { lower: at(high, -1.0).max(0.0), upper: at(low, 1.0).clamp(0.0, *x) }
             }
             Self::Sampled { rate, mu } => single_step::epsilon(*rate, *mu, low, high),
+            Self::Replaced(pair) => pair.epsilon(low, high),
             Self::ObjectivePerturbation { pair, mu } => {
                 let upper = pair.epsilon(low.exp() * (1.0 - f64::EPSILON * (4.0 + low.abs())));
                 let lower = if *mu > 0.0 { gaussian_epsilon_down(*mu, high) } else { 0.0 };

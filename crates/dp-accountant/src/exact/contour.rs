@@ -45,6 +45,7 @@ mod law;
 mod line;
 mod nodes;
 mod poisson_gaussian;
+mod replacement;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -54,6 +55,7 @@ use std::collections::BTreeMap;
 use self::law::Law;
 use self::line::{Line, LogDelta, chernoff_epsilon, upper_cumulant};
 use self::poisson_gaussian::{Direction, PoissonGaussian};
+use self::replacement::Replacement;
 use self::search::{Saddle, Search};
 use super::ends::{Ends, largest_shown};
 use crate::leaves::{Leaf, Leaves};
@@ -86,6 +88,7 @@ impl Contour {
         let mut laplace = BTreeMap::new();
         let mut pure = BTreeMap::new();
         let mut sampled = BTreeMap::new();
+        let mut replaced = BTreeMap::new();
         let mut others = Vec::new();
         let mut components_in_all = 0;
         for (leaf, count) in leaves {
@@ -94,6 +97,10 @@ impl Contour {
                 Leaf::Gaussian { mu } => square += times * mu * mu,
                 Leaf::PoissonGaussian { rate, mu } => {
                     *sampled.entry((rate.to_bits(), mu.to_bits())).or_insert(0.0) += times;
+                }
+                Leaf::PoissonReplacement(pair) => {
+                    let (rate, mean) = pair.symmetric()?;
+                    *replaced.entry((rate.to_bits(), mean.to_bits())).or_insert(0.0) += times;
                 }
                 Leaf::Laplace { x } | Leaf::LaplaceBall { x, dim: 1 } => {
                     *laplace.entry(x.to_bits()).or_insert(0.0) += times;
@@ -118,6 +125,9 @@ impl Contour {
             others.push((Law::Gaussian { square }, 1.0));
         }
         others.extend(laplace.into_iter().map(|(x, times)| (Law::Laplace { x: f64::from_bits(x) }, times)));
+        others.extend(replaced.into_iter().map(|((rate, mean), times): ((u64, u64), f64)| {
+            (Law::Replacement(Replacement { rate: f64::from_bits(rate), mean: f64::from_bits(mean) }), times)
+        }));
         let has_density = others.iter().any(|(law, _)| !matches!(law, Law::Atoms(_))) || !sampled.is_empty();
         others.extend(pure.into_iter().map(|(epsilon, times)| (binary(f64::from_bits(epsilon)), times)));
         let ways: &[Direction] =

@@ -195,6 +195,7 @@ impl Law {
             Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
                 objective_perturbation::law(*std_dev, *regularization, *loss)?
             }
+            Leaf::PoissonReplacement(pair) => pair.law(),
             Leaf::Shuffled { epsilon, records } => shuffled::law(*epsilon, *records)?,
             Leaf::Poisson { rate, base } => {
                 let [(base, 1)] = base.as_slice() else { return None };

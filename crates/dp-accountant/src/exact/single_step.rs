@@ -108,7 +108,7 @@ fn relative_rounding(rate: f64, shift: f64) -> f64 {
 }
 
 /// The logarithm of delta at `epsilon`.
-pub(super) fn log_delta(rate: f64, mu: f64, epsilon: f64) -> Ends {
+pub(crate) fn log_delta(rate: f64, mu: f64, epsilon: f64) -> Ends {
     let shift = unsampled(rate, epsilon);
     let relative = 8.0 * f64::EPSILON;
     let (early, late) = (curve_point(mu, shift * (1.0 - relative)), curve_point(mu, shift * (1.0 + relative)));
@@ -121,7 +121,7 @@ pub(super) fn log_delta(rate: f64, mu: f64, epsilon: f64) -> Ends {
 }
 
 /// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
-pub(super) fn epsilon(rate: f64, mu: f64, low: f64, high: f64) -> Ends {
+pub(crate) fn epsilon(rate: f64, mu: f64, low: f64, high: f64) -> Ends {
     let log_rate = rate.ln();
     let target = |log_delta: f64, sign: f64| {
         let difference = log_delta - log_rate;

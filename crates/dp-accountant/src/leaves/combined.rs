@@ -9,6 +9,7 @@
 
 use super::failures::{fails_with, take_failures};
 use super::pure::pure_epsilon_of_all;
+use super::replaced::add_remove_twice;
 use super::sampled::{poisson, sampled, without_replacement};
 use super::single::LARGEST_RATIO;
 use super::{Leaf, Leaves, Reading, positive_count, read_inner};
@@ -39,10 +40,9 @@ pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, 
             let reading = read_inner(inner, depth)?;
             Ok((group(size, reading.leaves)?, reading.narrowed))
         }),
-        DpEvent::AddRemoveTwice { event: inner } => read_inner(inner, depth).and_then(|reading| {
-            reading.narrowed.require_some_of(Relations::ADD_REMOVE)?;
-            Ok((group(2, reading.leaves)?, Narrowed::new(Relations::REPLACE_ONE, event.name())))
-        }),
+        DpEvent::AddRemoveTwice { event: inner } => {
+            add_remove_twice(inner, depth).map(|leaves| (leaves, Narrowed::new(Relations::REPLACE_ONE, event.name())))
+        }
         DpEvent::RandomStopping { repetitions, event: inner } => check_repetitions(*repetitions).and_then(|()| {
             let Reading { leaves: base, narrowed } = read_inner(inner, depth)?;
             let leaves = match base {
@@ -128,7 +128,7 @@ fn without_failures(parts: Vec<Leaves>) -> (Vec<f64>, Vec<Leaves>) {
 ///
 /// A failure beside the rest is no release of its own: how the whole is divided into a failure and the rest depends on
 /// the pair of neighbours, and the law in the middle of a path is divided in two ways. See [`group_of_failing`].
-fn group(size: u64, base: Leaves) -> Result<Leaves, Error> {
+pub(super) fn group(size: u64, base: Leaves) -> Result<Leaves, Error> {
     if size == 1 {
         return Ok(base);
     }

@@ -52,6 +52,7 @@ pub(crate) fn pure_epsilon(leaf: &Leaf) -> f64 {
         | Leaf::DiscreteGaussian { .. }
         | Leaf::Renyi(_)
         | Leaf::PoissonGaussian { .. }
+        | Leaf::PoissonReplacement(_)
         | Leaf::AboveThresholdGaussian { .. }
         | Leaf::RandomStopping { repetitions: Repetitions::Poisson { .. }, .. }
         | Leaf::ObjectivePerturbation { .. } => f64::INFINITY,

@@ -11,6 +11,7 @@ use crate::rdp::RenyiPoints;
 use crate::rdp::above_threshold::Gaussian;
 use crate::relations::Relations;
 use crate::rounding::{count_up, div_up};
+use crate::sampled_replacement;
 
 /// A ratio of sensitivity to noise beyond this protects nothing, and is treated so.
 pub(super) const LARGEST_RATIO: f64 = 1e100;
@@ -75,6 +76,17 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
         }
         DpEvent::RenyiDp { orders, divergences } => Leaf::Renyi(RenyiPoints::new(orders, divergences)?),
         DpEvent::DominatingPair { p, q } => Leaf::Pair(FinitePair::new(p, q)?),
+        DpEvent::PoissonSampledReplacement { sampling_rate, std_dev, distance, radius } => {
+            let rate = unit_interval("sampling_rate", *sampling_rate)?;
+            let (mu, radius) = replacement(*std_dev, *distance, *radius)?;
+            let leaf = match (rate, mu) {
+                (0.0, _) => Leaf::Pure { epsilon: 0.0 },
+                (_, None) => Leaf::NonPrivate,
+                (1.0, Some(mu)) => Leaf::Gaussian { mu },
+                (rate, Some(mu)) => Leaf::PoissonReplacement(sampled_replacement::Pair::new(rate, mu, radius)),
+            };
+            return Ok((leaf, Relations::IN_PLACE));
+        }
         DpEvent::Shuffled { epsilon, records } => {
             let records = positive_count("records", *records)?;
             let leaf = Leaf::Shuffled { epsilon: non_negative("epsilon", *epsilon)?, records };
@@ -123,6 +135,17 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
         _ => Leaf::NonPrivate,
     };
     Ok((leaf, Relations::ANY))
+}
+
+/// The largest distance of two contributions over the noise, and their largest norm over that distance, in [1/2, 1], both
+/// rounded up. Two points of norm `radius` are no farther apart than twice that.
+fn replacement(std_dev: f64, distance: f64, radius: f64) -> Result<(Option<f64>, f64), Error> {
+    let (radius, distance) = (positive("radius", radius)?, positive("distance", distance)?);
+    if radius > distance {
+        return Err(Error::OutOfRange { name: "radius", value: radius, range: "(0, distance]" });
+    }
+    let relative = if radius <= 0.5 * distance { 0.5 } else { div_up(radius, distance).min(1.0) };
+    Ok((ratio(distance.min(2.0 * radius), "std_dev", std_dev)?, relative))
 }
 
 /// Sensitivity over noise, rounded up; `None` where it is so large that nothing is protected.

@@ -98,6 +98,52 @@ fn each_sampling_theorem_is_refused_under_the_other_relation_at_every_depth() {
 }
 
 #[test]
+fn a_replaced_record_of_a_sample_is_one_in_place_at_every_depth() {
+    for rate in [0.0, 0.01, 1.0] {
+        let replaced =
+            DpEvent::PoissonSampledReplacement { sampling_rate: rate, std_dev: 1.0, distance: 1.0, radius: 0.75 };
+        for event in wrappings(&replaced) {
+            for relation in [AdjacencyKind::AddRemoveOne, AdjacencyKind::ZeroOut] {
+                let refused = leaves_under(&event, 1, relation).unwrap_err();
+                let named = matches!(refused, Error::NotUnderRelation { event: "poisson-sampled-replacement", .. });
+                assert!(named, "{refused}");
+            }
+            for relation in [AdjacencyKind::ReplaceOne, AdjacencyKind::ChangeListLabels] {
+                leaves_under(&event, 1, relation).unwrap();
+            }
+            // Neither sampled again nor read as what holds under add/remove.
+            for outer in [poisson(0.1, event.clone()), DpEvent::AddRemoveTwice { event: Box::new(event) }] {
+                assert!(matches!(leaves(&outer, 1), Err(Error::RelationsConflict { .. })), "{outer:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_replaced_record_of_sampled_gaussian_noise_has_a_pair_of_its_own() {
+    let twice = |event| leaves(&DpEvent::AddRemoveTwice { event: Box::new(event) }, 1).unwrap();
+    let direct = |rate, std_dev| {
+        let event = DpEvent::PoissonSampledReplacement { sampling_rate: rate, std_dev, distance: 2.0, radius: 1.0 };
+        leaves(&event, 1).unwrap().remove(0).0
+    };
+    assert_eq!(twice(poisson(0.1, gaussian(3.0))), [(direct(0.1, 3.0), 1)]);
+    let steps = DpEvent::SelfComposed { event: Box::new(poisson(0.1, gaussian(3.0))), count: 7 };
+    let run = DpEvent::Composed { events: vec![steps, gaussian(4.0), poisson(0.2, poisson(0.5, gaussian(5.0)))] };
+    let run = DpEvent::SelfComposed { event: Box::new(run), count: 2 };
+    let expected = [(Leaf::Gaussian { mu: 0.5 }, 2), (direct(0.1, 3.0), 14), (direct(0.1, 5.0), 2)];
+    assert_eq!(twice(run), expected);
+    // What is only Gaussian-DP, disjoint parts, and what fails are read as before.
+    let base = vec![(Leaf::PoissonGaussian { rate: 0.1, mu: 0.5 }, 1)];
+    for event in [DpEvent::Gdp { mu: 0.5 }, DpEvent::OneOf { events: vec![gaussian(2.0), gaussian(3.0)] }] {
+        assert_eq!(twice(poisson(0.1, event)), [(Leaf::Group { size: 2, base: base.clone() }, 1)]);
+    }
+    let failing =
+        DpEvent::Composed { events: vec![gaussian(2.0), DpEvent::ApproximateDp { epsilon: 0.1, delta: 1e-9 }] };
+    let failing = DpEvent::AddRemoveTwice { event: Box::new(poisson(0.1, failing)) };
+    assert!(leaves(&failing, 1).is_err());
+}
+
+#[test]
 fn both_kinds_of_sampling_in_one_tree_are_refused_at_every_depth() {
     let conflict =
         |event: &DpEvent| assert!(matches!(leaves(event, 1), Err(Error::RelationsConflict { .. })), "{event:?}");

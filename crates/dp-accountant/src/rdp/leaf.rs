@@ -28,6 +28,7 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::Renyi(points) => points.rdp(order),
         Leaf::Pair(pair) => finite_pair::rdp(order, pair),
         Leaf::PoissonGaussian { rate, mu } => poisson_gaussian::rdp(order, *rate, *mu),
+        Leaf::PoissonReplacement(pair) => pair.rdp(order),
         Leaf::Shuffled { epsilon, records } => shuffled::rdp(order, *epsilon, *records),
         Leaf::AboveThresholdLaplace { threshold, query } => above_threshold::rdp_laplace(order, *threshold, *query),
         Leaf::AboveThresholdGaussian(mechanism) => mechanism.rdp(order),

@@ -4,6 +4,7 @@ use super::closed_laws::{self, LaplaceDecay};
 use super::decay::{Layer, log_decay};
 use super::nodes::{LogMoment, Node, Nodes};
 use super::poisson_gaussian::PoissonGaussian;
+use super::replacement::Replacement;
 use crate::exact::complex::Complex;
 
 /// The law of one release's loss, in one direction.
@@ -19,6 +20,8 @@ pub(super) enum Law {
     Atoms(Nodes),
     /// A Gaussian on a Poisson sample.
     PoissonGaussian(PoissonGaussian),
+    /// The same where one record is replaced.
+    Replacement(Replacement),
 }
 
 /// A decreasing bound of the modulus along a line.
@@ -41,7 +44,7 @@ impl Law {
     /// The largest loss.
     pub(super) fn supremum(&self) -> f64 {
         match self {
-            Self::Gaussian { .. } | Self::Mixture { .. } => f64::INFINITY,
+            Self::Gaussian { .. } | Self::Mixture { .. } | Self::Replacement(_) => f64::INFINITY,
             Self::Laplace { x } => *x,
             Self::Atoms(nodes) => nodes.nodes.iter().map(|node| node.loss).fold(0.0, f64::max),
             Self::PoissonGaussian(law) => law.supremum(),
@@ -55,13 +58,8 @@ impl Law {
             Self::Mixture { components, .. } => Some(closed_laws::mixture_cumulant(components, c)),
             Self::Laplace { x } => Some(closed_laws::laplace_cumulant(*x, c)),
             Self::Atoms(nodes) => Some(nodes.cumulant(c)),
-            Self::PoissonGaussian(law) => {
-                if !(c <= grid.reach) {
-                    grid.nodes = law.search_nodes(2.0 * c, SEARCH_EXPONENT)?;
-                    grid.reach = 2.0 * c;
-                }
-                Some(grid.nodes.cumulant(c))
-            }
+            Self::PoissonGaussian(law) => grid.cumulant(c, |c| law.search_nodes(c, SEARCH_EXPONENT)),
+            Self::Replacement(law) => grid.cumulant(c, |c| law.search_nodes(c, SEARCH_EXPONENT)),
         }
     }
 
@@ -78,6 +76,7 @@ impl Law {
             Self::Laplace { x } => Decay::Laplace(LaplaceDecay::new(*x, c)),
             Self::Atoms(_) => Decay::None,
             Self::PoissonGaussian(law) => Decay::Layers(law.layers(c, log_moment)),
+            Self::Replacement(law) => Decay::Layers(law.layers(c, log_moment)),
         }
     }
 
@@ -93,16 +92,15 @@ impl Law {
         log_moment: f64,
         mut each: impl FnMut(usize, LogMoment),
     ) -> bool {
-        let made;
-        let nodes = match self {
-            Self::Atoms(nodes) => nodes,
-            Self::PoissonGaussian(law) => {
-                let Some(nodes) = law.nodes(c, step * (points - 1) as f64, exponent, log_moment) else {
-                    return false;
-                };
-                made = nodes;
-                &made
-            }
+        let t_max = step * (points - 1) as f64;
+        let made = match self {
+            Self::PoissonGaussian(law) => Some(law.nodes(c, t_max, exponent, log_moment)),
+            Self::Replacement(law) => Some(law.nodes(c, t_max, exponent, log_moment)),
+            _ => None,
+        };
+        let nodes = match (self, &made) {
+            (_, Some(Some(nodes))) | (Self::Atoms(nodes), None) => nodes,
+            (_, Some(None)) => return false,
             _ => {
                 for j in 0..points {
                     each(j, self.closed_moment(Complex::new(c, j as f64 * step)));
@@ -129,7 +127,7 @@ impl Law {
             }
             Self::Laplace { x } => closed_laws::laplace(*x, z),
             // Walked along by their nodes.
-            Self::Atoms(_) | Self::PoissonGaussian(_) => {
+            Self::Atoms(_) | Self::PoissonGaussian(_) | Self::Replacement(_) => {
                 LogMoment { log: Complex::new(0.0, 0.0), error: f64::INFINITY }
             }
         }
@@ -147,6 +145,17 @@ const SEARCH_EXPONENT: f64 = 45.0;
 pub(super) struct SearchGrid {
     nodes: Nodes,
     reach: f64,
+}
+
+impl SearchGrid {
+    /// As [`Law::cumulant`], by the nodes that `made` gives for real arguments up to one.
+    fn cumulant(&mut self, c: f64, made: impl Fn(f64) -> Option<Nodes>) -> Option<[f64; 3]> {
+        if !(c <= self.reach) {
+            self.nodes = made(2.0 * c)?;
+            self.reach = 2.0 * c;
+        }
+        Some(self.nodes.cumulant(c))
+    }
 }
 
 impl Decay {

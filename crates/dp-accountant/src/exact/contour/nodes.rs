@@ -71,6 +71,28 @@ pub(super) struct LeftOut {
     pub(super) weighted_loss: f64,
 }
 
+impl Node {
+    /// The logarithm of its weight, times the larger of 1 and the two exponentials that appear in the moment.
+    pub(super) fn size(&self, c: f64) -> f64 {
+        self.log_weight + (c * self.loss).max(-self.loss).max(0.0)
+    }
+}
+
+impl LeftOut {
+    /// Drops the nodes whose size is below `keep`, and counts them; `largest` is the logarithm of the scale.
+    pub(super) fn drop_from(&mut self, nodes: &mut Vec<Node>, c: f64, largest: f64, keep: f64) {
+        nodes.retain(|node| {
+            let size = node.size(c);
+            if size < keep {
+                let weight = (size - largest).exp();
+                self.weight += weight;
+                self.weighted_loss += weight * node.loss.abs();
+            }
+            size >= keep
+        });
+    }
+}
+
 /// The trapezoid rule's error: `e^base (e^(log_moment + slope t) + 1 + 2|z|)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Discretisation {

@@ -169,18 +169,9 @@ impl PoissonGaussian {
     pub(super) fn nodes(&self, c: f64, t_max: f64, exponent: f64, log_moment: f64) -> Option<Nodes> {
         let (step, theta) = self.step(c, t_max, exponent);
         let mut nodes = self.grid(c, step, exponent)?;
-        let largest = nodes.iter().map(|node| size(node, c)).fold(0.0, f64::max);
+        let largest = nodes.iter().map(|node| node.size(c)).fold(0.0, f64::max);
         let mut left_out = self.beyond_the_ends(c, step, exponent, largest, &nodes);
-        let keep = largest - exponent - 12.0;
-        nodes.retain(|node| {
-            let size = size(node, c);
-            if size < keep {
-                let weight = (size - largest).exp();
-                left_out.weight += weight;
-                left_out.weighted_loss += weight * node.loss.abs();
-            }
-            size >= keep
-        });
+        left_out.drop_from(&mut nodes, c, largest, largest - exponent - 12.0);
         let variance = self.sigma * self.sigma;
         let decay = 2.0 * PI * theta * variance / step;
         let discretisation = Some(Discretisation {
@@ -205,8 +196,8 @@ impl PoissonGaussian {
         };
         let (left, right) = (variance / left_slope, variance / right_slope);
         // The weights contain the step.
-        let left_weight = (size(first, c) - largest).exp() * left / step;
-        let right_weight = (size(last, c) - largest).exp() * right / step;
+        let left_weight = (first.size(c) - largest).exp() * left / step;
+        let right_weight = (last.size(c) - largest).exp() * right / step;
         let most_negative = -(-self.rate).ln_1p();
         LeftOut {
             log_scale: largest,
@@ -258,9 +249,4 @@ impl PoissonGaussian {
             (width, height)
         }))
     }
-}
-
-/// The logarithm of a node's weight, times the larger of 1 and the two exponentials that appear in the moment.
-fn size(node: &Node, c: f64) -> f64 {
-    node.log_weight + (c * node.loss).max(-node.loss).max(0.0)
 }

@@ -1,0 +1,135 @@
+use super::*;
+use crate::exact::loss_law::{Law, LossLaw};
+use crate::exact::single_step;
+use crate::rounding::div_up;
+
+fn pairs() -> Vec<(f64, f64, f64)> {
+    let mut all = Vec::new();
+    for rate in [1e-6, 0.01, 0.3, 0.5, 0.9, 1.0 - 1e-9] {
+        for mu in [1e-3, 0.1, 0.7, 2.0, 9.0] {
+            all.extend([0.5, 0.500_1, 0.607, 0.9, 1.0].map(|radius| (rate, mu, radius)));
+        }
+    }
+    all
+}
+
+#[test]
+fn places_are_where_the_loss_is_what_was_asked_for() {
+    for (rate, mu, radius) in pairs() {
+        let pair = Pair::new(rate, mu, radius);
+        for loss in [0.0, 1e-9, 1e-3, 0.1, 1.0, 7.0, 30.0, 200.0] {
+            let error = pair.place_error(loss);
+            assert!(error <= 1e-12 * (1.0 + loss + mu), "{pair:?} at {loss}: {error}");
+            let at = LossLaw::tails(&pair, loss);
+            assert!(
+                (at.p_above + at.p_below - 1.0).abs() < 1e-14 && at.p_above >= at.q_above,
+                "{pair:?} {loss}: {at:?}"
+            );
+        }
+        // Both halves of the dominating law.
+        let above = match pair.law() {
+            Law::Known(law) | Law::Between { above: law, .. } => law,
+            Law::Bounded(_) => panic!("a law is known"),
+        };
+        let positive = above.tails(0.0).p_above;
+        assert!(positive + above.tails(-1e-300).p_below <= 1.0 + 1e-12, "no negative mass at the loss 0: {pair:?}");
+        for loss in [1e-3, 0.2, 3.0] {
+            let (here, there) = (above.tails(loss), above.tails(-loss));
+            assert!((here.p_above - there.q_below).abs() <= 1e-15 + 1e-12 * here.p_above);
+            assert!(here.p_above >= f64::exp(loss) * here.q_above * (1.0 - 1e-12), "{pair:?}: {here:?}");
+        }
+    }
+}
+
+/// The curve as a sum over the line, which has no sign to cancel.
+#[test]
+fn the_curve_agrees_with_its_integral_and_its_ends_enclose_it() {
+    for (rate, mu, radius) in pairs() {
+        if mu < 0.01 {
+            continue;
+        }
+        let pair = Pair::new(rate, mu, radius);
+        for epsilon in [0.0, 0.03, 0.4, 2.0] {
+            let ends = pair.log_delta(epsilon);
+            let start = pair.place(epsilon);
+            let found = crate::quadrature::integrate(start, (start + 12.0).max(pair.up + 12.0), 60, 1e-13, |x| {
+                let Point { loss, log_above, .. } = pair.at(x);
+                crate::normal::density(x) * log_above.exp() * -(epsilon - loss).min(0.0).exp_m1()
+            });
+            assert!(ends.lower <= found.upper().ln() + 1e-12, "{pair:?} at {epsilon}: {ends:?} {found:?}");
+            assert!(ends.upper >= found.lower().ln() - 1e-12, "{pair:?} at {epsilon}: {ends:?} {found:?}");
+            if found.value > 1e-14 {
+                assert!(ends.upper - found.value.ln() < 1e-4, "{pair:?} at {epsilon}: {ends:?} {}", found.value.ln());
+            }
+            // Not above the curve of which only the distance is known, and it grows with the radius.
+            assert!(ends.upper <= single_step::log_delta(rate, mu.next_up(), epsilon).upper + 1e-12);
+            let wider = Pair::new(rate, mu, (1.1 * radius).min(1.0)).log_delta(epsilon).upper;
+            assert!(ends.lower <= wider + 1e-12, "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn epsilon_inverts_delta() {
+    for (rate, mu, radius) in pairs() {
+        let pair = Pair::new(rate, mu, radius);
+        for log_delta in [-1.0, -5.0, -12.0, -40.0, -300.0f64] {
+            let ends = pair.epsilon(log_delta, log_delta);
+            assert!(ends.lower <= ends.upper && ends.upper.is_finite(), "{pair:?} at {log_delta}: {ends:?}");
+            assert!(pair.log_delta(ends.upper).upper <= log_delta + 1e-9 * log_delta.abs(), "{pair:?} {ends:?}");
+        }
+    }
+}
+
+#[test]
+fn the_least_orders_and_the_largest_are_no_exception() {
+    for (rate, mu, radius) in pairs() {
+        let pair = Pair::new(rate, mu, radius);
+        let mut before = 0.0;
+        for order in [1.0, 1.0 + 1e-9, 1.001, 1.5, 2.0, 8.0, 100.0, 1e4, 1e8] {
+            let divergence = pair.rdp(order);
+            // Convex bounds join the integral from above.
+            assert!(divergence >= before * (1.0 - 1e-9), "{pair:?} at {order}: {divergence} after {before}");
+            assert!(divergence <= 0.5 * order * mu * mu * (1.0 + 1e-12), "{pair:?} at {order}: {divergence}");
+            before = divergence;
+        }
+    }
+}
+
+#[test]
+fn order_two_of_clipped_contributions_at_a_half() {
+    // E_B (A/B)² by a fine sum.
+    let (rate, mu) = (0.3, 1.7);
+    let pair = Pair::new(rate, mu, 0.5);
+    let h = 1e-3;
+    let sum: f64 = (-20_000..=20_000)
+        .map(|i| {
+            let x = f64::from(i) * h;
+            let Point { loss, log_above, .. } = pair.at(x);
+            crate::normal::density(x) * (log_above + loss).exp() * h
+        })
+        .sum();
+    assert!((pair.rdp(2.0) / sum.ln() - 1.0).abs() < 1e-11, "{} {}", pair.rdp(2.0), sum.ln());
+}
+
+#[test]
+fn units() {
+    let event = |std_dev: f64, distance: f64, radius: f64| DpEvent::PoissonSampledReplacement {
+        sampling_rate: 0.01,
+        std_dev,
+        distance,
+        radius,
+    };
+    let at = |event: &DpEvent| PrivacyCurve::new(event).unwrap().log_delta(0.1).unwrap().upper;
+    // Everything in other units; a radius below half the distance is a smaller distance.
+    assert_eq!(at(&event(3.0, 2.0, 1.0)), at(&event(1.5, 1.0, 0.5)));
+    assert_eq!(at(&event(3.0, 2.0, 1.0)), at(&event(3.0, 100.0, 1.0)));
+    assert!(matches!(PrivacyCurve::new(&event(3.0, 1.0, 1.1)), Err(Error::OutOfRange { name: "radius", .. })));
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        for event in [event(bad, 1.0, 1.0), event(1.0, bad, 1.0), event(1.0, 1.0, bad)] {
+            assert!(PrivacyCurve::new(&event).is_err(), "{event:?}");
+        }
+    }
+    // Rounded up.
+    assert_eq!(Pair::new(0.5, div_up(1.0, 3.0), 1.0).mu(), (1.0f64 / 3.0).next_up());
+}
