@@ -55,6 +55,11 @@ pub trait RankingLoss {
 /// [`public_centre`](Self::public_centre): it depends on scores alone, so a trainer may take it out of what it hides and
 /// add it back without noise.
 pub trait ListLoss: RankingLoss {
+    /// Whether the public centre is anything but 0.
+    fn has_public_centre(&self) -> bool {
+        false
+    }
+
     /// A gradient that does not depend on the grades and lies in the middle of what the grades can make of it.
     /// 0 unless the loss says otherwise.
     ///

@@ -121,6 +121,10 @@ fn softmax_of_left(scores: &[f64], taken: &[bool], out: &mut [f64]) -> f64 {
 
 impl ListLoss for ListNet {
     /// The gradient at equal grades; for k = 1 that is `p - 1/n`.
+    fn has_public_centre(&self) -> bool {
+        true
+    }
+
     fn public_centre(&self, scores: &[f64], buffers: &mut LossBuffers, centre: &mut [f64]) {
         let equal = vec![0; scores.len()];
         self.evaluate(scores, &equal, buffers, centre);
