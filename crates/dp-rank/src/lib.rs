@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod certified;
 mod dense;
 pub mod error;
 pub mod lists;
@@ -13,6 +14,8 @@ pub mod ranking;
 #[cfg(feature = "files")]
 pub mod read;
 pub mod scorer;
+pub mod sensitivity;
+pub mod spectral;
 
 pub use error::Error;
 pub use lists::{Features, QueryList, QueryLists};
