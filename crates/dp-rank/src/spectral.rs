@@ -33,7 +33,7 @@ pub enum Normalise {
 /// # Examples
 /// ```
 /// use dp_rank::spectral::PowerIteration;
-/// let sigma = PowerIteration::default().estimate(&[3.0, 0.0, 0.0, 4.0, 0.0, 0.0], 2, 3);
+/// let sigma = PowerIteration::default().estimate(&[3.0, 0.0, 0.0, 0.0, 4.0, 0.0], 2, 3);
 /// assert!((sigma - 4.0).abs() < 1e-8);
 /// ```
 #[derive(Debug, Clone, Default)]
