@@ -13,7 +13,7 @@ const LARGEST_EXACT: usize = 20;
 /// Up to this size trying them is cheaper than an eigenvalue.
 const CHEAP_EXACT: usize = 10;
 /// After so many flips of a sign the running products are computed afresh.
-const AFRESH: usize = 256;
+const AFRESH: usize = 64;
 
 /// The vectors `v_i` of one list, by their inner products: BayesRank's gradient is `-Σ_i c_i v_i` for coefficients
 /// `c ∈ [0,1]^n` that hold the grades.
@@ -97,7 +97,9 @@ impl Contributions {
         };
         let norms = (0..n).map(norm).collect();
         let imbalance = residual * largest.sqrt();
-        let rounding = k as f64 * gram.gradient_rounding();
+        // Beyond the first position a gradient is itself a sum over documents and positions.
+        let operations = if k == 1 { 1 } else { k * n };
+        let rounding = operations as f64 * gram.gradient_rounding();
         Ok(Self { documents: n, products, product_error, sizes, norms, masses, imbalance, rounding })
     }
 
@@ -160,8 +162,9 @@ impl Contributions {
             }
             largest = largest.max(square);
         }
-        // A running value takes part in at most AFRESH updates between sums of n² terms.
-        let summing = (16 * AFRESH + 4 * n * n) as f64 * UNIT * size;
+        // Each flip rounds every row by at most 2 u of the sum of all products, and the square by 4 u of it and four
+        // times what its row is off: over AFRESH flips some 4 AFRESH² u. A fresh sum has n² terms.
+        let summing = (8 * AFRESH * AFRESH + 4 * n * n) as f64 * UNIT * size;
         let sizes: f64 = self.sizes.iter().sum();
         Some(self.rounded_up((largest + summing + self.product_error * sizes * sizes).max(0.0).sqrt()))
     }

@@ -4,11 +4,52 @@
 use std::path::PathBuf;
 
 use dp_data::read::Input;
-use dp_rank::Ranking;
+use dp_rank::loss::BayesRank;
 use dp_rank::metrics::{Cutoff, average_precision, mean_over, ndcg, ndcg_letor};
 use dp_rank::read::{ListOptions, SplitLists, load_letor};
+use dp_rank::scorer::{Linear, LinearWorkspace};
+use dp_rank::sensitivity::{Contributions, Gram, half_diameter, list_net};
+use dp_rank::{QueryLists, Ranking};
 
 use super::for_each_case;
+
+fn lists(path: &std::path::Path) -> QueryLists {
+    let input = Input::open(path.to_str().unwrap()).unwrap();
+    let options = ListOptions { features: Some(46), split_lists: SplitLists::Refuse, ..Default::default() };
+    load_letor(input, &options).unwrap().lists
+}
+
+/// Figures of the lists of fold 1 that are trained on, at `θ = 0`, computed elsewhere to three digits.
+#[test]
+fn label_sensitivities_at_the_start() {
+    let Some(directory) = std::env::var_os("DP_LETOR_DIR").map(PathBuf::from) else {
+        eprintln!("SKIPPED: label_sensitivities_at_the_start needs DP_LETOR_DIR, the folder that holds mq2008/");
+        return;
+    };
+    let mut training = QueryLists::new(46, 2).unwrap();
+    for part in 1..=4 {
+        training.extend(&lists(&directory.join(format!("mq2008/S{part}.txt.xz")))).unwrap();
+    }
+    assert_eq!(training.len(), 628);
+    let (scorer, theta) = (Linear::new(46).unwrap(), vec![0.0; 46]);
+    let (mut workspace, mut values) = (LinearWorkspace::default(), Vec::new());
+    let (mut ratios, mut largest, mut largest_of_list_net, mut published) = (0.0, 0.0_f64, 0.0_f64, 0.0_f64);
+    for list in training.iter() {
+        let gram = Gram::of(&scorer, &theta, list.features(), &mut workspace, &mut values);
+        let scores = vec![0.0; list.documents()];
+        let one = Contributions::new(BayesRank::TOP_1, &scores, &gram).unwrap();
+        ratios += one.weighted() / one.triangle();
+        largest = largest.max(one.weighted().min(one.covariance()));
+        published = published.max(one.triangle());
+        largest_of_list_net = largest_of_list_net.max(list_net(&gram, 2).diameter);
+        assert!(one.bounds().diameter <= half_diameter(&gram) * (1.0 + 1e-9));
+    }
+    let near = |got: f64, expected: f64| assert!((got - expected).abs() < 0.0051, "{got} {expected}");
+    near(ratios / 628.0, 0.61);
+    near(largest, 1.86);
+    near(published, 2.48);
+    near(largest_of_list_net, 4.33);
+}
 
 #[test]
 fn mq2008_single_feature() {
@@ -17,10 +58,7 @@ fn mq2008_single_feature() {
         return;
     };
     for_each_case("mq2008_single_feature", |case| {
-        let path = directory.join(case.input["file"].as_str().unwrap());
-        let input = Input::open(path.to_str().unwrap()).unwrap();
-        let options = ListOptions { features: Some(46), split_lists: SplitLists::Refuse, ..Default::default() };
-        let lists = load_letor(input, &options).unwrap().lists;
+        let lists = lists(&directory.join(case.input["file"].as_str().unwrap()));
         let feature = usize::try_from(case.input["feature"].as_u64().unwrap()).unwrap() - 1;
         let sign = if case.input["score"].as_str().unwrap().ends_with("lower first") { -1.0 } else { 1.0 };
         let rankings: Vec<Ranking> = lists
