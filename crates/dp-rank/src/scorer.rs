@@ -65,6 +65,9 @@ pub trait Scorer {
     /// `out[i n + j] = φ_i · φ_j`, without forming any `φ`, after [`scores`](Self::scores) of the same list at the same
     /// parameters. Depends on public values and the parameters only.
     fn gram(&self, parameters: &[f64], list: Features<'_>, workspace: &mut Self::Workspace, out: &mut [f64]);
+
+    /// The most terms that one number of [`gram`](Self::gram) is a sum of: what its rounding is bounded by.
+    fn gram_terms(&self) -> usize;
 }
 
 pub(crate) fn check_shapes(scorer: &impl Scorer, parameters: &[f64], list: Features<'_>, per_document: usize) {

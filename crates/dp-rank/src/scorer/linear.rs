@@ -91,4 +91,8 @@ impl Scorer for Linear {
         let values = list.values();
         multiply_transposed(values, values, list.width(), 0.0, &mut workspace.scratch, out);
     }
+
+    fn gram_terms(&self) -> usize {
+        self.features
+    }
 }

@@ -228,4 +228,9 @@ impl Scorer for Mlp {
         }
         multiply_transposed(activations, activations, hidden, 1.0, turned, out);
     }
+
+    fn gram_terms(&self) -> usize {
+        // A product of two sums and one more sum.
+        2 * self.hidden + self.features + 2
+    }
 }
