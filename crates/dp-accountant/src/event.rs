@@ -163,11 +163,13 @@ pub enum DpEvent {
         std_dev: f64,
         /// How far two contributions of the same record are apart at most (L2), in the same units.
         distance: f64,
-        /// L2 norm of a contribution at most, in the same units: from `distance/2` (what is below counts as a smaller distance)
-        /// to `distance` (which is no more than the distance, where no contribution at all is one of its values).
+        /// L2 norm of a contribution at most, in the same units; at most `distance`. A radius below `distance/2` makes the distance
+        /// smaller. Where contributing nothing is among a record's possible contributions, the distance itself is a radius.
         radius: f64,
     },
-    /// `event`, on a uniformly random subset of fixed size. Replace-one only.
+    /// `event`, on a uniformly random subset of fixed size. In place only. The sensitivity inside must hold for a record of the
+    /// subset exchanged for any *other* record, not only for another version of itself: a bound on what a change of labels does
+    /// is not enough.
     SampledWithoutReplacement {
         /// Size of the subset over the number of records.
         sampling_rate: f64,
@@ -244,7 +246,8 @@ pub enum DpEvent {
         event: Box<DpEvent>,
     },
     /// `event` under replace-one, though its sensitivities and theorems are those of add/remove: a replacement is a
-    /// removal and an addition.
+    /// removal and an addition. Gaussian noise about Poisson samples is read as
+    /// [`PoissonSampledReplacement`](Self::PoissonSampledReplacement) with its sensitivity as the radius.
     AddRemoveTwice {
         /// What was done, under add/remove.
         event: Box<DpEvent>,

@@ -58,9 +58,10 @@ pub enum Engine {
 ///
 /// | tree | engine |
 /// |---|---|
-/// | Gaussians; one mixture beside them; one Laplace release; one sampled Gaussian; equal pure guarantees | closed forms |
+/// | Gaussians; one mixture beside them; one Laplace release; one sampled Gaussian, also of a replaced record; equal pure guarantees | closed forms |
 /// | any of these together, many times | contour integral |
 /// | the same a few times; what has another dominating pair of laws; anything that is given as a pair | composed loss distributions |
+/// | a replaced record of a Poisson sample whose contributions may be farther from nothing than half their distance | composed loss distributions; below, the pair that two contributions attain |
 /// | objective perturbation: its envelope above, the Gaussian mechanism below | a closed form; composed loss distributions |
 /// | approximate guarantees anywhere | their failures as a probability, their epsilons as pure guarantees |
 ///

@@ -149,6 +149,38 @@ fn replacing_in_a_poisson_batch_costs_more_than_removing() {
     assert!(at(&replaced, &case) >= truth);
 }
 
+/// Erratum E-9: spending until *all* orders are exhausted leaves no order whose budget is kept. A public coin chooses
+/// between two releases, each within the budget of some order; the choice is within that of none.
+#[test]
+fn stopping_when_the_last_order_is_exhausted_keeps_no_order() {
+    let left = |order: f64| 1.0 - 1e5f64.ln() / (order - 1.0);
+    let gaussian = DpEvent::Zcdp { rho: 0.020_811_8 };
+    let response = DpEvent::RandomizedResponse { buckets: 2, noise: 2.0 / (1.0 + 0.97f64.exp()) };
+    let (gaussian, response) = (RdpCurve::new(&gaussian).unwrap(), RdpCurve::new(&response).unwrap());
+    let of = |curve: &RdpCurve, order: f64| curve.at(RdpOrder::new(order).unwrap());
+    assert!(of(&gaussian, 25.0) <= left(25.0) && of(&response, 400.0) <= left(400.0));
+    let excess = |order: f64| {
+        let moment = |curve: &RdpCurve| ((order - 1.0) * (of(curve, order) - left(order))).exp();
+        (0.5 * moment(&gaussian) + 0.5 * moment(&response)).ln() / (order - 1.0)
+    };
+    let orders = (0..4000).map(|step| 1.05 + 0.25 * f64::from(step));
+    let (least, at) =
+        orders.map(|order| (excess(order), order)).fold((f64::INFINITY, 0.0), |a, b| if b.0 < a.0 { b } else { a });
+    assert!((least - 0.2148).abs() < 5e-4 && (40.0..50.0).contains(&at), "{least} at {at}");
+    // Of one order fixed beforehand, what is spent stays within the budget.
+    assert!(excess(25.0) > 0.0 && of(&gaussian, 25.0) <= left(25.0) && of(&response, 25.0) > left(25.0));
+}
+
+/// Erratum E-3: a loss between -Δ and Δ moves a query of two losses by 2Δ; clamped to [0, Δ] it moves it by Δ.
+#[test]
+fn a_query_of_two_losses_moves_by_their_range() {
+    let moved = |low: f64, high: f64| {
+        let losses = [low, 0.5 * (low + high), high];
+        losses.iter().flat_map(|a| losses.map(|b| (a - b).abs())).fold(0.0, f64::max)
+    };
+    assert_eq!((moved(-1.0, 1.0), moved(0.0, 1.0)), (2.0, 1.0));
+}
+
 /// Selection in place of backtracking: `e²/8`, and exactly a little less.
 #[test]
 fn range_bounded_selection() {

@@ -8,7 +8,8 @@
 //!
 //! so that delta of the group is at most `d (e^epsilon - 1)/(e^(epsilon/k) - 1)`, for the tightest `d` that is known of one
 //! record at `epsilon/k`. The other way, a group's reading of each release by itself, is exact for Gaussian and pure
-//! releases; this one is better for what is known by its exact curve only: samples, objective perturbation. A group of
+//! releases; this one is better for what is known by its exact curve only: objective perturbation, samples (but for a replaced
+//! record of sampled Gaussian noise, whose own pair is known). A group of
 //! each of several releases is a group of all of them, whose path leads through the same data sets.
 //!
 //! # References

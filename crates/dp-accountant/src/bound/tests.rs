@@ -338,6 +338,36 @@ fn a_path_takes_nothing_from_what_is_exact_and_improves_samples() {
     assert!(at <= 1e-6 * (1.0 + 1e-6) && at > 0.9e-6, "{at}");
 }
 
+/// Both neighbours' samples without the record are the same, so that a clipped replacement is no removal and addition.
+#[test]
+fn a_replaced_record_of_sampled_noise_costs_less_than_the_path_and_more_than_a_removal() {
+    let small = Delta::new(1e-6).unwrap();
+    let of = |event: &DpEvent| epsilon(event, small).unwrap();
+    for (rate, noise, count, expected) in [
+        (0.01, 2.0, 1000, 1.3743),
+        (0.005, 1.2552, 2000, 1.6134),
+        (0.001, 0.9027, 10_000, 1.0629),
+        (0.2, 10.0, 50, 1.2113),
+    ] {
+        let sampled = DpEvent::PoissonSampled { sampling_rate: rate, event: Box::new(gaussian_event(1.0 / noise)) };
+        let run = repeated(sampled, count);
+        let (one, replaced) = (of(&run).value, of(&twice(run.clone())));
+        let path = of(&DpEvent::Group { size: 2, event: Box::new(run.clone()) });
+        assert_eq!((replaced.theorem, path.theorem), (Theorem::ContourIntegral, Theorem::GroupPrivacy));
+        assert!((replaced.value - expected).abs() < 2e-3, "{rate}: {replaced:?}");
+        assert!(one < replaced.value && replaced.value < 0.98 * path.value, "{rate}: {one} {replaced:?} {path:?}");
+        // Clipped to a half of the distance, said outright.
+        let said =
+            DpEvent::PoissonSampledReplacement { sampling_rate: rate, std_dev: noise, distance: 2.0, radius: 1.0 };
+        assert!((of(&repeated(said, count)).value / replaced.value - 1.0).abs() < 1e-8, "{rate}");
+        // Beside another release there was no path.
+        let beside = |event| composed(vec![event, gaussian_event(0.2)]);
+        let group = DpEvent::Group { size: 2, event: Box::new(run.clone()) };
+        let (new, old) = (of(&beside(twice(run))).value, of(&beside(group)).value);
+        assert!(replaced.value < new && new < 0.97 * old, "{rate}: {new} {old}");
+    }
+}
+
 #[test]
 fn disjoint_parts_cost_what_the_worst_of_them_costs_along_its_path() {
     let small = Delta::new(1e-6).unwrap();

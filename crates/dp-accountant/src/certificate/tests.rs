@@ -213,3 +213,64 @@ fn json_that_says_more_or_less_is_refused() {
     let schema = refused(&|json| json["schema"] = "dp.certificate/2".into());
     assert!(schema.contains("dp.certificate/1"), "{schema}");
 }
+
+/// Steps on Poisson samples of lists, one of whose labels change.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ranking {
+    std_dev: f64,
+    radius: f64,
+}
+
+impl Derivation for Ranking {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        let Self { std_dev, radius } = *self;
+        let step = DpEvent::PoissonSampledReplacement { sampling_rate: 0.01, std_dev, distance: 1.0, radius };
+        Ok(DpEvent::SelfComposed { event: Box::new(step), count: 200 })
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        AdjacencyKind::ChangeListLabels
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        vec![Assumption::PublicN]
+    }
+}
+
+#[test]
+fn lists_whose_labels_change_have_certificates_too() {
+    for (radius, theorem) in [(0.5, Theorem::ContourIntegral), (1.0, Theorem::LossDistribution)] {
+        let derivation = Ranking { std_dev: 1.5, radius };
+        let event = derivation.event().unwrap();
+        let epsilon = crate::bound::epsilon(&event, crate::params::Delta::new(1e-4).unwrap()).unwrap();
+        assert_eq!(epsilon.theorem, theorem);
+        let reached = EpsilonDelta { epsilon: epsilon.value, delta: 1e-4 };
+        let honest = Certificate {
+            schema: SCHEMA.to_owned(),
+            adjacency: AdjacencyKind::ChangeListLabels,
+            unit: Unit::List,
+            private: true,
+            requested: None,
+            reached: Some(reached),
+            event,
+            noise: NoiseMode::Exact,
+            derivation,
+            assumptions: vec![Assumption::PublicN, Assumption::EarlierRunsNotAccounted],
+            model_sha256: "00".repeat(32),
+            versions: [("dp-accountant".to_owned(), "0.1.0".to_owned())].into(),
+        };
+        assert_eq!(honest.verify().unwrap().epsilon, epsilon.value);
+        let text = serde_json::to_string(&honest).unwrap();
+        let read: Certificate<Ranking> = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, honest);
+        let mut edited = honest.clone();
+        edited.derivation.radius = 0.75;
+        assert!(matches!(edited.verify(), Err(VerifyError::EventMismatch { .. })));
+        let less = EpsilonDelta { epsilon: 0.9 * epsilon.value, ..reached };
+        let edited = Certificate { reached: Some(less), ..honest };
+        assert!(matches!(edited.verify(), Err(VerifyError::EpsilonTooSmall { .. })));
+    }
+}

@@ -133,3 +133,29 @@ fn units() {
     // Rounded up.
     assert_eq!(Pair::new(0.5, div_up(1.0, 3.0), 1.0).mu(), (1.0f64 / 3.0).next_up());
 }
+
+#[test]
+fn accountants_and_filters_take_it_in_place_and_where_they_know_it() {
+    use crate::accountant::Accountant;
+    use crate::adjacency::{AddRemoveOne, ChangeListLabels, ReplaceOne};
+    use crate::exact::ExactAccountant;
+    use crate::filter::{Filter, RdpFilter};
+    use crate::params::Epsilon;
+    use crate::rdp::RdpAccountant;
+    use crate::zcdp::ZcdpAccountant;
+    let step = DpEvent::PoissonSampledReplacement { sampling_rate: 0.01, std_dev: 1.5, distance: 1.0, radius: 0.8 };
+    let delta = Delta::new(1e-4).unwrap();
+    let (mut renyi, mut exact) = (RdpAccountant::<ChangeListLabels>::new(), ExactAccountant::<ChangeListLabels>::new());
+    renyi.compose(&step, 200).unwrap();
+    exact.compose(&step, 200).unwrap();
+    let (loose, tight) = (renyi.epsilon(delta), exact.epsilon(delta));
+    assert!(tight < loose && loose < 3.0 * tight, "{tight} {loose}");
+    let mut filter =
+        RdpFilter::<ReplaceOne>::new(Epsilon::new(2.0 * loose).unwrap(), delta, RdpOrder::new(20.0).unwrap()).unwrap();
+    assert!(filter.spend(&step, 150).is_ok() && filter.spend(&step, 1_000_000).is_err());
+    assert!(RdpAccountant::<AddRemoveOne>::new().compose(&step, 1).is_err());
+    assert!(matches!(
+        ZcdpAccountant::<ReplaceOne>::new().compose(&step, 1),
+        Err(Error::Unsupported { event: "poisson-sampled-replacement", .. })
+    ));
+}

@@ -17,7 +17,7 @@ fn convolved(law: Replacement, mu: f64, epsilon: f64, count: u32) -> f64 {
     if count == 0 {
         return upper_tail(epsilon / mu - 0.5 * mu) - epsilon.exp() * upper_tail(epsilon / mu + 0.5 * mu);
     }
-    let step = 0.04;
+    let step = 0.2;
     let reach = ((9.0 + law.mean) / step) as i32;
     (-reach..=reach)
         .map(|k| {
