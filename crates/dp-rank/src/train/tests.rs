@@ -10,7 +10,7 @@ use crate::metrics::{self, Cutoff};
 use crate::scorer::{Activation, Linear, Mlp, Scorer};
 use crate::spectral::{Normalise, norm_upper_bound};
 use crate::synthetic::{FEATURES, Shape, draw};
-use crate::{Error, QueryLists, Ranking};
+use crate::{Error, QueryList, QueryLists, Ranking};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -71,7 +71,18 @@ fn no_grades_move_a_sum_by_more_than_the_sensitivity() {
     fn grades(of: u64, documents: usize) -> Vec<u32> {
         (0..documents).map(|i| (of / 3u64.pow(i as u32) % 3) as u32).collect()
     }
-    fn check(loss: &impl ListLoss, clipping: f64, weight: f64) -> (f64, f64) {
+    fn check<L: ListLoss>(loss: &L, clipping: f64, weight: f64, centred: bool) -> (f64, f64) {
+        let add = |gradients: &mut ListGradient<'_, Linear>,
+                   loss: &L,
+                   weights: &[f64],
+                   list: QueryList<'_>,
+                   sum: &mut [f64]| {
+            if centred {
+                gradients.add_private(loss, weights, list, sum);
+            } else {
+                gradients.add_whole(loss, weights, list, sum);
+            }
+        };
         let scorer = Linear::new(2).unwrap();
         let features = [0.0, 1.0, 1.0, 0.0, 0.3, 0.9, 0.8, 0.1];
         let weights = [weight, -weight];
@@ -86,7 +97,7 @@ fn no_grades_move_a_sum_by_more_than_the_sensitivity() {
                 assert_eq!(sum.sensitivity().get(), 2.0 * clipping);
                 for list in lists.iter() {
                     let mut of_list = vec![0.0; 2];
-                    gradients.add_private(loss, &weights, list, &mut of_list);
+                    add(&mut gradients, loss, &weights, list, &mut of_list);
                     sum.add(&of_list).unwrap();
                 }
                 release_without_noise(sum.finish())
@@ -95,7 +106,7 @@ fn no_grades_move_a_sum_by_more_than_the_sensitivity() {
         let mut of_other = vec![0.0; 2];
         let mut lists = QueryLists::new(2, 2).unwrap();
         lists.push("other", &features, &[2, 0, 1, 0]).unwrap();
-        gradients.add_private(loss, &weights, lists.list(0), &mut of_other);
+        add(&mut gradients, loss, &weights, lists.list(0), &mut of_other);
         let mut alone = ExactSum::<ChangeListLabels>::new(2, norm.into(), 2f64.powi(-40), 2).unwrap();
         alone.add(&of_other).unwrap();
         let alone = release_without_noise(alone.finish());
@@ -115,9 +126,10 @@ fn no_grades_move_a_sum_by_more_than_the_sensitivity() {
     use dp_mechanisms::Mechanism;
     for weight in [0.0, 0.7, 4.0] {
         for clipping in [0.02, 0.1, 10.0] {
-            let bayes = check(&BayesRank::TOP_1, clipping, weight);
-            let list_net = check(&ListNet::TOP_1, clipping, weight);
-            check(&ListMle, clipping, weight);
+            let bayes = check(&BayesRank::TOP_1, clipping, weight, false);
+            let list_net = check(&ListNet::TOP_1, clipping, weight, true);
+            check(&ListNet::TOP_1, clipping, weight, false);
+            check(&ListMle, clipping, weight, false);
             if clipping == 0.02 && weight < 1.0 {
                 assert!(bayes.0 > 0.95 && bayes.1 > 0.99 && list_net.1 > 0.99, "{bayes:?} {list_net:?}");
             }
@@ -130,7 +142,8 @@ fn a_plan_keeps_its_budget_and_its_log_says_the_same() {
     let lists = draw(Shape::Mq2008, 60, 1).unwrap().lists;
     for (epsilon, delta) in [(0.5, 1e-4), (3.0, 1e-6)] {
         let descent = Descent { updates: 30, ..Descent::default() };
-        let recipe = PrivateRanking { descent, batch_size: 6, ..PrivateRanking::new(ListNet::TOP_1) };
+        let recipe =
+            PrivateRanking { descent, batch_size: 6, centred: epsilon < 1.0, ..PrivateRanking::new(ListNet::TOP_1) };
         let plan = recipe.plan(60, FEATURES as u64, budget(epsilon, delta)).unwrap();
         assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.98 * epsilon, "{:?}", plan.reached());
         let mut seen = Vec::new();
@@ -154,8 +167,12 @@ fn a_plan_keeps_its_budget_and_its_log_says_the_same() {
         edited.derivation.updates -= 1;
         assert!(edited.verify().is_err());
         // A seeded run is no private one.
-        let seeded = plan.train(&linear(), vec![0.0; FEATURES], &lists, &mut SeededRng::new(1), &mut |_, _| {}).unwrap();
-        assert!(!seeded.log.is_private() && seeded.certificate(Vec::new(), "0".repeat(64), Default::default()).reached.is_none());
+        let seeded =
+            plan.train(&linear(), vec![0.0; FEATURES], &lists, &mut SeededRng::new(1), &mut |_, _| {}).unwrap();
+        assert!(
+            !seeded.log.is_private()
+                && seeded.certificate(Vec::new(), "0".repeat(64), Default::default()).reached.is_none()
+        );
     }
 }
 
@@ -187,7 +204,7 @@ fn it_learns_to_rank() {
     let without = ndcg(&scorer, &without, &test.lists);
     assert!(without > by_order + 0.6 * (best - by_order), "{by_order} {without} {best}");
     let private = |epsilon: f64| {
-        let recipe = PrivateRanking { clipping: 0.1, ..PrivateRanking::new(BayesRank::TOP_1) };
+        let recipe = PrivateRanking::new(BayesRank::TOP_1);
         let plan = recipe.plan(500, FEATURES as u64, budget(epsilon, 1e-4)).unwrap();
         let trained = plan.train(&scorer, zeros.clone(), &data, &mut SeededRng::new(5), &mut |_, _| {}).unwrap();
         ndcg(&scorer, trained.weights.get(), &test.lists)
@@ -263,7 +280,10 @@ fn nonsense_is_refused() {
 #[test]
 fn anchors_learn_without_privacy() {
     let data = draw(Shape::Mq2008, 200, 5).unwrap();
-    let training = NonPrivateRanking { descent: Descent { step: 0.3, ..Descent::default() }, ..NonPrivateRanking::new(LambdaRank) };
+    let training = NonPrivateRanking {
+        descent: Descent { step: 0.3, ..Descent::default() },
+        ..NonPrivateRanking::new(LambdaRank)
+    };
     let (scorer, zeros) = (linear(), vec![0.0; FEATURES]);
     let before = ndcg(&scorer, &zeros, &data.lists);
     let after = training.train(&scorer, zeros, &data.lists, [1; 32], &mut |_, _| {}).unwrap();
