@@ -106,6 +106,17 @@ pub enum StepPlan {
         /// Steps.
         steps: u64,
     },
+    /// The same, under a relation where a record is replaced and its place is not: what is summed of it has norm at most
+    /// `radius` besides the sensitivity, so that a record that was not drawn is no farther from it than that.
+    /// For Gaussian noise.
+    PoissonSampledReplacement {
+        /// The probability.
+        sampling_rate: SamplingRate,
+        /// L2 norm of a contribution at most: from half of the sensitivity to all of it.
+        radius: f64,
+        /// Steps.
+        steps: u64,
+    },
     /// Each step sums over a fresh uniformly random subset of fixed size, which is never published.
     SampledWithoutReplacement {
         /// The subset's size over the number of records.
@@ -126,6 +137,7 @@ impl StepPlan {
         match *self {
             Self::DisjointBatches { passes, steps_per_pass } => passes.saturating_mul(steps_per_pass),
             Self::PoissonSampled { steps, .. }
+            | Self::PoissonSampledReplacement { steps, .. }
             | Self::SampledWithoutReplacement { steps, .. }
             | Self::AllRecords { steps } => steps,
         }
@@ -146,6 +158,17 @@ impl StepPlan {
             Self::DisjointBatches { passes, steps_per_pass } => (step, if steps_per_pass == 0 { 0 } else { passes }),
             Self::PoissonSampled { sampling_rate, steps } => {
                 (DpEvent::PoissonSampled { sampling_rate: sampling_rate.get(), event: Box::new(step) }, steps)
+            }
+            Self::PoissonSampledReplacement { sampling_rate, radius, steps } => {
+                let sampling_rate = sampling_rate.get();
+                let step = match step {
+                    DpEvent::Gaussian { std_dev, sensitivity: distance } => {
+                        DpEvent::PoissonSampledReplacement { sampling_rate, std_dev, distance, radius }
+                    }
+                    // Nothing better is known than that it does not hold under replacement.
+                    other => DpEvent::PoissonSampled { sampling_rate, event: Box::new(other) },
+                };
+                (step, steps)
             }
             Self::SampledWithoutReplacement { sampling_rate, steps } => (
                 DpEvent::SampledWithoutReplacement { sampling_rate: sampling_rate.get(), event: Box::new(step) },
@@ -268,6 +291,22 @@ impl<A: Adjacency> NoisySteps<A> {
         }
     }
 
+    /// The sum of the next step with noise on it, which may be published: [`add`](Self::add) for a sum that is owned.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add); the sum is gone then.
+    pub fn noisy<F: RealField + Copy, R: ReleaseRng + ?Sized>(
+        &mut self,
+        sum: Bounded<Vec<F>, A>,
+        rng: &mut R,
+    ) -> Result<Vec<F>, Error> {
+        let sensitivity = sum.sensitivity();
+        let (mut value, assumptions) = sum.open();
+        let bounded = Bounded::with_proven_sensitivity(&mut value[..], sensitivity);
+        self.add(assumptions.into_iter().fold(bounded, Bounded::assuming), rng)?;
+        Ok(value)
+    }
+
     /// Steps that are left.
     pub fn steps_left(&self) -> u64 {
         self.left
@@ -305,6 +344,7 @@ impl<A: Adjacency> NoisySteps<A> {
 fn event_name(plan: &StepPlan) -> &'static str {
     match plan {
         StepPlan::PoissonSampled { .. } => "poisson-sampled",
+        StepPlan::PoissonSampledReplacement { .. } => "poisson-sampled-replacement",
         StepPlan::SampledWithoutReplacement { .. } => "sampled-without-replacement",
         StepPlan::DisjointBatches { .. } | StepPlan::AllRecords { .. } => "self-composed",
     }

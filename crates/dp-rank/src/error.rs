@@ -1,7 +1,7 @@
-//! What can be wrong with a ranked list or a cut-off.
+//! What can be wrong with a list, a shape or a setting.
 
-/// Errors of this crate.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+/// Errors of this crate. Reading files has its own, `read::ReadError`, which names places.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A list without documents.
@@ -15,13 +15,31 @@ pub enum Error {
         /// The number of labels.
         labels: usize,
     },
+    /// Two parts that belong together have other sizes.
+    #[error("{what} has {found} numbers; expected {expected}")]
+    Shape {
+        /// What was given.
+        what: &'static str,
+        /// How many numbers it has.
+        found: usize,
+        /// How many it must have.
+        expected: usize,
+    },
     /// A score that cannot be ordered.
     #[error("the score of document {document} is NaN")]
     NanScore {
         /// The document's position in the list, from 0.
         document: usize,
     },
-    /// A grade whose gain `2^grade - 1` is not an exact float.
+    /// A feature that is NaN or infinite.
+    #[error("feature {feature} of document {document} is not a finite number")]
+    FeatureNotFinite {
+        /// The document's position in the list, from 0.
+        document: usize,
+        /// The feature, from 0.
+        feature: usize,
+    },
+    /// A grade above the largest one that was declared or that metrics can use.
     #[error("the label of document {document} is {label}; grades above {limit} are refused")]
     GradeTooLarge {
         /// The document's position in the list, from 0.
@@ -31,10 +49,28 @@ pub enum Error {
         /// The largest accepted label.
         limit: u32,
     },
-    /// A cut-off of 0, at which no metric is defined.
+    /// Two lists of one query: the unit of privacy is a list, so a query has one.
+    #[error("the query `{id}` has a list already; all its documents belong into one list")]
+    DuplicateQuery {
+        /// The query.
+        id: String,
+    },
+    /// A cut-off of 0, at which no metric and no loss is defined.
     #[error("the cut-off k must be at least 1")]
     ZeroCutoff,
     /// A mean over no lists.
     #[error("a mean needs at least one list")]
     NoLists,
+    /// A number that must be positive is 0.
+    #[error("{what} must be at least 1")]
+    Zero {
+        /// What was given.
+        what: &'static str,
+    },
+    /// A prefix of a ranking that repeats a document, or names one outside the list, or is empty.
+    #[error("a ranking's prefix must name 1 to {documents} different documents of the list")]
+    NotAPrefix {
+        /// The number of documents.
+        documents: usize,
+    },
 }

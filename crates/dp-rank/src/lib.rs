@@ -1,29 +1,94 @@
-//! Ranking metrics: NDCG, mean average precision and precision at k, with every convention stated.
+//! Learning to rank under differential privacy, and metrics to judge rankers by.
 //!
-//! A [`Ranking`] is one list of documents put in the order of a scorer's scores, checked once; the functions of
-//! [`metrics`] read it and cannot fail. Where LETOR's evaluation tool departs from the literature, its version has a
-//! name of its own.
+//! A *list* is what one query found: documents with public features and private grades of relevance. One list is one
+//! user's; neighbouring data differ in the grades of one list, everything else is public. From there:
+//!
+//! - [`QueryLists`] holds lists; with the feature `files`, `read` brings LETOR and CSV files into them.
+//! - [`scorer`]: linear functions and networks of one hidden layer, with gradients and the inner products of their score
+//!   gradients.
+//! - [`loss`]: ListNet, ListMLE and BayesRank (the expected NDCG under [Plackett–Luce](plackett_luce)), which private
+//!   trainers may use, and RankNet and LambdaRank as anchors without privacy, told apart by type.
+//! - [`sensitivity`]: how far a list's gradient can move when its grades change, from public values alone; certified
+//!   upper bounds, roundings included.
+//! - [`spectral`]: spectral norms of weights, estimated to normalise by and bounded to rely on.
+//! - [`metrics`]: NDCG, MAP and others of a [`Ranking`], every convention stated; where LETOR's evaluation tool departs
+//!   from the literature, its version has a name of its own.
+//! - [`synthetic`]: lists shaped like LETOR's.
+//! - [`train`]: [`PrivateRanking`](train::PrivateRanking), which trains a scorer so that the grades of any one list hardly
+//!   matter to what comes out, calibrated to a budget and with a certificate; and the same without privacy.
 //!
 //! # Examples
+//! A private ranker:
 //! ```
-//! use dp_rank::{Ranking, metrics::{self, Cutoff}};
+//! use dp_accountant::{Delta, Epsilon};
+//! use dp_mechanisms::OsSeeded;
+//! use dp_optim::recipes::Budget;
+//! use dp_rank::loss::BayesRank;
+//! use dp_rank::scorer::Linear;
+//! use dp_rank::train::PrivateRanking;
+//! use dp_rank::synthetic;
 //!
-//! let scores = [0.2, 1.5, -0.3];
-//! let grades = [1, 0, 2];
-//! let ranking = Ranking::new(&scores, &grades)?;
-//! assert_eq!(ranking.order(), [1, 0, 2]);
-//! assert!((metrics::ndcg(&ranking, Cutoff::new(10)?) - 0.5868).abs() < 1e-3);
-//! assert!((metrics::average_precision(&ranking) - 7.0 / 12.0).abs() < 1e-15);
+//! let lists = synthetic::draw(synthetic::Shape::Mq2008, 100, 1)?.lists;
+//! let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-4)? };
+//! let plan = PrivateRanking::new(BayesRank::TOP_1).plan(100, 46, budget)?;
+//! let start = vec![0.0; 46];
+//! let trained = plan.train(&Linear::new(46)?, start, &lists, &mut OsSeeded::new()?, &mut |_, _| {})?;
+//! assert_eq!(trained.weights.get().len(), 46);
+//! assert!(trained.reached.epsilon <= 1.0 && trained.log.is_private());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//! One plain gradient step, and what the grades of the first list could have changed about it:
+//! ```
+//! use dp_rank::loss::{BayesRank, LossBuffers, RankingLoss};
+//! use dp_rank::scorer::{Linear, LinearWorkspace, Scorer};
+//! use dp_rank::sensitivity::{Contributions, Gram};
+//! use dp_rank::{Ranking, metrics, synthetic};
+//!
+//! let lists = synthetic::draw(synthetic::Shape::Mq2008, 10, 1)?.lists;
+//! let (scorer, theta, list) = (Linear::new(lists.width())?, vec![0.0; lists.width()], lists.list(0));
+//! let n = list.documents();
+//! let (mut scores, mut score_gradient, mut gradient) = (vec![0.0; n], vec![0.0; n], vec![0.0; theta.len()]);
+//! let mut workspace = LinearWorkspace::default();
+//! scorer.scores(&theta, list.features(), &mut workspace, &mut scores);
+//! BayesRank::TOP_1.evaluate(&scores, list.grades(), &mut LossBuffers::default(), &mut score_gradient);
+//! scorer.add_gradient(&theta, list.features(), &score_gradient, &mut workspace, &mut gradient);
+//!
+//! let mut products = Vec::new();
+//! let gram = Gram::of(&scorer, &theta, list.features(), &mut workspace, &mut products);
+//! let image = Contributions::new(BayesRank::TOP_1, &scores, &gram)?.bounds();
+//! let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+//! assert!(norm <= image.radius && image.radius < 0.51 * image.diameter);
+//!
+//! let ranking = Ranking::new(&scores, list.grades())?;
+//! assert!((0.0..=1.0).contains(&metrics::average_precision(&ranking)));
 //! # Ok::<(), dp_rank::Error>(())
 //! ```
+//!
+//! # Features
+//! - `files`: `read`, the readers of LETOR and CSV files (dp-data).
+//! - `serde`: derivations and certificates in files.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod certified;
+mod dense;
 pub mod error;
+pub mod lists;
+pub mod loss;
 pub mod metrics;
+pub mod plackett_luce;
+mod random;
 pub mod ranking;
+#[cfg(feature = "files")]
+pub mod read;
+pub mod scorer;
+pub mod sensitivity;
+pub mod spectral;
+pub mod synthetic;
+pub mod train;
 
 pub use error::Error;
+pub use lists::{Features, QueryList, QueryLists};
 pub use ranking::Ranking;
 
 #[cfg(doctest)]

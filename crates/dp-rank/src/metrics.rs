@@ -6,14 +6,22 @@
 //! | [`ndcg_letor`] | `2^grade - 1` | 1, 1, then `1 / log2(i)` | 0 | 0, as the tool leaves it out of its sum |
 //! | [`mean_ndcg_letor`] | the same | the same | 0 | mean over the list's own positions |
 //! | [`average_precision`] | relevant or not | | 0 | |
+//! | [`average_precision_at`] | relevant or not | | 0 | the whole list |
 //! | [`precision`] | relevant or not | | 0 | divided by k all the same |
+//! | [`reciprocal_rank`] | relevant or not | | 0 | |
+//! | [`expected_reciprocal_rank`] | `(2^grade - 1) / 2^largest` | `1 / i` | 0 | the whole list |
 //!
 //! A document is relevant when its grade is at least 1. Means over lists count every list, also those without any
 //! relevant document, as 0.
+//!
+//! Metrics read grades: published, they are answers about private data and need noise of their own.
 
 use std::num::NonZeroUsize;
 
+use rand::Rng;
+
 use crate::error::Error;
+use crate::random::shuffle;
 use crate::ranking::Ranking;
 
 /// A position in a ranking at which a metric is cut off, counted from 1.
@@ -36,7 +44,7 @@ impl Cutoff {
 }
 
 /// `2^grade - 1`, exact up to [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE).
-fn gain(grade: u32) -> f64 {
+pub(crate) fn gain(grade: u32) -> f64 {
     f64::from(grade).exp2() - 1.0
 }
 
@@ -47,7 +55,7 @@ fn ideal(labels: &[u32]) -> Vec<u32> {
     ideal
 }
 
-fn standard_discount(position: usize) -> f64 {
+pub(crate) fn standard_discount(position: usize) -> f64 {
     ((position + 1) as f64).log2().recip()
 }
 
@@ -58,6 +66,11 @@ fn letor_discount(position: usize) -> f64 {
 /// Discounted cumulative gain of the first `k` labels.
 fn dcg(labels: &[u32], k: usize, discount: fn(usize) -> f64) -> f64 {
     labels.iter().take(k).enumerate().map(|(index, &grade)| gain(grade) * discount(index + 1)).sum()
+}
+
+/// Discounted cumulative gain, by the standard discounts, of the first `k` labels, given best first.
+pub(crate) fn dcg_of_sorted(labels: &[u32], k: usize) -> f64 {
+    dcg(labels, k, standard_discount)
 }
 
 fn normalised(dcg: f64, ideal: f64) -> f64 {
@@ -154,6 +167,105 @@ fn average_precision_of(labels: &[u32]) -> f64 {
         }
     }
     if relevant == 0 { 0.0 } else { sum / relevant as f64 }
+}
+
+/// One over the position of the first relevant document, 0 where there is none: MRR is its mean over lists.
+///
+/// # Examples
+/// ```
+/// use dp_rank::{Ranking, metrics};
+/// let ranking = Ranking::new(&[3.0, 2.0, 1.0], &[0, 0, 2])?;
+/// assert_eq!(metrics::reciprocal_rank(&ranking), 1.0 / 3.0);
+/// # Ok::<(), dp_rank::Error>(())
+/// ```
+pub fn reciprocal_rank(ranking: &Ranking) -> f64 {
+    ranking.labels().iter().position(|&grade| grade > 0).map_or(0.0, |index| ((index + 1) as f64).recip())
+}
+
+/// Expected reciprocal rank at `k`, for grades up to a declared largest one: the mean of `1 / i` for a reader who goes
+/// down the list and stops at a document of grade `y` with probability `(2^y - 1) / 2^largest`.
+///
+/// # Formula
+/// ```text
+/// Σ_{i <= min(k, n)} (1/i) R_i Π_{j < i} (1 - R_j),   R_i = (2^grade_i - 1) / 2^largest
+/// ```
+///
+/// # Errors
+/// [`Error::GradeTooLarge`] if a grade of the list is above `largest`, or `largest` above
+/// [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE); the document is then the one at that place of the *ranking*.
+///
+/// # Examples
+/// ```
+/// use dp_rank::{Ranking, metrics::{self, Cutoff}};
+/// let ranking = Ranking::new(&[3.0, 2.0, 1.0], &[1, 0, 2])?;
+/// let err = metrics::expected_reciprocal_rank(&ranking, Cutoff::new(10)?, 2)?;
+/// assert!((err - (0.25 + 0.75 * 0.75 / 3.0)).abs() < 1e-15);
+/// # Ok::<(), dp_rank::Error>(())
+/// ```
+///
+/// # References
+/// O. Chapelle, D. Metzler, Y. Zhang and P. Grinspan 2009, "Expected reciprocal rank for graded relevance".
+pub fn expected_reciprocal_rank(ranking: &Ranking, k: Cutoff, largest: u32) -> Result<f64, Error> {
+    let limit = crate::ranking::LARGEST_GRADE;
+    if largest > limit {
+        return Err(Error::GradeTooLarge { document: 0, label: largest, limit });
+    }
+    if let Some(document) = ranking.labels().iter().position(|&grade| grade > largest) {
+        return Err(Error::GradeTooLarge { document, label: ranking.labels()[document], limit: largest });
+    }
+    let (mut reached, mut sum) = (1.0, 0.0);
+    for (index, &grade) in ranking.labels().iter().take(k.get()).enumerate() {
+        let stops = gain(grade) / f64::from(largest).exp2();
+        sum += reached * stops / (index + 1) as f64;
+        reached *= 1.0 - stops;
+    }
+    Ok(sum)
+}
+
+/// The mean of a metric of one list over random orders of the documents that tie, for scorers that tie often (at
+/// `θ = 0` all do), which a fixed order would judge by the order of the file.
+///
+/// `orders` rankings are drawn; without ties they are one and the same. The generator decides about public orders only.
+///
+/// # Errors
+/// As [`Ranking::new`]; [`Error::Zero`] without orders.
+///
+/// # Examples
+/// ```
+/// use dp_rank::metrics::{self, Cutoff};
+/// use rand::{SeedableRng, rngs::StdRng};
+/// let k = Cutoff::new(1)?;
+/// let mut random = StdRng::seed_from_u64(7);
+/// let mean = metrics::mean_over_ties(&[0.0; 4], &[1, 0, 0, 0], 4000, &mut random, |list| metrics::ndcg(list, k))?;
+/// assert!((mean - 0.25).abs() < 0.03);
+/// # Ok::<(), dp_rank::Error>(())
+/// ```
+pub fn mean_over_ties<R: Rng + ?Sized>(
+    scores: &[f64],
+    labels: &[u32],
+    orders: usize,
+    random: &mut R,
+    metric: impl Fn(&Ranking) -> f64,
+) -> Result<f64, Error> {
+    if orders == 0 {
+        return Err(Error::Zero { what: "the number of orders" });
+    }
+    // Checked before anything is drawn.
+    let given = Ranking::new(scores, labels)?;
+    let ranked = given.order();
+    if ranked.windows(2).all(|pair| scores[pair[0]] != scores[pair[1]]) {
+        return Ok(metric(&given));
+    }
+    // A stable sort of documents in random order leaves ties in that order.
+    let mut documents: Vec<usize> = (0..scores.len()).collect();
+    let mut sum = 0.0;
+    for _ in 0..orders {
+        shuffle(&mut documents, random);
+        let shuffled_scores: Vec<f64> = documents.iter().map(|&document| scores[document]).collect();
+        let shuffled_labels: Vec<u32> = documents.iter().map(|&document| labels[document]).collect();
+        sum += metric(&Ranking::new(&shuffled_scores, &shuffled_labels)?);
+    }
+    Ok(sum / orders as f64)
 }
 
 /// The mean of a metric over lists, all of which count: MAP is the mean of [`average_precision`].

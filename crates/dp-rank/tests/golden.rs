@@ -1,13 +1,19 @@
-//! Values computed elsewhere: the cases `metrics` of `ranking.json` in the directory `DP_GOLDEN_DIR`, or in the tree's
-//! own copy.
+//! Values computed elsewhere: the cases of `ranking.json` in the directory `DP_GOLDEN_DIR`, or in the tree's own copy.
+//! Those of privacy accounting are read where accounting is done.
+
+#[path = "golden/learning.rs"]
+mod learning;
+#[path = "golden/metrics.rs"]
+mod metrics;
+#[path = "golden/mq2008.rs"]
+#[cfg(feature = "files")]
+mod mq2008;
+#[path = "golden/sensitivity.rs"]
+mod sensitivity;
 
 use std::path::PathBuf;
 
-use dp_rank::Ranking;
-use dp_rank::metrics::{Cutoff, average_precision, average_precision_at, mean_ndcg_letor, ndcg, ndcg_letor, precision};
 use serde_json::Value;
-
-type AtCutoff = fn(&Ranking, Cutoff) -> f64;
 
 fn load() -> Value {
     let directory = std::env::var_os("DP_GOLDEN_DIR")
@@ -21,38 +27,67 @@ fn list<T>(value: &Value, element: impl Fn(&Value) -> Option<T>) -> Vec<T> {
     value.as_array().unwrap().iter().map(|v| element(v).unwrap()).collect()
 }
 
-#[test]
-fn metrics() {
-    let file = load();
-    let mut cases = 0;
-    for case in file["cases"].as_array().unwrap().iter().filter(|case| case["fn"] == "metrics") {
-        cases += 1;
-        let (id, input, out) = (&case["id"], &case["in"], &case["out"]);
-        let (relative, absolute) = (case["rtol"].as_f64().unwrap(), case["atol"].as_f64().unwrap());
-        let labels = list(&input["labels"], |v| v.as_u64().and_then(|label| u32::try_from(label).ok()));
-        let ranking = Ranking::new(&list(&input["scores"], Value::as_f64), &labels).unwrap();
-        let order: Vec<u64> = ranking.order().iter().map(|&document| document as u64).collect();
-        assert_eq!(order, list(&out["order"], Value::as_u64), "{id}");
+fn vector(value: &Value) -> Vec<f64> {
+    list(value, Value::as_f64)
+}
 
-        let check = |name: &str, expected: &Value, got: f64| {
-            let expected = expected.as_f64().unwrap_or_else(|| panic!("{id}: no number for {name}"));
-            let tolerance = absolute + relative * expected.abs();
-            assert!((got - expected).abs() <= tolerance, "{id} {name}: got {got}, expected {expected}");
-        };
-        let by_cutoff: [(&str, AtCutoff); 4] =
-            [("ndcg_std", ndcg), ("ndcg_letor", ndcg_letor), ("ap_at", average_precision_at), ("precision", precision)];
-        for (name, metric) in by_cutoff {
-            let values = out[name].as_object().unwrap();
-            assert!(!values.is_empty(), "{id}: no values of {name}");
-            for (k, expected) in values {
-                let k = Cutoff::new(k.parse().unwrap()).unwrap();
-                check(&format!("{name}@{}", k.get()), expected, metric(&ranking, k));
-            }
-        }
-        check("mean_ndcg_letor", &out["mean_ndcg_letor"], mean_ndcg_letor(&ranking));
-        check("ap", &out["ap"], average_precision(&ranking));
+/// A matrix, row after row, and the number of its columns.
+fn matrix(value: &Value) -> (Vec<f64>, usize) {
+    let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(vector).collect();
+    (rows.concat(), rows[0].len())
+}
+
+/// Grades, which some cases write as decimals.
+fn grades(value: &Value) -> Vec<u32> {
+    vector(value).iter().map(|&grade| grade as u32).collect()
+}
+
+/// One case.
+struct Case<'a> {
+    id: &'a str,
+    input: &'a Value,
+    out: &'a Value,
+    relative: f64,
+    absolute: f64,
+}
+
+impl Case<'_> {
+    fn check(&self, name: &str, got: f64) {
+        self.compare(name, &self.out[name], got);
     }
-    // Another file need not have cases of this function, but must have some.
-    assert!(!file["cases"].as_array().unwrap().is_empty());
-    assert!(cases > 0 || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no cases of metrics");
+
+    fn compare(&self, name: &str, expected: &Value, got: f64) {
+        let expected = expected.as_f64().unwrap_or_else(|| panic!("{}: no number for {name}", self.id));
+        let tolerance = self.absolute + self.relative * expected.abs();
+        assert!((got - expected).abs() <= tolerance, "{} {name}: got {got}, expected {expected}", self.id);
+    }
+
+    fn check_all(&self, name: &str, got: &[f64]) {
+        let value = &self.out[name];
+        let nested = value.as_array().and_then(|rows| rows.first()).is_some_and(Value::is_array);
+        let expected = if nested { matrix(value).0 } else { vector(value) };
+        assert_eq!(expected.len(), got.len(), "{} {name}", self.id);
+        for (expected, got) in expected.iter().zip(got) {
+            self.compare(name, &Value::from(*expected), *got);
+        }
+    }
+}
+
+/// Checks all cases of a function. Another file than the tree's need not have any.
+fn for_each_case(function: &str, check: impl Fn(&Case<'_>)) {
+    let file = load();
+    let all = file["cases"].as_array().unwrap();
+    assert!(!all.is_empty());
+    let mut cases = 0;
+    for case in all.iter().filter(|case| case["fn"] == function) {
+        cases += 1;
+        check(&Case {
+            id: case["id"].as_str().unwrap(),
+            input: &case["in"],
+            out: &case["out"],
+            relative: case["rtol"].as_f64().unwrap(),
+            absolute: case["atol"].as_f64().unwrap(),
+        });
+    }
+    assert!(cases > 0 || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no cases of {function}");
 }

@@ -111,6 +111,23 @@ impl Input {
     }
 }
 
+/// The content, decompressed: for formats that this crate does not know. A failed read of compressed content is an
+/// [`io::Error`] of kind `UnexpectedEof` (cut) or `InvalidData`, `InvalidInput` (damaged).
+///
+/// # Examples
+/// ```
+/// use std::io::Read;
+/// let mut text = String::new();
+/// dp_data::read::Input::from_bytes("notes", b"one\ntwo\n".to_vec()).read_to_string(&mut text)?;
+/// assert_eq!(text, "one\ntwo\n");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer)
+    }
+}
+
 fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
     Cursor::new(head).chain(rest)
 }

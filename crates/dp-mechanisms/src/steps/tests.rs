@@ -45,6 +45,26 @@ fn each_plan_has_its_event() {
     }
 }
 
+/// Under a relation where a record is replaced: Gaussian noise has its own event, and nothing else is accepted.
+#[test]
+fn a_replaced_record_of_a_sample_has_its_own_event() {
+    let plan = StepPlan::PoissonSampledReplacement { sampling_rate: rate(0.1), radius: 0.5, steps: 7 };
+    let step = DpEvent::PoissonSampledReplacement { sampling_rate: 0.1, std_dev: 2.0, distance: 1.0, radius: 0.5 };
+    let event = plan.event(gaussian::<ReplaceOne>(NoiseMode::Exact).event());
+    assert_eq!((plan.steps(), event), (7, DpEvent::SelfComposed { event: Box::new(step), count: 7 }));
+    let (mut log, mut rng) = (EventLog::<ReplaceOne>::new(), OsSeeded::new().unwrap());
+    let mut steps = NoisySteps::start(gaussian(NoiseMode::Exact), plan, &mut log, &mut rng).unwrap();
+    let noisy = steps.noisy(Bounded::with_proven_sensitivity(vec![0.0f64; 3], unit()), &mut rng).unwrap();
+    assert!(noisy.len() == 3 && noisy.iter().any(|&coordinate| coordinate != 0.0) && steps.steps_left() == 6);
+    let too_much = Bounded::with_proven_sensitivity(vec![0.0f64; 3], L2Sensitivity::new(1.5).unwrap());
+    assert!(matches!(steps.noisy(too_much, &mut rng), Err(Error::SensitivityExceeded { .. })));
+    let refused = NoisySteps::start(ball(3, NoiseMode::Exact), plan, &mut log, &mut rng);
+    assert!(matches!(refused, Err(Error::Accountant(dp_accountant::Error::NotUnderRelation { .. }))));
+    let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), OsSeeded::new().unwrap());
+    let refused = NoisySteps::start(gaussian(NoiseMode::Exact), plan, &mut log, &mut rng);
+    assert!(matches!(refused, Err(Error::Accountant(dp_accountant::Error::NotUnderRelation { .. }))));
+}
+
 #[test]
 fn the_cost_is_logged_once_at_the_start() {
     let (mut log, mut rng) = (EventLog::<ReplaceOne>::new(), OsSeeded::new().unwrap());

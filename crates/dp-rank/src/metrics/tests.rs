@@ -21,6 +21,8 @@ fn all() -> Vec<Metric> {
         |r| average_precision_at(r, cutoff(3)),
         |r| precision(r, cutoff(1)),
         |r| precision(r, cutoff(10)),
+        reciprocal_rank,
+        |r| expected_reciprocal_rank(r, cutoff(5), 4).unwrap(),
     ]
 }
 
@@ -117,4 +119,30 @@ fn the_largest_grade_is_exact() {
 fn empty_means_and_zero_cutoffs_are_typed_errors() {
     assert_eq!(Cutoff::new(0), Err(Error::ZeroCutoff));
     assert_eq!(mean_over(&[], average_precision), Err(Error::NoLists));
+}
+
+#[test]
+fn expected_reciprocal_rank_refuses_grades_above_the_declared_one() {
+    let ranking = Ranking::new(&[1.0, 2.0], &[3, 0]).unwrap();
+    let refused = Error::GradeTooLarge { document: 1, label: 3, limit: 2 };
+    assert_eq!(expected_reciprocal_rank(&ranking, cutoff(1), 2), Err(refused));
+    assert!(expected_reciprocal_rank(&ranking, cutoff(1), 53).is_err());
+    // The list of the paper's kind: the best document first leaves 1/16 for what follows.
+    assert_eq!(expected_reciprocal_rank(&Ranking::new(&[1.0], &[4]).unwrap(), cutoff(3), 4), Ok(15.0 / 16.0));
+}
+
+#[test]
+fn ties_are_averaged_over_and_nothing_else() {
+    use rand::SeedableRng;
+    let mut random = rand::rngs::StdRng::seed_from_u64(3);
+    let (scores, labels) = ([2.0, 1.0, 1.0, 0.0], [0, 1, 0, 2]);
+    let mean = mean_over_ties(&scores, &labels, 3000, &mut random, average_precision).unwrap();
+    let ap = |labels: [u32; 4]| average_precision(&Ranking::new(&[4.0, 3.0, 2.0, 1.0], &labels).unwrap());
+    let expected = 0.5 * (ap([0, 1, 0, 2]) + ap([0, 0, 1, 2]));
+    assert!((mean - expected).abs() < 0.01, "{mean} {expected}");
+    // Without ties the ranking is judged as it is.
+    let distinct = mean_over_ties(&[0.1, 0.3, 0.2], &[1, 0, 2], 1, &mut random, average_precision).unwrap();
+    assert_eq!(distinct, average_precision(&Ranking::new(&[0.1, 0.3, 0.2], &[1, 0, 2]).unwrap()));
+    assert!(mean_over_ties(&scores, &labels, 0, &mut random, average_precision).is_err());
+    assert!(mean_over_ties(&[f64::NAN], &[0], 1, &mut random, average_precision).is_err());
 }

@@ -1,0 +1,320 @@
+//! Query lists: the documents that a query found, with public features and private grades.
+
+use core::fmt;
+use std::collections::HashSet;
+
+use crate::error::Error;
+use crate::ranking::LARGEST_GRADE;
+
+/// The features of one list's documents, row after row. Public.
+///
+/// # Shapes
+/// `documents` rows of `width` numbers; a row is contiguous.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Features<'a> {
+    values: &'a [f64],
+    width: usize,
+}
+
+impl<'a> Features<'a> {
+    /// Takes rows that lie one after another.
+    ///
+    /// # Errors
+    /// [`Error::Zero`] (width), [`Error::EmptyList`], [`Error::Shape`] (not whole rows), [`Error::FeatureNotFinite`].
+    ///
+    /// # Examples
+    /// ```
+    /// let features = dp_rank::Features::new(&[1.0, 2.0, 3.0, 4.0], 2)?;
+    /// assert_eq!((features.documents(), features.row(1)), (2, &[3.0, 4.0][..]));
+    /// # Ok::<(), dp_rank::Error>(())
+    /// ```
+    pub fn new(values: &'a [f64], width: usize) -> Result<Self, Error> {
+        if width == 0 {
+            return Err(Error::Zero { what: "the number of features" });
+        }
+        if values.is_empty() {
+            return Err(Error::EmptyList);
+        }
+        if !values.len().is_multiple_of(width) {
+            let expected = values.len().next_multiple_of(width);
+            return Err(Error::Shape { what: "a list's features", found: values.len(), expected });
+        }
+        match values.iter().position(|value| !value.is_finite()) {
+            Some(at) => Err(Error::FeatureNotFinite { document: at / width, feature: at % width }),
+            None => Ok(Self { values, width }),
+        }
+    }
+
+    /// The number of documents, at least 1.
+    pub fn documents(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    /// The number of features.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// One document's features.
+    ///
+    /// # Panics
+    /// If there is no such document.
+    pub fn row(&self, document: usize) -> &'a [f64] {
+        &self.values[document * self.width..(document + 1) * self.width]
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [f64]> + use<'a> {
+        self.values.chunks_exact(self.width)
+    }
+
+    /// All numbers, row after row.
+    pub fn values(&self) -> &'a [f64] {
+        self.values
+    }
+}
+
+/// One query's list, lent by [`QueryLists`].
+///
+/// `Debug` shows the query and the number of documents, no grade.
+#[derive(Clone, Copy)]
+pub struct QueryList<'a> {
+    id: &'a str,
+    features: Features<'a>,
+    grades: &'a [u32],
+}
+
+impl<'a> QueryList<'a> {
+    /// The query. Public.
+    pub fn id(&self) -> &'a str {
+        self.id
+    }
+
+    /// The documents' features. Public.
+    pub fn features(&self) -> Features<'a> {
+        self.features
+    }
+
+    /// The documents' grades of relevance, from 0. **Private**: all that a private ranker must hide.
+    pub fn grades(&self) -> &'a [u32] {
+        self.grades
+    }
+
+    /// The number of documents. Public.
+    pub fn documents(&self) -> usize {
+        self.grades.len()
+    }
+}
+
+impl fmt::Debug for QueryList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryList").field("id", &self.id).field("documents", &self.documents()).finish_non_exhaustive()
+    }
+}
+
+/// Lists of documents with grades, one list per query, in one piece of memory.
+///
+/// # Privacy
+/// A list stands for one user. The number of lists, their order, the queries, the numbers of documents and all features
+/// are public; the grades are not. Neighbouring data differ in the grades of one list. The number of features and the
+/// largest grade are declared, not read off the grades. `Debug` shows no grade.
+///
+/// # Examples
+/// ```
+/// use dp_rank::QueryLists;
+///
+/// let mut lists = QueryLists::new(2, 2)?;
+/// lists.push("red apples", &[0.1, 0.9, 0.3, 0.3], &[0, 2])?;
+/// lists.push("a pear", &[0.5, 0.5], &[1])?;
+/// assert_eq!((lists.len(), lists.documents()), (2, 3));
+/// assert_eq!(lists.list(0).features().row(1), [0.3, 0.3]);
+/// assert!(lists.push("a plum", &[0.5, 0.5], &[3]).is_err());
+/// # Ok::<(), dp_rank::Error>(())
+/// ```
+#[derive(Clone, PartialEq)]
+pub struct QueryLists {
+    width: usize,
+    largest_grade: u32,
+    values: Vec<f64>,
+    grades: Vec<u32>,
+    ids: Vec<String>,
+    /// Where each list ends, in documents.
+    ends: Vec<usize>,
+    known: HashSet<String>,
+}
+
+impl QueryLists {
+    /// No lists yet, of documents with `width` features and grades from 0 to `largest_grade`.
+    ///
+    /// # Errors
+    /// [`Error::Zero`]; [`Error::GradeTooLarge`] if `largest_grade` is above [`LARGEST_GRADE`].
+    pub fn new(width: usize, largest_grade: u32) -> Result<Self, Error> {
+        if width == 0 {
+            return Err(Error::Zero { what: "the number of features" });
+        }
+        if largest_grade == 0 {
+            return Err(Error::Zero { what: "the largest grade" });
+        }
+        if largest_grade > LARGEST_GRADE {
+            return Err(Error::GradeTooLarge { document: 0, label: largest_grade, limit: LARGEST_GRADE });
+        }
+        Ok(Self {
+            width,
+            largest_grade,
+            values: Vec::new(),
+            grades: Vec::new(),
+            ids: Vec::new(),
+            ends: Vec::new(),
+            known: HashSet::new(),
+        })
+    }
+
+    /// Adds a list.
+    ///
+    /// # Shapes
+    /// `grades[i]` belongs to `features[i * width .. (i + 1) * width]`.
+    ///
+    /// # Errors
+    /// [`Error::EmptyList`], [`Error::Shape`], [`Error::FeatureNotFinite`], [`Error::GradeTooLarge`],
+    /// [`Error::DuplicateQuery`]; the list is then not added.
+    pub fn push(&mut self, id: &str, features: &[f64], grades: &[u32]) -> Result<(), Error> {
+        if grades.is_empty() {
+            return Err(Error::EmptyList);
+        }
+        let expected = grades.len() * self.width;
+        if features.len() != expected {
+            return Err(Error::Shape { what: "a list's features", found: features.len(), expected });
+        }
+        Features::new(features, self.width)?;
+        if let Some(document) = grades.iter().position(|&grade| grade > self.largest_grade) {
+            return Err(Error::GradeTooLarge { document, label: grades[document], limit: self.largest_grade });
+        }
+        if !self.known.insert(id.to_owned()) {
+            return Err(Error::DuplicateQuery { id: id.to_owned() });
+        }
+        self.values.extend_from_slice(features);
+        self.grades.extend_from_slice(grades);
+        self.ids.push(id.to_owned());
+        self.ends.push(self.grades.len());
+        Ok(())
+    }
+
+    /// Adds all lists of `other`, as when a training set comes in parts.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the numbers of features differ; as [`push`](Self::push). Lists before the refused one stay.
+    pub fn extend(&mut self, other: &Self) -> Result<(), Error> {
+        if other.width != self.width {
+            return Err(Error::Shape { what: "a document", found: other.width, expected: self.width });
+        }
+        other.iter().try_for_each(|list| self.push(list.id, list.features.values, list.grades))
+    }
+
+    /// The number of lists. Public.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are no lists.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The number of documents in all lists. Public.
+    pub fn documents(&self) -> usize {
+        self.grades.len()
+    }
+
+    /// The number of features of a document. Public.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The largest grade that a document can have, as declared. Public.
+    pub fn largest_grade(&self) -> u32 {
+        self.largest_grade
+    }
+
+    /// The number of documents in the longest list, 0 without lists. Public.
+    pub fn longest(&self) -> usize {
+        (0..self.len()).map(|list| self.end(list) - self.start(list)).max().unwrap_or(0)
+    }
+
+    fn start(&self, list: usize) -> usize {
+        list.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    fn end(&self, list: usize) -> usize {
+        self.ends[list]
+    }
+
+    /// A list.
+    ///
+    /// # Panics
+    /// If there is no such list.
+    pub fn list(&self, list: usize) -> QueryList<'_> {
+        let (start, end) = (self.start(list), self.end(list));
+        QueryList {
+            id: &self.ids[list],
+            features: Features { values: &self.values[start * self.width..end * self.width], width: self.width },
+            grades: &self.grades[start..end],
+        }
+    }
+
+    /// All lists, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = QueryList<'_>> {
+        (0..self.len()).map(|list| self.list(list))
+    }
+
+    /// Maps every feature of every list to `[0, 1]` by the least and the largest value that it takes *in that list*; a
+    /// feature that is constant in a list becomes 0. Touches public values only.
+    ///
+    /// # Formula
+    /// ```text
+    /// x_if <- (x_if - min_l x_lf) / (max_l x_lf - min_l x_lf)
+    /// ```
+    ///
+    /// # References
+    /// Qin, Liu, Xu and Li 2010, "LETOR: A benchmark collection for research on learning to rank": query-level
+    /// normalisation.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut lists = dp_rank::QueryLists::new(2, 2)?;
+    /// lists.push("q", &[3.0, 7.0, 5.0, 7.0, 4.0, 7.0], &[0, 1, 2])?;
+    /// lists.normalise_features();
+    /// assert_eq!(lists.list(0).features().values(), [0.0, 0.0, 1.0, 0.0, 0.5, 0.0]);
+    /// # Ok::<(), dp_rank::Error>(())
+    /// ```
+    pub fn normalise_features(&mut self) {
+        for list in 0..self.len() {
+            let (start, end) = (self.start(list) * self.width, self.end(list) * self.width);
+            let values = &mut self.values[start..end];
+            for feature in 0..self.width {
+                let column = || (feature..end - start).step_by(self.width);
+                // Halved, so that the width of the range does not overflow.
+                let (least, largest) = column().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, largest), at| {
+                    (least.min(values[at] / 2.0), largest.max(values[at] / 2.0))
+                });
+                let range = largest - least;
+                for at in column() {
+                    values[at] = if range > 0.0 { ((values[at] / 2.0 - least) / range).min(1.0) } else { 0.0 };
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for QueryLists {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryLists")
+            .field("lists", &self.len())
+            .field("documents", &self.documents())
+            .field("width", &self.width)
+            .field("largest_grade", &self.largest_grade)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

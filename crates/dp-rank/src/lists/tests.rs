@@ -1,0 +1,71 @@
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn what_is_refused_is_not_added() {
+    let mut lists = QueryLists::new(2, 2).unwrap();
+    lists.push("a", &[1.0, 2.0], &[2]).unwrap();
+    let before = lists.clone();
+    assert_eq!(lists.push("b", &[], &[]), Err(Error::EmptyList));
+    let shape = Error::Shape { what: "a list's features", found: 3, expected: 4 };
+    assert_eq!(lists.push("b", &[1.0, 2.0, 3.0], &[0, 1]), Err(shape));
+    let infinite = Error::FeatureNotFinite { document: 1, feature: 1 };
+    assert_eq!(lists.push("b", &[1.0, 2.0, 3.0, f64::INFINITY], &[0, 1]), Err(infinite));
+    let grade = Error::GradeTooLarge { document: 1, label: 3, limit: 2 };
+    assert_eq!(lists.push("b", &[1.0, 2.0, 3.0, 4.0], &[0, 3]), Err(grade));
+    assert_eq!(lists.push("a", &[1.0, 2.0], &[0]), Err(Error::DuplicateQuery { id: "a".into() }));
+    assert_eq!(lists, before);
+    lists.push("b", &[3.0, 4.0], &[0]).unwrap();
+    assert_eq!(lists.iter().map(|list| list.id()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(lists.longest(), 1);
+}
+
+#[test]
+fn settings_are_checked() {
+    assert!(QueryLists::new(0, 2).is_err() && QueryLists::new(2, 0).is_err() && QueryLists::new(2, 53).is_err());
+    assert_eq!(QueryLists::new(2, 2).unwrap().longest(), 0);
+}
+
+#[test]
+fn nothing_printed_shows_a_grade() {
+    let mut lists = QueryLists::new(1, 52).unwrap();
+    lists.push("a", &[1.0, 2.0], &[17, 23]).unwrap();
+    let shown = format!("{lists:?} {:?}", lists.list(0));
+    assert!(!shown.contains("17") && !shown.contains("23"), "{shown}");
+    assert!(shown.contains("documents: 2"));
+}
+
+#[test]
+fn parts_join_when_their_shapes_agree() {
+    let mut lists = QueryLists::new(1, 2).unwrap();
+    let mut other = QueryLists::new(1, 2).unwrap();
+    other.push("a", &[1.0, 2.0], &[0, 1]).unwrap();
+    lists.extend(&other).unwrap();
+    assert_eq!(lists.list(0).grades(), [0, 1]);
+    assert_eq!(lists.extend(&other), Err(Error::DuplicateQuery { id: "a".into() }));
+    assert!(lists.extend(&QueryLists::new(2, 2).unwrap()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn normalised_features_fill_the_unit_interval(
+        rows in proptest::collection::vec(proptest::array::uniform3(-1e308..1e308_f64), 1..20),
+    ) {
+        let values: Vec<f64> = rows.concat();
+        let mut lists = QueryLists::new(3, 2).unwrap();
+        lists.push("a", &values, &vec![0; rows.len()]).unwrap();
+        lists.normalise_features();
+        for feature in 0..3 {
+            let column: Vec<f64> = lists.list(0).features().rows().map(|row| row[feature]).collect();
+            prop_assert!(column.iter().all(|value| (0.0..=1.0).contains(value)), "{column:?}");
+            prop_assert!(column.contains(&0.0) && (rows.len() == 1 || column.contains(&1.0)), "{column:?}");
+        }
+        // What is normalised stays as it is.
+        let once = lists.clone();
+        lists.normalise_features();
+        for (a, b) in once.list(0).features().values().iter().zip(lists.list(0).features().values()) {
+            prop_assert!((a - b).abs() <= 1e-15);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Public randomness from a seed: initial parameters and synthetic lists. Nothing private is drawn from it.
+
+use chacha20::ChaCha20Rng;
+use rand::{Rng, SeedableRng};
+
+pub(crate) struct Public(ChaCha20Rng);
+
+impl Public {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(ChaCha20Rng::seed_from_u64(seed))
+    }
+
+    /// Uniform on `[0, 1)`, 53 bits.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        uniform(&mut self.0)
+    }
+
+    /// Standard normal (Marsaglia's polar method).
+    pub(crate) fn normal(&mut self) -> f64 {
+        loop {
+            let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                return x * (-2.0 * square.ln() / square).sqrt();
+            }
+        }
+    }
+
+    /// Uniform on `0..bound`; for the small bounds here the bias of a 53-bit draw is below 1e-12.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        below(&mut self.0, bound)
+    }
+}
+
+fn uniform<R: Rng + ?Sized>(rng: &mut R) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+fn below<R: Rng + ?Sized>(rng: &mut R, bound: usize) -> usize {
+    ((uniform(rng) * bound as f64) as usize).min(bound - 1)
+}
+
+/// A uniformly random order (Fisher and Yates), of what is public.
+pub(crate) fn shuffle<T, R: Rng + ?Sized>(items: &mut [T], rng: &mut R) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, below(rng, i + 1));
+    }
+}

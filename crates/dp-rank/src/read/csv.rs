@@ -1,0 +1,86 @@
+//! CSV files with a column of queries and a column of grades.
+
+use dp_data::read::{CsvOptions, CsvReader, Input};
+
+use super::error::{Column, Problem, ReadError, quote};
+use super::gather::{Gather, parse_grade, parse_number};
+use super::{ListOptions, Loaded};
+
+/// Which columns hold what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvColumns {
+    /// The query that a document belongs to; any text.
+    pub query: String,
+    /// The grade.
+    pub grade: String,
+    /// The features, in this order; `None` takes all other columns, in the order of the file.
+    pub features: Option<Vec<String>>,
+}
+
+/// Reads lists from a CSV file with a header, one document a row.
+///
+/// [`ListOptions::features`] need not be given; where it is, the number of feature columns must be that.
+///
+/// # Errors
+/// [`ReadError`], with file, line and column: a named column that is not in the header, a row with another number of
+/// cells, an empty query, a grade that is no whole number from 0 to [`ListOptions::largest_grade`], a value that is no
+/// finite number (missing values too: features are public, fill them in beforehand), a split list under
+/// `SplitLists::Refuse`, no row at all, or an input that cannot be read.
+///
+/// # Examples
+/// ```
+/// use dp_data::read::Input;
+/// use dp_rank::read::{CsvColumns, ListOptions, load_csv};
+///
+/// let text = "user,clicks,age,title\nann,1,3,0.5\nann,0,4,0.1\nbob,2,1,0.9\n";
+/// let columns = CsvColumns { query: "user".into(), grade: "clicks".into(), features: None };
+/// let input = Input::from_bytes("views.csv", text.into());
+/// let loaded = load_csv(input, &columns, &Default::default(), &ListOptions::default())?;
+/// assert_eq!((loaded.lists.len(), loaded.lists.width()), (2, 2));
+/// assert_eq!(loaded.lists.list(0).features().row(1), [4.0, 0.1]);
+/// # Ok::<(), dp_rank::read::ReadError>(())
+/// ```
+pub fn load_csv(
+    input: Input,
+    columns: &CsvColumns,
+    csv: &CsvOptions,
+    options: &ListOptions,
+) -> Result<Loaded, ReadError> {
+    let file = input.name().to_owned();
+    let data = |error| ReadError::from_data(&file, error);
+    let mut gather = Gather::new(&file, options)?;
+    let mut reader = CsvReader::new(input, *csv).map_err(data)?;
+    let query_at = reader.position(&columns.query).map_err(data)?;
+    let grade_at = reader.position(&columns.grade).map_err(data)?;
+    let features_at: Vec<usize> = match &columns.features {
+        Some(names) => names.iter().map(|name| reader.position(name).map_err(data)).collect::<Result<_, _>>()?,
+        None => (0..reader.header().len()).filter(|&at| at != query_at && at != grade_at).collect(),
+    };
+    let expected = options.features.unwrap_or(features_at.len()).max(1);
+    if features_at.len() != expected {
+        let error = crate::Error::Shape { what: "a row", found: features_at.len(), expected };
+        return Err(ReadError::new(&file, Problem::Options(error)));
+    }
+    let header = reader.header().to_vec();
+    let mut entries = Vec::with_capacity(features_at.len());
+    while let Some(record) = reader.next_record().map_err(data)? {
+        let refused = |at: usize, problem: Problem| {
+            ReadError::new(&file, problem).at(record.line(), Some(Column::Named(header[at].clone())))
+        };
+        let query = record.cell(query_at).trim_ascii();
+        if query.is_empty() {
+            return Err(refused(query_at, Problem::MissingQuery));
+        }
+        let grade =
+            parse_grade(record.cell(grade_at), options.largest_grade).map_err(|problem| refused(grade_at, problem))?;
+        entries.clear();
+        for (index, &at) in features_at.iter().enumerate() {
+            let cell = record.cell(at);
+            let value = parse_number(cell).ok_or_else(|| refused(at, Problem::BadValue { found: quote(cell) }))?;
+            entries.push((index as u32, value));
+        }
+        let place = || (record.line(), Some(Column::Named(columns.query.clone())));
+        gather.row(query, grade, &entries, place)?;
+    }
+    gather.finish()
+}

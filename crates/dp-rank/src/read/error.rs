@@ -1,0 +1,207 @@
+//! What can be wrong with a file of lists, and where.
+
+use core::fmt;
+
+use dp_data::DataError;
+
+use crate::error::Error;
+
+/// What is wrong with a row, or with a file as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file or the text in it cannot be read at all.
+    #[error("{0}")]
+    Unreadable(String),
+    /// No rows.
+    #[error("there is no document in the file")]
+    NoRows,
+    /// A row's second part is not `qid:...`.
+    #[error("the query is missing; expected `label qid:ID index:value ...`")]
+    MissingQuery,
+    /// A grade that is not a whole number from 0.
+    #[error("a grade is not a whole number from 0: {found}")]
+    BadGrade {
+        /// The cell.
+        found: String,
+    },
+    /// A grade above the declared largest one.
+    #[error("a grade is above the declared largest grade, {limit}: {found}")]
+    GradeTooLarge {
+        /// The cell.
+        found: String,
+        /// The declared largest grade.
+        limit: u32,
+    },
+    /// A feature that is not `index:value`.
+    #[error("a feature is not of the form index:value: {found}")]
+    BadFeature {
+        /// The part.
+        found: String,
+    },
+    /// An index that is not a whole number from 1 to the number of features.
+    #[error("a feature index is not a whole number from 1 to {limit}: {found}")]
+    BadIndex {
+        /// The index.
+        found: String,
+        /// The largest accepted index.
+        limit: usize,
+    },
+    /// An index that occurs twice in a row.
+    #[error("a feature occurs twice in a row: {found}")]
+    DuplicateFeature {
+        /// The index.
+        found: String,
+    },
+    /// A value that is no finite number.
+    #[error("a value is not a finite number: {found}")]
+    BadValue {
+        /// The cell.
+        found: String,
+    },
+    /// A row of a query whose rows ended earlier, under `SplitLists::Refuse`.
+    #[error("the rows of query {query} do not lie together; sort the file by query, or allow lists to be joined")]
+    SplitList {
+        /// The query.
+        query: String,
+    },
+    /// The declarations do not fit each other.
+    #[error("{0}")]
+    Options(Error),
+}
+
+impl Problem {
+    /// What is wrong, without any value from the file.
+    pub fn public_message(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "the file cannot be read",
+            Self::NoRows => "there is no document in the file",
+            Self::MissingQuery => "the query of a row is missing",
+            Self::BadGrade { .. } => "a grade is not a whole number from 0",
+            Self::GradeTooLarge { .. } => "a grade is above the declared largest grade",
+            Self::BadFeature { .. } => "a feature is not of the form index:value",
+            Self::BadIndex { .. } => "a feature index is out of range",
+            Self::DuplicateFeature { .. } => "a feature occurs twice in a row",
+            Self::BadValue { .. } => "a value is not a finite number",
+            Self::SplitList { .. } => "the rows of a query do not lie together",
+            Self::Options(_) => "the declared number of features or largest grade cannot be used",
+        }
+    }
+}
+
+/// Where in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Column {
+    /// The byte at which the offending part starts, from 1.
+    At(usize),
+    /// A column of a CSV file.
+    Named(String),
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(byte) => write!(f, "{byte}"),
+            Self::Named(name) => write!(f, "column `{name}`"),
+        }
+    }
+}
+
+/// A file of lists that was refused.
+///
+/// `Display` speaks to the curator, who may see the file: it names the place and quotes the cell.
+/// [`public_message`](Self::public_message) says neither, and `Debug` shows only that.
+pub struct ReadError {
+    file: String,
+    line: Option<u64>,
+    column: Option<Column>,
+    problem: Problem,
+    source: Option<DataError>,
+}
+
+impl ReadError {
+    pub(super) fn new(file: &str, problem: Problem) -> Self {
+        Self { file: file.to_owned(), line: None, column: None, problem, source: None }
+    }
+
+    pub(super) fn at(mut self, line: u64, column: Option<Column>) -> Self {
+        (self.line, self.column) = (Some(line), column);
+        self
+    }
+
+    pub(super) fn from_data(file: &str, error: DataError) -> Self {
+        Self {
+            file: error.file().unwrap_or(file).to_owned(),
+            line: error.line(),
+            column: error.column().map(|name| Column::Named(name.to_owned())),
+            problem: Problem::Unreadable(error.message()),
+            source: Some(error),
+        }
+    }
+
+    /// The input, as it was named by the caller.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The line, from 1. For the curator.
+    pub fn line(&self) -> Option<u64> {
+        self.line
+    }
+
+    /// Where in the row. For the curator.
+    pub fn column(&self) -> Option<&Column> {
+        self.column.as_ref()
+    }
+
+    /// What is wrong. For the curator.
+    pub fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    /// What is wrong, without place, row or value.
+    pub fn public_message(&self) -> &str {
+        self.source.as_ref().map_or_else(|| self.problem.public_message(), DataError::public_message)
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        match &self.column {
+            Some(Column::At(byte)) => write!(f, ":{byte}: ")?,
+            Some(named) => write!(f, ", {named}: ")?,
+            None => f.write_str(": ")?,
+        }
+        write!(f, "{}", self.problem)
+    }
+}
+
+impl fmt::Debug for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadError")
+            .field("file", &self.file)
+            .field("message", &self.public_message())
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| source as _)
+    }
+}
+
+/// A cell as it is quoted in messages: shortened, control characters escaped.
+pub(super) fn quote(cell: &[u8]) -> String {
+    const SHOWN: usize = 60;
+    let text = String::from_utf8_lossy(cell);
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    format!("`{}`", shown.escape_debug())
+}

@@ -1,0 +1,122 @@
+//! Rows into lists: what readers of all formats share.
+
+use std::collections::HashMap;
+
+use super::error::{Column, Problem, ReadError, quote};
+use super::{ListOptions, Loaded, SplitLists};
+use crate::lists::QueryLists;
+
+/// Rows of one query, features as (index from 0, value).
+struct Rows {
+    id: String,
+    grades: Vec<u32>,
+    entries: Vec<(u32, f64)>,
+    ends: Vec<usize>,
+    split: bool,
+}
+
+/// Collects rows, in the order of the file, by query.
+pub(super) struct Gather<'a> {
+    file: String,
+    options: &'a ListOptions,
+    positions: HashMap<String, usize>,
+    lists: Vec<Rows>,
+    last: Option<usize>,
+    /// The number of features that the rows need.
+    needed: usize,
+}
+
+impl<'a> Gather<'a> {
+    pub(super) fn new(file: &str, options: &'a ListOptions) -> Result<Self, ReadError> {
+        // Refuses declarations that no file can meet before the file is read.
+        QueryLists::new(options.features.unwrap_or(1), options.largest_grade)
+            .map_err(|error| ReadError::new(file, Problem::Options(error)))?;
+        Ok(Self { file: file.to_owned(), options, positions: HashMap::new(), lists: Vec::new(), last: None, needed: 0 })
+    }
+
+    /// Adds a row; its features are distinct.
+    pub(super) fn row(
+        &mut self,
+        query: &[u8],
+        grade: u32,
+        entries: &[(u32, f64)],
+        place: impl FnOnce() -> (u64, Option<Column>),
+    ) -> Result<(), ReadError> {
+        let id = String::from_utf8_lossy(query);
+        let list = match self.last.filter(|&last| self.lists[last].id == id) {
+            Some(last) => last,
+            None => match self.positions.get(&*id).copied() {
+                Some(_) if self.options.split_lists == SplitLists::Refuse => {
+                    let (line, column) = place();
+                    let problem = Problem::SplitList { query: quote(query) };
+                    return Err(ReadError::new(&self.file, problem).at(line, column));
+                }
+                Some(list) => {
+                    self.lists[list].split = true;
+                    list
+                }
+                None => {
+                    self.positions.insert(id.clone().into_owned(), self.lists.len());
+                    self.lists.push(Rows {
+                        id: id.into_owned(),
+                        grades: Vec::new(),
+                        entries: Vec::new(),
+                        ends: Vec::new(),
+                        split: false,
+                    });
+                    self.lists.len() - 1
+                }
+            },
+        };
+        self.last = Some(list);
+        let rows = &mut self.lists[list];
+        rows.grades.push(grade);
+        rows.entries.extend_from_slice(entries);
+        rows.ends.push(rows.entries.len());
+        self.needed = entries.iter().map(|&(index, _)| index as usize + 1).fold(self.needed, usize::max);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Result<Loaded, ReadError> {
+        if self.lists.is_empty() {
+            return Err(ReadError::new(&self.file, Problem::NoRows));
+        }
+        let width = self.options.features.unwrap_or(self.needed).max(1);
+        let refused = |error| ReadError::new(&self.file, Problem::Options(error));
+        let mut lists = QueryLists::new(width, self.options.largest_grade).map_err(refused)?;
+        let mut features = Vec::new();
+        for rows in &self.lists {
+            features.clear();
+            features.resize(rows.grades.len() * width, 0.0);
+            let mut start = 0;
+            for (row, &end) in features.chunks_exact_mut(width).zip(&rows.ends) {
+                for &(index, value) in &rows.entries[start..end] {
+                    row[index as usize] = value;
+                }
+                start = end;
+            }
+            lists.push(&rows.id, &features, &rows.grades).map_err(refused)?;
+        }
+        Ok(Loaded { lists, split_lists: self.lists.iter().filter(|rows| rows.split).count() })
+    }
+}
+
+/// The grade in a cell: a whole number from 0 to `largest`, perhaps written as a decimal.
+pub(super) fn parse_grade(cell: &[u8], largest: u32) -> Result<u32, Problem> {
+    match parse_number(cell) {
+        Some(number) if number >= 0.0 && number.fract() == 0.0 => {
+            if number <= f64::from(largest) {
+                Ok(number as u32)
+            } else {
+                Err(Problem::GradeTooLarge { found: quote(cell), limit: largest })
+            }
+        }
+        _ => Err(Problem::BadGrade { found: quote(cell) }),
+    }
+}
+
+/// The finite number in a cell, blanks around it allowed.
+pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
+    let number: f64 = std::str::from_utf8(cell.trim_ascii()).ok()?.parse().ok()?;
+    number.is_finite().then_some(number)
+}

@@ -1,0 +1,22 @@
+//! Training of a [`Scorer`] by a loss of lists: the descent, and what stands behind its steps.
+//!
+//! ```text
+//! lists drawn  ->  Σ gradients of lists, each clipped  ->  + N(0, σ² I), + what is public  ->  step, normalisation
+//! ```
+//!
+//! [`PrivateRanking`] does all of this, for a [`ListLoss`](crate::loss::ListLoss); [`NonPrivateRanking`] the same without
+//! clipping and noise, for any loss, to compare with.
+
+mod descent;
+mod error;
+mod gradient;
+mod non_private;
+mod private;
+#[cfg(test)]
+mod tests;
+
+pub use descent::{Descent, Observer};
+pub use error::TrainError;
+pub use gradient::ListGradient;
+pub use non_private::NonPrivateRanking;
+pub use private::{PrivateRanking, RankingDerivation, RankingPlan, TrainedRanker};
