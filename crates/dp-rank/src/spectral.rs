@@ -36,14 +36,37 @@ pub enum Normalise {
 /// let sigma = PowerIteration::default().estimate(&[3.0, 0.0, 0.0, 0.0, 4.0, 0.0], 2, 3);
 /// assert!((sigma - 4.0).abs() < 1e-8);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct PowerIteration {
+    /// Of the estimate; a step that raises it by less ends the iteration.
+    tolerance: f64,
     /// Of unit length, one number per column.
     vector: Vec<f64>,
     image: Vec<f64>,
 }
 
+impl Default for PowerIteration {
+    fn default() -> Self {
+        Self::within(TOLERANCE)
+    }
+}
+
 impl PowerIteration {
+    /// An iteration that ends where a step raises the estimate by less than this part of it. What comes back falls short
+    /// of the norm by some times that, the more the nearer the next singular value; for training a coarse one will do, which
+    /// the next update goes on from.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_rank::spectral::PowerIteration;
+    /// let matrix = [3.0, 0.0, 0.0, 0.0, 4.0, 0.0];
+    /// let sigma = PowerIteration::within(1e-3).estimate(&matrix, 2, 3);
+    /// assert!(sigma <= 4.0 && sigma > 3.9);
+    /// ```
+    pub fn within(tolerance: f64) -> Self {
+        Self { tolerance, vector: Vec::new(), image: Vec::new() }
+    }
+
     /// The spectral norm of a matrix whose rows lie one after another, nearly; 0 for a zero matrix.
     ///
     /// # Panics
@@ -69,7 +92,7 @@ impl PowerIteration {
                 self.vector.clear();
                 return raised;
             }
-            let settled = raised - estimate <= TOLERANCE * raised;
+            let settled = raised - estimate <= self.tolerance * raised;
             estimate = raised;
             if settled {
                 break;

@@ -5,6 +5,9 @@ use crate::error::Error;
 use crate::scorer::Scorer;
 use crate::spectral::{Normalise, PowerIteration};
 
+/// Of the spectral norms that weight matrices are divided by.
+const COARSE: f64 = 1e-4;
+
 /// Called before the first and after every update with the number of updates and the parameters.
 pub type Observer<'o> = dyn FnMut(u64, &[f64]) + 'o;
 
@@ -76,7 +79,7 @@ impl Descent {
             return Err(Error::Shape { what: "the start", found, expected }.into());
         }
         let matrices: Vec<_> = scorer.blocks().into_iter().filter(|block| block.name.starts_with('w')).collect();
-        let mut iterations = vec![PowerIteration::default(); matrices.len()];
+        let mut iterations = vec![PowerIteration::within(COARSE); matrices.len()];
         let mut normalise = |parameters: &mut [f64]| {
             let Some(when) = self.normalise else { return };
             for (block, iteration) in matrices.iter().zip(&mut iterations) {

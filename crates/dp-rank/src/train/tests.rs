@@ -226,7 +226,7 @@ fn normalised_networks_stay_normalised() {
     let mut observer = |_: u64, weights: &[f64]| {
         for block in &matrices {
             let norm = norm_upper_bound(&weights[block.range.clone()], block.rows, block.columns);
-            assert!((norm - 1.0).abs() < 1e-6, "{norm}");
+            assert!((1.0 - 1e-9..1.02).contains(&norm), "{norm}");
         }
     };
     plan.train(&scorer, scorer.initial(4), &lists, &mut SeededRng::new(1), &mut observer).unwrap();
