@@ -568,6 +568,7 @@ fn flags_that_make_no_sense() {
         ("--step", "NaN"),
         ("--batch-size", "0"),
         ("--updates", "0"),
+        ("--updates", "1e15"),
         ("--features", "0"),
         ("--features", "1e12"),
         ("--largest-grade", "0"),
@@ -580,8 +581,6 @@ fn flags_that_make_no_sense() {
     }
     refused(&[&["--loss", "listmle", "--model", "linear", "--k", "2"], &BUDGET], "usage.conflict", "--k");
     refused(&[&["--loss", "listnet", "--model", "mlp", "--hidden", "0"], &BUDGET], "usage.value", "--hidden");
-    let run = place.dp(&[&base[..], &LINEAR, &["--epsilon", "1", "--delta", "1e-4", "--updates", "1e15"]].concat());
-    assert!(run.code == 4 || run.code == 2, "{run:#?}");
     assert_eq!(place.files(), before);
     let over = ["rank", "train", "--data", "train.txt", "--out", "train.txt", "--force"];
     place.dp(&[&over[..], &LINEAR, &BUDGET].concat()).fails(2, "usage.conflict").says("same file");

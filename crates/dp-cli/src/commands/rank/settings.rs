@@ -15,6 +15,8 @@ use crate::ranker_file::{NamedLoss, ScorerShape};
 
 /// The widest documents and layers that are accepted.
 const WIDEST: u64 = 1 << 20;
+/// The most updates that are accepted: more would not end.
+const MOST_UPDATES: u64 = 10_000_000;
 /// Hidden units without --hidden.
 const HIDDEN: u64 = 256;
 
@@ -58,8 +60,9 @@ impl Settings {
         if model.batch_size == Some(0) {
             return Err(Failure::usage("--batch-size", "--batch-size is 0").expected("at least 1"));
         }
-        if model.updates == 0 {
-            return Err(Failure::usage("--updates", "--updates is 0").expected("at least 1"));
+        if !(1..=MOST_UPDATES).contains(&model.updates) {
+            return Err(Failure::usage("--updates", format!("--updates is {}", model.updates))
+                .expected(format!("a whole number from 1 to {MOST_UPDATES}")));
         }
         if !(1..=LARGEST_GRADE).contains(&model.largest_grade) {
             return Err(Failure::usage("--largest-grade", format!("--largest-grade is {}", model.largest_grade))
