@@ -19,7 +19,9 @@ pub mod metrics;
 pub mod model_file;
 pub mod output;
 pub mod progress;
+pub mod ranker_file;
 pub mod report;
+pub mod sealed;
 pub mod wording;
 
 use std::ffi::OsString;
@@ -72,6 +74,7 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
         Command::Tune(args) => commands::tune::execute(args, &cli.global, console),
         Command::Evaluate(args) => commands::evaluate::execute(args, &cli.global, console),
         Command::Predict(args) => commands::predict::execute(args, &cli.global, console),
+        Command::Rank(args) => commands::rank::execute(args, &cli.global, console),
         Command::Demo(args) => demo::execute(args, &cli.global, console),
         Command::Reproduce(args) => commands::reproduce::execute(args, &cli.global, console),
         Command::Verify(args) => commands::verify::execute(args, console),

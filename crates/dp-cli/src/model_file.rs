@@ -7,8 +7,6 @@
 //! certificate. They find out accidents and thoughtless edits; what an edit that repairs them cannot get past is that
 //! the guarantee has to follow from the recipe (see [`crate::commands::verify`]).
 
-use std::io::Read;
-
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
 use dp_data::schema::{Label, LabelKind, LabelRange, Review};
@@ -22,6 +20,8 @@ use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::InputConfig;
+use crate::ranker_file;
+use crate::sealed::{self, Sealed, to_value, typed};
 
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.model/1";
@@ -247,12 +247,7 @@ impl ModelFile {
     /// # Errors
     /// A number that JSON cannot hold.
     pub fn to_text(&self) -> Result<String, Failure> {
-        let value = serde_json::json!({
-            "model": to_value(&self.model)?,
-            "certificate": to_value(&self.certificate)?,
-            "certificate_sha256": self.certificate_sha256,
-        });
-        serde_json::to_string_pretty(&value).map(|text| text + "\n").map_err(|error| unwritable(&error))
+        sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
     }
 
     /// The encoder for records of the form that `input` names.
@@ -321,17 +316,7 @@ impl ModelFile {
     /// # Errors
     /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
     pub fn open(name: &str) -> Result<Self, Failure> {
-        let mut bytes = Vec::new();
-        let read = match name {
-            "-" => std::io::stdin().lock().read_to_end(&mut bytes),
-            _ => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
-        };
-        read.map_err(|error| {
-            Failure::new(ExitStatus::Failed, "model.read", format!("cannot read the model: {error}"))
-                .at_file(name)
-                .help("name the file that `dp train --out` wrote")
-        })?;
-        Self::parse(&bytes).map_err(|failure| failure.at_file(name))
+        Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
     }
 
     /// Reads the content of a model file and checks its seals.
@@ -339,40 +324,22 @@ impl ModelFile {
     /// # Errors
     /// `model.format`, `verify.certificate_hash`, `verify.model_hash`.
     pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
-        let text = std::str::from_utf8(bytes).map_err(|_| malformed("the file is not text"))?;
-        let value = canonical::parse(text).map_err(|error| malformed(format!("not a model file: {error}")))?;
-        let Value::Object(mut members) = value else { return Err(malformed("not a model file: no object")) };
-        let mut member = |name: &str| {
-            members.remove(name).ok_or_else(|| malformed(format!("the member `{name}` is missing")).at_field(name))
-        };
-        let (model, certificate, seal) = (member("model")?, member("certificate")?, member("certificate_sha256")?);
-        if let Some(name) = members.keys().next() {
-            return Err(malformed("a member has no meaning here").at_field(name));
+        Self::from_sealed(Sealed::parse(bytes)?)
+    }
+
+    /// Reads the parts of a file whose seals are intact.
+    ///
+    /// # Errors
+    /// `model.format`.
+    pub fn from_sealed(sealed: Sealed) -> Result<Self, Failure> {
+        if sealed.format() == Some(ranker_file::SCHEMA) {
+            return Err(malformed("the model is a ranker, which orders the documents of lists")
+                .help("use `dp rank evaluate` or `dp rank predict`; `dp verify` reads both"));
         }
-        // The seals first: after an edit, what the edited part means is of no interest.
-        let certificate_sha256 = canonical::sha256(&certificate);
-        if seal != certificate_sha256 {
-            return Err(Failure::new(
-                ExitStatus::Verification,
-                "verify.certificate_hash",
-                "the certificate was changed after it was written",
-            )
-            .expected(format!("SHA-256 {certificate_sha256} under `certificate_sha256`"))
-            .help("ask for the original file"));
-        }
-        let model_sha256 = canonical::sha256(&model);
-        if certificate.get("model_sha256") != Some(&Value::String(model_sha256.clone())) {
-            return Err(Failure::new(
-                ExitStatus::Verification,
-                "verify.model_hash",
-                "the certificate is not one of this model: the model was changed, or belongs to another certificate",
-            )
-            .expected(format!("SHA-256 {model_sha256} under `certificate.model_sha256`"))
-            .help("ask for the original file"));
-        }
+        let Sealed { model, certificate, certificate_sha256 } = sealed;
         let file = Self {
-            model: typed(&model, "model")?,
-            certificate: typed(&certificate, "certificate")?,
+            model: typed(&model, "model", SCHEMA)?,
+            certificate: typed(&certificate, "certificate", SCHEMA)?,
             certificate_sha256,
         };
         file.model.check().map_err(|why| malformed(why).at_field("model"))?;
@@ -380,24 +347,6 @@ impl ModelFile {
     }
 }
 
-/// Reads a member and makes sure that nothing in it was passed over.
-fn typed<T: Serialize + for<'de> Deserialize<'de>>(value: &Value, field: &str) -> Result<T, Failure> {
-    let read: T = T::deserialize(value).map_err(|error| malformed(error.to_string()).at_field(field))?;
-    if canonical::text(&to_value(&read)?) != canonical::text(value) {
-        return Err(malformed("something in it has no meaning here, or is not written as it would be").at_field(field));
-    }
-    Ok(read)
-}
-
-fn to_value(part: &impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(part).map_err(|error| unwritable(&error))
-}
-
-fn unwritable(error: &serde_json::Error) -> Failure {
-    Failure::new(ExitStatus::Failed, "output.write", format!("the model cannot be written as JSON: {error}"))
-}
-
 fn malformed(message: impl Into<String>) -> Failure {
-    Failure::new(ExitStatus::Input, "model.format", message)
-        .expected(format!("a model of format {SCHEMA}, as `dp train --out` writes it"))
+    sealed::malformed(message, SCHEMA)
 }

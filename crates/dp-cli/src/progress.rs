@@ -36,6 +36,8 @@ pub enum Counted {
     Bytes,
     /// Runs of what is audited.
     Runs,
+    /// Updates of a model.
+    Updates,
 }
 
 /// The progress of one phase of work.
@@ -111,6 +113,7 @@ impl Progress {
             Counted::Rows => ("rows", "rows_per_second"),
             Counted::Bytes => ("bytes", "bytes_per_second"),
             Counted::Runs => ("runs", "runs_per_second"),
+            Counted::Updates => ("updates", "updates_per_second"),
         };
         let mut line = serde_json::json!({
             "schema": "dp.progress/1",
@@ -144,6 +147,7 @@ fn new_bar(phase: &'static str, counted: Counted, total: Option<u64>) -> Progres
         (Counted::Rows, Some(_)) => "{prefix} [{bar:30}] {human_pos}/{human_len} rows {msg} {per_sec} {eta} left",
         (Counted::Rows, None) => "{prefix} {spinner} {human_pos} rows {msg} {per_sec}",
         (Counted::Runs, _) => "{prefix} [{bar:30}] {human_pos}/{human_len} runs {msg} {per_sec} {eta} left",
+        (Counted::Updates, _) => "{prefix} [{bar:30}] {human_pos}/{human_len} updates {per_sec} {eta} left",
         (Counted::Bytes, _) => "{prefix} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {

@@ -35,6 +35,9 @@ pub fn relation(adjacency: &str, n_public: bool) -> &'static str {
             "It covers one record being present, or replaced by a null record; the number of records is public."
         }
         ("add-remove", false) => "It covers one record being present or absent; the number of records is secret.",
+        ("change-list-labels", _) => {
+            "It covers the change of all grades of one list; documents, features and the number of lists are public."
+        }
         _ => "It covers the change that its neighbouring relation names.",
     }
 }

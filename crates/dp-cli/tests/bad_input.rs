@@ -346,6 +346,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("labels.rs"),
         include_str!("outputs.rs"),
         include_str!("projection.rs"),
+        include_str!("rank.rs"),
         include_str!("reproduce.rs"),
         include_str!("shell.rs"),
         include_str!("train.rs"),

@@ -4,6 +4,7 @@
 mod account;
 mod audit;
 mod input;
+mod rank;
 mod reproduce;
 mod train;
 mod tune;
@@ -18,6 +19,10 @@ pub use audit::{
     AuditRunArgs,
 };
 pub use input::{Format, InputArgs};
+pub use rank::{
+    ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
+    RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankTrainArgs, SplitListsArg,
+};
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use train::{
     Adjacency, Algorithm, Averaging, BatchSampling, Curvature, Float, LineSearch, Loss, Noise, Order, OutputNoise,
@@ -93,6 +98,8 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Score records: one line of CSV for each
     Predict(PredictArgs),
+    /// Learn to rank: train, measure and use rankers of the documents of queries
+    Rank(Box<RankArgs>),
     /// Compute what releases cost: epsilon, delta, noise, sampling rate or steps from the others
     Account(AccountArgs),
     /// Attack a mechanism or a training recipe, and bound its epsilon from below

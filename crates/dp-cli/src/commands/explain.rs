@@ -59,6 +59,48 @@ const OWN: &[Page] = &[
                message names what failed.",
     },
     Page {
+        code: "lists.empty",
+        text: "A file of lists holds no document: it is empty, has only comments, or only a header. Check that it is the \
+               right file.",
+    },
+    Page {
+        code: "lists.feature",
+        text: "A feature of a LETOR line is not of the form `index:value`, or occurs twice in the line. Features follow \
+               grade and query, divided by blanks; what follows `#` is a comment.",
+    },
+    Page {
+        code: "lists.grade",
+        text: "A grade is not a whole number from 0 to the largest one. The largest grade is declared (--largest-grade, 2 \
+               if not given) and never read off the grades, which are private; map finer scales to whole grades \
+               beforehand. In LETOR the grade is the first part of a line, in CSV the column that --label names.",
+    },
+    Page {
+        code: "lists.query",
+        text: "A document has no query. In LETOR the second part of each line is `qid:ID`, in CSV the cell of the column \
+               that --query names. All documents of one query are one list, which is the unit of privacy.",
+    },
+    Page {
+        code: "lists.split",
+        text: "The rows of one query do not lie together: others stand between them, or they are in two files. Often two \
+               users share a name then, and joined they would share one list's protection. Sort the file by query, or \
+               add --split-lists join if all rows of a query are one user's; lists in two files belong into one.",
+    },
+    Page {
+        code: "lists.unreadable",
+        text: "A file of lists could not be read to its end: the compressed file is cut or damaged, the disk failed, or a \
+               line is longer than 64 MiB. Fetch the file again and compare its size or checksum.",
+    },
+    Page {
+        code: "lists.value",
+        text: "The value of a feature is not a finite number: a word, a blank cell, NaN or infinity; or a value is so large \
+               that a score overflows. Features are public, so missing values can be filled in beforehand.",
+    },
+    Page {
+        code: "lists.width",
+        text: "A feature lies beyond the declared number of features (--features, or that of the ranker), or a CSV file has \
+               another number of feature columns. LETOR numbers features from 1.",
+    },
+    Page {
         code: "model.format",
         text: "The file is not a model that this version can read: it is not JSON, a member is missing, unknown or \
                there twice, or the schema names another format. A model is the file that `dp train --out` wrote; do \

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod help;
 pub mod man;
 pub mod predict;
+pub mod rank;
 pub mod reproduce;
 pub mod schema;
 pub mod train;

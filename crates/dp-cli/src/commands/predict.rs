@@ -228,7 +228,7 @@ impl Layout {
 }
 
 /// A cell as RFC 4180 writes it.
-fn csv_cell(text: &str) -> String {
+pub(super) fn csv_cell(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 

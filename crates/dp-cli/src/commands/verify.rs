@@ -1,4 +1,4 @@
-//! `dp verify`: recomputes the guarantee of a model from its file alone.
+//! `dp verify`: recomputes the guarantee of a model, or a ranker, from its file alone.
 //!
 //! Three layers, each finding out what the one before cannot. The seals find any edit. The recipe's derivation finds
 //! any number that does not follow from the public parameters, even if the seals were repaired. The comparison of model
@@ -15,7 +15,7 @@
 //! The last kind is what the curator alone can vouch for. Against an edit by somebody else, compare the printed SHA-256
 //! of the certificate with the one that the curator published.
 
-use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode, VerifyError};
+use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
 use dp_accountant::guarantee::Unit;
 use serde::Serialize;
 
@@ -24,7 +24,9 @@ use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::model_file::ModelFile;
 use crate::output::Console;
+use crate::ranker_file::{self, RankerDerivation, RankerFile};
 use crate::report;
+use crate::sealed::Sealed;
 use crate::wording;
 
 /// What holds.
@@ -57,8 +59,12 @@ pub struct Outcome {
 /// # Errors
 /// `model.*`, `verify.*`, or stdout cannot be written.
 pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
-    let file = ModelFile::open(&args.model)?;
-    let outcome = run(&file).map_err(|failure| failure.at_file(&args.model))?;
+    let sealed = Sealed::open(&args.model)?;
+    let outcome = match sealed.format() {
+        Some(ranker_file::SCHEMA) => RankerFile::from_sealed(sealed).and_then(|file| run_ranker(&file)),
+        _ => ModelFile::from_sealed(sealed).and_then(|file| run(&file)),
+    };
+    let outcome = outcome.map_err(|failure| failure.at_file(&args.model))?;
     console.result(&outcome, &text(&outcome, &args.model))
 }
 
@@ -67,7 +73,40 @@ pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
 /// # Errors
 /// `verify.not_private`, `verify.guarantee`, `verify.assumption`.
 pub fn run(file: &ModelFile) -> Result<Outcome, Failure> {
+    let verified = recompute(&file.certificate)?;
+    check_model(file)?;
+    Ok(Outcome::new(&file.certificate, &verified, &file.certificate_sha256))
+}
+
+/// Verifies the file of a ranker whose seals are intact.
+///
+/// # Errors
+/// `verify.not_private`, `verify.guarantee`, `verify.assumption`.
+pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     let certificate = &file.certificate;
+    let verified = recompute(certificate)?;
+    let mismatch = |message: &str, field: &str| {
+        Err(Failure::new(ExitStatus::Verification, "verify.guarantee", message).at_field(field))
+    };
+    let RankerDerivation::PrivateRanking(recipe) = &certificate.derivation else {
+        return mismatch("the recipe gives no guarantee", "certificate.derivation");
+    };
+    if certificate.unit != Unit::List {
+        return mismatch("the recipe protects one list, the certificate states another unit", "certificate.unit");
+    }
+    if recipe.parameters != file.model.weights.len() as u64 {
+        return mismatch("the certificate is for another number of weights", "certificate.derivation");
+    }
+    let noise = if recipe.exact_noise { NoiseMode::Exact } else { NoiseMode::Rounded };
+    if certificate.noise != noise {
+        return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
+    }
+    check_assumptions(certificate, &[])?;
+    Ok(Outcome::new(certificate, &verified, &file.certificate_sha256))
+}
+
+/// Recomputes the guarantee of a certificate.
+fn recompute<D: Derivation>(certificate: &Certificate<D>) -> Result<Verified, Failure> {
     if !certificate.private {
         return Err(Failure::new(
             ExitStatus::Verification,
@@ -79,7 +118,7 @@ pub fn run(file: &ModelFile) -> Result<Outcome, Failure> {
         )
         .help("train again with privacy and without --seed"));
     }
-    let verified = certificate.verify().map_err(|error| {
+    certificate.verify().map_err(|error| {
         let code = match error {
             VerifyError::NotPrivate | VerifyError::NoNoise => "verify.not_private",
             VerifyError::MissingAssumption { .. } => "verify.assumption",
@@ -87,20 +126,24 @@ pub fn run(file: &ModelFile) -> Result<Outcome, Failure> {
         };
         Failure::new(ExitStatus::Verification, code, error.to_string())
             .help("do not rely on this model's guarantee; ask for the original file")
-    })?;
-    check_model(file)?;
-    Ok(Outcome {
-        schema: "dp.verify/1",
-        holds: true,
-        epsilon: verified.recomputed_epsilon,
-        delta: verified.delta,
-        adjacency: certificate.adjacency.as_str(),
-        n_public: certificate.adjacency.n_public(),
-        unit: certificate.unit.to_string(),
-        theorem: verified.theorem.to_string(),
-        assumptions: certificate.assumptions.iter().map(report::in_words).collect(),
-        certificate_sha256: file.certificate_sha256.clone(),
     })
+}
+
+impl Outcome {
+    fn new<D>(certificate: &Certificate<D>, verified: &Verified, certificate_sha256: &str) -> Self {
+        Self {
+            schema: "dp.verify/1",
+            holds: true,
+            epsilon: verified.recomputed_epsilon,
+            delta: verified.delta,
+            adjacency: certificate.adjacency.as_str(),
+            n_public: certificate.adjacency.n_public(),
+            unit: certificate.unit.to_string(),
+            theorem: verified.theorem.to_string(),
+            assumptions: certificate.assumptions.iter().map(report::in_words).collect(),
+            certificate_sha256: certificate_sha256.to_owned(),
+        }
+    }
 }
 
 /// Compares the model with what its certificate speaks of.
@@ -133,24 +176,22 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
     if certificate.noise != terms.noise_mode {
         return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
     }
-    check_assumptions(file)
+    check_assumptions(certificate, &model.assumptions())
 }
 
 /// Demands exactly the assumptions that the statement rests on: one left out hides a risk, one too many (a soothing
 /// sentence, a bound that nobody enforces) vouches for nothing.
-fn check_assumptions(file: &ModelFile) -> Result<(), Failure> {
-    let (model, certificate) = (&file.model, &file.certificate);
+fn check_assumptions<D: Derivation>(certificate: &Certificate<D>, of_model: &[Assumption]) -> Result<(), Failure> {
     let unfit = |message: &str| {
         Failure::new(ExitStatus::Verification, "verify.assumption", message).at_field("certificate.assumptions")
     };
-    let of_model = model.assumptions();
     if let Some(missing) = of_model.iter().find(|needed| !certificate.assumptions.contains(needed)) {
         return Err(unfit("the certificate does not say of the schema what the model's encoder says of itself")
             .expected(report::in_words(missing)));
     }
     let mut needed = certificate.derivation.assumptions();
     needed.push(Assumption::EarlierRunsNotAccounted);
-    needed.extend(of_model);
+    needed.extend_from_slice(of_model);
     for (i, assumption) in certificate.assumptions.iter().enumerate() {
         if !needed.contains(assumption) || certificate.assumptions[..i].contains(assumption) {
             return Err(unfit("the certificate lists an assumption that its guarantee does not rest on")

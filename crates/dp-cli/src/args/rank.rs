@@ -1,0 +1,314 @@
+//! Flags of `dp rank`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::account::count;
+use crate::ranker_file::NamedActivation;
+
+/// Arguments of `dp rank`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp rank train --data train.txt --loss bayesrank --model linear --epsilon 1 --delta 1e-4 --out ranker.json
+  dp verify ranker.json
+  dp rank evaluate --model ranker.json --data test.txt
+  dp rank predict --model ranker.json --data new.txt --out scores.csv
+
+A list is what one query found: documents with features, and grades of how relevant each is. What is protected are the
+grades of one list, as one user gave them (--adjacency change-list-labels): documents, their features, the queries and
+the number of lists are public. `--model` names a kind where a ranker is built and a file where one is read.")]
+pub struct RankArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub job: RankJob,
+}
+
+/// What `dp rank` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum RankJob {
+    /// Train a ranker with privacy; writes ranker and certificate
+    Train(RankTrainArgs),
+    /// Measure a ranker on lists with known grades: NDCG, MAP, MRR, precision, ERR
+    Evaluate(RankEvaluateArgs),
+    /// Score documents: one line of CSV for each
+    Predict(RankPredictArgs),
+    /// Train and test in turn on five parts, as an experiment: no private release
+    Cv(RankCvArgs),
+}
+
+/// The form of a file of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// LETOR and SVMrank: `grade qid:ID index:value index:value …`, features numbered from 1.
+    Letor,
+    /// Comma-separated values with a header, a document a row.
+    Csv,
+}
+
+/// What to do when the rows of one query do not lie together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum SplitListsArg {
+    /// Stop: two users may share a name.
+    #[default]
+    Refuse,
+    /// Join them into one list.
+    Join,
+}
+
+/// Flags that say how lists are read.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Data")]
+pub struct ListsArgs {
+    /// The form of the files [default: by the file's name or first bytes]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<ListFormat>,
+    /// The column of queries (CSV)
+    #[arg(long, value_name = "COLUMN")]
+    pub query: Option<String>,
+    /// The column of grades (CSV)
+    #[arg(long, value_name = "COLUMN")]
+    pub label: Option<String>,
+    /// The character between cells (CSV); `tab` for a tabulator
+    #[arg(long, value_name = "CHAR", default_value = ",")]
+    pub delimiter: String,
+    /// What to do when the rows of one query do not lie together
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub split_lists: SplitListsArg,
+}
+
+/// A loss of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RankLoss {
+    /// Minus the expected NDCG of the first k positions of a random ranking by the scores (Kuo et al. 2009).
+    Bayesrank,
+    /// The cross entropy of grades and scores over the first k positions (Cao et al. 2007).
+    Listnet,
+    /// The likelihood of the order of the grades (Xia et al. 2008).
+    Listmle,
+}
+
+/// A kind of scorer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RankModel {
+    /// A weighted sum of features.
+    Linear,
+    /// A network of one hidden layer.
+    Mlp,
+}
+
+/// When weight matrices are divided by their spectral norms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RankNormalise {
+    /// After every update.
+    Always,
+    /// Only when the norm is above 1.
+    AboveOne,
+}
+
+/// Flags that say what is trained, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model")]
+pub struct RankModelArgs {
+    /// The loss of a list
+    #[arg(long, value_enum, value_name = "LOSS")]
+    pub loss: RankLoss,
+    /// Positions that bayesrank and listnet look at [default: 1]
+    #[arg(long, value_name = "NUMBER", value_parser = count)]
+    pub k: Option<u64>,
+    /// The kind of scorer
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub model: RankModel,
+    /// Hidden units of a network [default: 256]
+    #[arg(long, value_name = "NUMBER", value_parser = count)]
+    pub hidden: Option<u64>,
+    /// What hidden units make of their input [default: relu]
+    #[arg(long, value_enum, value_name = "FUNCTION")]
+    pub activation: Option<NamedActivation>,
+    /// Divide the weight matrix of a network by its spectral norm: costs no privacy
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub normalise: Option<RankNormalise>,
+    /// Map each feature of each list to the range from 0 to 1 by its values in that list
+    #[arg(long)]
+    pub normalise_features: bool,
+    /// The number of features of a document [default: the largest one in the files, which is public]
+    #[arg(long, value_name = "NUMBER", value_parser = count)]
+    pub features: Option<u64>,
+    /// The largest grade that a document can have, publicly known
+    #[arg(long, value_name = "GRADE", default_value_t = 2)]
+    pub largest_grade: u32,
+    /// Lists in a batch, on average [default: 40, or 10 without privacy]
+    #[arg(long, value_name = "NUMBER", value_parser = count)]
+    pub batch_size: Option<u64>,
+    /// Updates
+    #[arg(long, value_name = "NUMBER", value_parser = count, default_value_t = 400)]
+    pub updates: u64,
+    /// Length of the first step; later ones are shorter [default: 2; without privacy 1, or 0.1 for listmle]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub step: Option<f64>,
+    /// The norm that a list's gradient is clipped to [default: 0.1]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub clip: Option<f64>,
+}
+
+/// Flags that say what privacy costs.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Privacy")]
+pub struct RankPrivacyArgs {
+    /// Epsilon, for the grades of one list
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub epsilon: Option<f64>,
+    /// Delta, more than 0 and far below one over the number of lists
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub delta: Option<f64>,
+    /// Train without privacy, for comparison
+    #[arg(long)]
+    pub non_private: bool,
+}
+
+/// Arguments of `dp rank train`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp rank train --data train.txt --loss bayesrank --model linear --epsilon 1 --delta 1e-4 --out ranker.json
+  dp rank train --data views.csv --query user --label clicks --loss listnet --model mlp --hidden 16 --normalise always \
+--epsilon 3 --delta 1e-4 --out network.json
+
+What the certificate promises is for the grades of one list. Somebody with two lists is protected half as well.")]
+pub struct RankTrainArgs {
+    /// The lists, in one file or several: LETOR or CSV, plain, .gz or .xz; `-` for standard input
+    #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
+    pub data: Vec<String>,
+    /// How lists are read.
+    #[command(flatten)]
+    pub lists: ListsArgs,
+    /// What is trained.
+    #[command(flatten)]
+    pub model: RankModelArgs,
+    /// What privacy costs.
+    #[command(flatten)]
+    pub privacy: RankPrivacyArgs,
+    /// Make the noise reproducible, and the ranker NOT private
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// Where to write ranker and certificate
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Replace an existing output file
+    #[arg(long)]
+    pub force: bool,
+    /// Say what would be read, written and spent; read no list
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The number of lists, for a dry run that computes the noise
+    #[arg(long, value_name = "NUMBER", value_parser = count, requires = "dry_run")]
+    pub n: Option<u64>,
+}
+
+/// Which definitions metrics follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum RankMetrics {
+    /// LETOR's evaluation tool, as published tables have it: 0 for lists shorter than k, no discount at position 2.
+    #[default]
+    Letor,
+    /// The definitions of the literature: discount 1/log2(position + 1), short lists taken whole.
+    Standard,
+}
+
+impl RankMetrics {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Letor => "letor",
+            Self::Standard => "standard",
+        }
+    }
+}
+
+/// Arguments of `dp rank evaluate`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  dp rank evaluate --model ranker.json --data test.txt
+
+The figures are about these lists and computed from their grades without noise: no private release.")]
+pub struct RankEvaluateArgs {
+    /// The file that `dp rank train` wrote
+    #[arg(long, value_name = "FILE")]
+    pub model: String,
+    /// Lists with grades, in one file or several; `-` for standard input
+    #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
+    pub data: Vec<String>,
+    /// How lists are read.
+    #[command(flatten)]
+    pub lists: ListsArgs,
+    /// Whose definition of NDCG
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t)]
+    pub metrics: RankMetrics,
+    /// Declare that these lists are public, so that the figures of a ranker whose guarantee holds may be published
+    #[arg(long)]
+    pub public_data: bool,
+}
+
+/// Arguments of `dp rank predict`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  dp rank predict --model ranker.json --data new.txt --out scores.csv
+
+Grades are part of both forms of files; they play no role here, 0 will do where they are not known.")]
+pub struct RankPredictArgs {
+    /// The file that `dp rank train` wrote
+    #[arg(long, value_name = "FILE")]
+    pub model: String,
+    /// Lists, in one file or several; `-` for standard input
+    #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
+    pub data: Vec<String>,
+    /// How lists are read.
+    #[command(flatten)]
+    pub lists: ListsArgs,
+    /// Where to write the scores; standard output if not given
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long)]
+    pub force: bool,
+    /// Say what would be read and written; read no list
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `dp rank cv`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  dp rank cv --parts S1.txt S2.txt S3.txt S4.txt S5.txt --loss bayesrank --model linear --epsilon 1 --delta 1e-4 --json
+
+Fold f trains on parts f, f+1 and f+2, validates on f+3 and tests on f+4, counted round. Nothing is chosen on the
+validation part: its figures are reported beside those of the test part, and choosing by them would cost privacy that
+epsilon does not count. Batches and noise are seeded, so that the figures can be had again; they are computed from the
+grades without noise. This is an experiment, no private release.")]
+pub struct RankCvArgs {
+    /// The five parts: LETOR or CSV, plain, .gz or .xz
+    #[arg(long, value_name = "LISTS", num_args = 5, required = true)]
+    pub parts: Vec<String>,
+    /// How lists are read.
+    #[command(flatten)]
+    pub lists: ListsArgs,
+    /// What is trained.
+    #[command(flatten)]
+    pub model: RankModelArgs,
+    /// What privacy costs.
+    #[command(flatten)]
+    pub privacy: RankPrivacyArgs,
+    /// Trainings in each fold, each with other batches and noise
+    #[arg(long, value_name = "NUMBER", value_parser = count, default_value_t = 1)]
+    pub repetitions: u64,
+    /// The seed of the first training
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub seed: u64,
+    /// Whose definition of NDCG
+    #[arg(long, value_enum, value_name = "WHOSE", default_value_t)]
+    pub metrics: RankMetrics,
+}

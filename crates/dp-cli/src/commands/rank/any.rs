@@ -1,0 +1,137 @@
+//! Any scorer and any loss, chosen on the command line.
+
+use dp_rank::Features;
+use dp_rank::loss::{BayesRank, ListLoss, ListMle, ListNet, LossBuffers, RankingLoss};
+use dp_rank::metrics::Cutoff;
+use dp_rank::scorer::{Linear, LinearWorkspace, Mlp, MlpWorkspace, ParameterBlock, Scorer};
+
+use crate::ranker_file::NamedLoss;
+
+/// Any scorer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AnyScorer {
+    /// A weighted sum of features.
+    Linear(Linear),
+    /// One hidden layer.
+    Mlp(Mlp),
+}
+
+impl AnyScorer {
+    /// Where training starts: 0, or a network's initial weights from a public seed.
+    pub fn start(&self, seed: u64) -> Vec<f64> {
+        match self {
+            Self::Linear(linear) => vec![0.0; linear.parameters()],
+            Self::Mlp(network) => network.initial(seed),
+        }
+    }
+}
+
+impl Scorer for AnyScorer {
+    type Workspace = (LinearWorkspace, MlpWorkspace);
+
+    fn features(&self) -> usize {
+        match self {
+            Self::Linear(scorer) => scorer.features(),
+            Self::Mlp(scorer) => scorer.features(),
+        }
+    }
+
+    fn parameters(&self) -> usize {
+        match self {
+            Self::Linear(scorer) => scorer.parameters(),
+            Self::Mlp(scorer) => scorer.parameters(),
+        }
+    }
+
+    fn blocks(&self) -> Vec<ParameterBlock> {
+        match self {
+            Self::Linear(scorer) => scorer.blocks(),
+            Self::Mlp(scorer) => scorer.blocks(),
+        }
+    }
+
+    fn scores(&self, parameters: &[f64], list: Features<'_>, workspace: &mut Self::Workspace, out: &mut [f64]) {
+        match self {
+            Self::Linear(scorer) => scorer.scores(parameters, list, &mut workspace.0, out),
+            Self::Mlp(scorer) => scorer.scores(parameters, list, &mut workspace.1, out),
+        }
+    }
+
+    fn add_gradient(
+        &self,
+        parameters: &[f64],
+        list: Features<'_>,
+        score_gradient: &[f64],
+        workspace: &mut Self::Workspace,
+        sum: &mut [f64],
+    ) {
+        match self {
+            Self::Linear(scorer) => scorer.add_gradient(parameters, list, score_gradient, &mut workspace.0, sum),
+            Self::Mlp(scorer) => scorer.add_gradient(parameters, list, score_gradient, &mut workspace.1, sum),
+        }
+    }
+
+    fn gram(&self, parameters: &[f64], list: Features<'_>, workspace: &mut Self::Workspace, out: &mut [f64]) {
+        match self {
+            Self::Linear(scorer) => scorer.gram(parameters, list, &mut workspace.0, out),
+            Self::Mlp(scorer) => scorer.gram(parameters, list, &mut workspace.1, out),
+        }
+    }
+
+    fn gram_terms(&self) -> usize {
+        match self {
+            Self::Linear(scorer) => scorer.gram_terms(),
+            Self::Mlp(scorer) => scorer.gram_terms(),
+        }
+    }
+}
+
+/// Any loss that a private training may use.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AnyLoss {
+    /// BayesRank.
+    BayesRank(BayesRank),
+    /// ListNet.
+    ListNet(ListNet),
+    /// ListMLE.
+    ListMle(ListMle),
+}
+
+impl AnyLoss {
+    /// The loss of that name; `None` for k = 0.
+    pub fn new(named: NamedLoss) -> Option<Self> {
+        Some(match named {
+            NamedLoss::Bayesrank { k } => Self::BayesRank(BayesRank::new(Cutoff::new(k).ok()?)),
+            NamedLoss::Listnet { k } => Self::ListNet(ListNet::new(Cutoff::new(k).ok()?)),
+            NamedLoss::Listmle {} => Self::ListMle(ListMle),
+        })
+    }
+}
+
+impl RankingLoss for AnyLoss {
+    fn evaluate(&self, scores: &[f64], grades: &[u32], buffers: &mut LossBuffers, gradient: &mut [f64]) -> f64 {
+        match self {
+            Self::BayesRank(loss) => loss.evaluate(scores, grades, buffers, gradient),
+            Self::ListNet(loss) => loss.evaluate(scores, grades, buffers, gradient),
+            Self::ListMle(loss) => loss.evaluate(scores, grades, buffers, gradient),
+        }
+    }
+}
+
+impl ListLoss for AnyLoss {
+    fn has_public_centre(&self) -> bool {
+        match self {
+            Self::BayesRank(loss) => loss.has_public_centre(),
+            Self::ListNet(loss) => loss.has_public_centre(),
+            Self::ListMle(loss) => loss.has_public_centre(),
+        }
+    }
+
+    fn public_centre(&self, scores: &[f64], buffers: &mut LossBuffers, centre: &mut [f64]) {
+        match self {
+            Self::BayesRank(loss) => loss.public_centre(scores, buffers, centre),
+            Self::ListNet(loss) => loss.public_centre(scores, buffers, centre),
+            Self::ListMle(loss) => loss.public_centre(scores, buffers, centre),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `dp rank cv`: training and testing in turn on five parts, as the literature does. An experiment, no release.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::figures::{Figures, measure};
+use super::lists::{Declared, ListsConfig, ReadLists, extend};
+use super::settings::{Method, Settings};
+use super::training::{Source, fit, warn_delta};
+use crate::args::{GlobalArgs, RankCvArgs};
+use crate::failure::Failure;
+use crate::output::Console;
+use crate::progress::{Counted, Progress};
+use crate::wording;
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Outcome {
+    schema: &'static str,
+    loss: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    k: Option<usize>,
+    metrics: &'static str,
+    /// Means over folds and repetitions, on the test parts.
+    #[serde(flatten)]
+    test: Figures,
+    /// The same on the validation parts, by which nothing was chosen.
+    validation: Figures,
+    folds: Vec<Fold>,
+    repetitions: u64,
+    /// The largest of the folds; the string `inf` without privacy.
+    epsilon: Value,
+    delta: f64,
+    adjacency: &'static str,
+    /// All trainings, without reading and measuring.
+    training_seconds: f64,
+    /// From start to end.
+    seconds: f64,
+    /// Always false: noise is seeded, figures are computed without noise.
+    private_release: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Fold {
+    fold: usize,
+    /// Lists to train on.
+    n: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon: Option<f64>,
+    test: Figures,
+    validation: Figures,
+}
+
+/// Trains, tests and prints.
+pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
+    let started = Instant::now();
+    let config = ListsConfig::new("--parts", &args.parts, &args.lists, global)?;
+    let settings = Settings::new(&args.model, &args.privacy)?;
+    if args.repetitions == 0 {
+        return Err(Failure::usage("--repetitions", "--repetitions is 0").expected("at least 1"));
+    }
+    let declared = Declared { form: None, features: settings.features, largest_grade: settings.largest_grade };
+    let ReadLists { mut parts, .. } = config.read_each(declared, console)?;
+    if settings.normalise_features {
+        parts.iter_mut().for_each(dp_rank::QueryLists::normalise_features);
+    }
+    let count = parts.len();
+    let total = args.repetitions.saturating_mul(count as u64);
+    let mut progress = Progress::start(global.progress, console, "cv", Counted::Runs, Some(total));
+    let (mut folds, mut done, mut training_seconds) = (Vec::with_capacity(count), 0, 0.0);
+    for fold in 0..count {
+        let part = |next: usize| (fold + next) % count;
+        let mut lists = parts[fold].clone();
+        for next in 1..3 {
+            extend(&mut lists, &parts[part(next)], &args.parts[part(next)])?;
+        }
+        if fold == 0
+            && let Method::Private(_, budget) = settings.method
+        {
+            warn_delta(budget, lists.len() as u64, console);
+        }
+        let (mut tests, mut validations, mut epsilon) = (Vec::new(), Vec::new(), None);
+        for repetition in 0..args.repetitions {
+            let seed = args.seed.wrapping_add((fold as u64).wrapping_mul(args.repetitions)).wrapping_add(repetition);
+            let trained = Instant::now();
+            let fitted = fit(&settings, &lists, Source::Seed(seed), seed, &mut |_| {})?;
+            training_seconds += trained.elapsed().as_secs_f64();
+            epsilon = fitted.reached().map(|reached| reached.epsilon);
+            let measured = |lists| measure(&fitted.scorer, &fitted.weights, lists, args.metrics);
+            validations.push(measured(&parts[part(3)])?);
+            tests.push(measured(&parts[part(4)])?);
+            done += 1;
+            progress.update(done, None);
+        }
+        let (test, validation) = (Figures::mean(&tests), Figures::mean(&validations));
+        folds.push(Fold { fold: fold + 1, n: lists.len() as u64, epsilon, test, validation });
+    }
+    progress.finish(done);
+    let epsilon = folds.iter().filter_map(|fold| fold.epsilon).reduce(f64::max);
+    let delta = match settings.method {
+        Method::Private(_, budget) => budget.delta.get(),
+        Method::NonPrivate(_) => 0.0,
+    };
+    let outcome = Outcome {
+        schema: "dp.rank-cv/1",
+        loss: settings.named_loss.name(),
+        k: settings.named_loss.k(),
+        metrics: args.metrics.name(),
+        test: Figures::mean(folds.iter().map(|fold| &fold.test)),
+        validation: Figures::mean(folds.iter().map(|fold| &fold.validation)),
+        repetitions: args.repetitions,
+        epsilon: epsilon.map_or("inf".into(), Into::into),
+        delta,
+        adjacency: "change-list-labels",
+        training_seconds,
+        seconds: started.elapsed().as_secs_f64(),
+        private_release: false,
+        folds,
+    };
+    console.result(&outcome, &outcome.text())
+}
+
+impl Outcome {
+    fn text(&self) -> String {
+        let mut text = format!("on the test parts, means of {} folds\n{}\n", self.folds.len(), self.test.text());
+        text.push_str("fold   lists     MAP  NDCG@8    validation MAP\n");
+        for Fold { fold, n, test, validation, .. } in &self.folds {
+            let ndcg = test.ndcg.get(&8).copied().unwrap_or_default();
+            text.push_str(&format!("{fold:>4}  {n:>6}  {:.4}  {ndcg:.4}    {:.4}\n", test.map, validation.map));
+        }
+        let guarantee = match self.epsilon.as_f64() {
+            Some(epsilon) => wording::guarantee(epsilon, self.delta, self.adjacency, "list"),
+            None => "NOT PRIVATE: trained without noise".to_owned(),
+        };
+        text.push_str(&format!(
+            "each training: {guarantee}\n{:.2} s, {:.2} s of them training\n\
+             an experiment, no private release: noise is seeded, and the figures are computed from grades without noise",
+            self.seconds, self.training_seconds
+        ));
+        text
+    }
+}

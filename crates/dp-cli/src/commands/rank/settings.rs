@@ -1,0 +1,212 @@
+//! What is trained and what it may cost, checked.
+
+use dp_accountant::{Delta, Epsilon};
+use dp_optim::recipes::Budget;
+use dp_rank::ranking::LARGEST_GRADE;
+use dp_rank::spectral::Normalise;
+use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking};
+
+use super::AnyLoss;
+use crate::args::{RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs};
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::input::conflict;
+use crate::ranker_file::{NamedLoss, ScorerShape};
+
+/// The widest documents and layers that are accepted.
+const WIDEST: u64 = 1 << 20;
+/// The most updates that are accepted: more would not end.
+const MOST_UPDATES: u64 = 10_000_000;
+/// Hidden units without --hidden.
+const HIDDEN: u64 = 256;
+
+/// What is trained.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Settings {
+    pub(super) named_loss: NamedLoss,
+    pub(super) shape: ScorerShape,
+    pub(super) normalise_features: bool,
+    pub(super) features: Option<usize>,
+    pub(super) largest_grade: u32,
+    pub(super) method: Method,
+}
+
+/// How it is trained.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Method {
+    /// With privacy.
+    Private(PrivateRanking<AnyLoss>, Budget),
+    /// Without.
+    NonPrivate(NonPrivateRanking<AnyLoss>),
+}
+
+impl Settings {
+    /// Checks the flags.
+    pub(super) fn new(model: &RankModelArgs, privacy: &RankPrivacyArgs) -> Result<Self, Failure> {
+        let named_loss = named_loss(model)?;
+        let loss = named_loss
+            .loss()
+            .ok_or_else(|| Failure::usage("--k", "--k is 0").expected("the number of positions, at least 1"))?;
+        if let Some(clip) = model.clip
+            && !(clip > 0.0 && clip.is_finite())
+        {
+            return Err(Failure::usage("--clip", format!("--clip is {clip}")).expected("a finite number above 0"));
+        }
+        if let Some(step) = model.step
+            && !(step > 0.0 && step.is_finite())
+        {
+            return Err(Failure::usage("--step", format!("--step is {step}")).expected("a finite number above 0"));
+        }
+        if model.batch_size == Some(0) {
+            return Err(Failure::usage("--batch-size", "--batch-size is 0").expected("at least 1"));
+        }
+        if !(1..=MOST_UPDATES).contains(&model.updates) {
+            return Err(Failure::usage("--updates", format!("--updates is {}", model.updates))
+                .expected(format!("a whole number from 1 to {MOST_UPDATES}")));
+        }
+        if !(1..=LARGEST_GRADE).contains(&model.largest_grade) {
+            return Err(Failure::usage("--largest-grade", format!("--largest-grade is {}", model.largest_grade))
+                .expected(format!("a whole number from 1 to {LARGEST_GRADE}")));
+        }
+        let features = model.features.map(|features| bounded("--features", features)).transpose()?;
+        let shape = shape(model)?;
+        let normalise = model.normalise.map(|when| match when {
+            RankNormalise::Always => Normalise::Always,
+            RankNormalise::AboveOne => Normalise::AboveOne,
+        });
+        let described = |descent: Descent| Descent {
+            updates: model.updates,
+            step: model.step.unwrap_or(descent.step),
+            normalise,
+            ..descent
+        };
+        let method = match budget(privacy)? {
+            Some(budget) => {
+                let usual = PrivateRanking::new(loss);
+                let recipe = PrivateRanking {
+                    batch_size: model.batch_size.unwrap_or(usual.batch_size),
+                    clipping: model.clip.unwrap_or(usual.clipping),
+                    descent: described(usual.descent),
+                    ..usual
+                };
+                Method::Private(recipe, budget)
+            }
+            None => {
+                if model.clip.is_some() {
+                    return Err(conflict("--clip", "nothing is clipped without privacy").help("leave --clip away"));
+                }
+                let usual = NonPrivateRanking::new(loss);
+                // The gradients of ListMLE grow with the lists.
+                let step = if model.loss == RankLoss::Listmle { 0.1 } else { usual.descent.step };
+                Method::NonPrivate(NonPrivateRanking {
+                    batch_size: model.batch_size.unwrap_or(usual.batch_size),
+                    descent: described(Descent { step, ..usual.descent }),
+                    ..usual
+                })
+            }
+        };
+        Ok(Self {
+            named_loss,
+            shape,
+            normalise_features: model.normalise_features,
+            features,
+            largest_grade: model.largest_grade,
+            method,
+        })
+    }
+
+    /// Refuses, before training, a scorer for which there is no room; the number of its parameters otherwise.
+    pub(super) fn parameters(&self, width: usize) -> Result<usize, Failure> {
+        // Weights, gradients, a sum on a grid and their JSON.
+        const BYTES: usize = 256;
+        let none = || {
+            Failure::new(ExitStatus::Failed, "train.failed", "there is no memory for a scorer of this size")
+                .help("ask for fewer --hidden units or --features; nothing was released")
+        };
+        let parameters = self.shape.parameters(width).ok_or_else(none)?;
+        let room = Vec::<u8>::new().try_reserve_exact(parameters.saturating_mul(BYTES));
+        room.map(|()| parameters).map_err(|_| none())
+    }
+}
+
+fn bounded(flag: &str, number: u64) -> Result<usize, Failure> {
+    match usize::try_from(number) {
+        Ok(number @ 1..) if number as u64 <= WIDEST => Ok(number),
+        _ => {
+            Err(Failure::usage(flag, format!("{flag} is {number}"))
+                .expected(format!("a whole number from 1 to {WIDEST}")))
+        }
+    }
+}
+
+fn named_loss(model: &RankModelArgs) -> Result<NamedLoss, Failure> {
+    let k = usize::try_from(model.k.unwrap_or(1)).unwrap_or(usize::MAX);
+    match model.loss {
+        RankLoss::Bayesrank => Ok(NamedLoss::Bayesrank { k }),
+        RankLoss::Listnet => Ok(NamedLoss::Listnet { k }),
+        RankLoss::Listmle if model.k.is_some() => {
+            Err(conflict("--k", "listmle looks at all positions").help("leave --k away"))
+        }
+        RankLoss::Listmle => Ok(NamedLoss::Listmle {}),
+    }
+}
+
+fn shape(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
+    match model.model {
+        RankModel::Mlp => Ok(ScorerShape::Mlp {
+            hidden: bounded("--hidden", model.hidden.unwrap_or(HIDDEN))?,
+            activation: model.activation.unwrap_or_default(),
+        }),
+        RankModel::Linear => {
+            for (given, flag) in [
+                (model.hidden.is_some(), "--hidden"),
+                (model.activation.is_some(), "--activation"),
+                (model.normalise.is_some(), "--normalise"),
+            ] {
+                if given {
+                    return Err(conflict(flag, format!("{flag} has no meaning for a linear scorer"))
+                        .help("leave it away, or choose --model mlp"));
+                }
+            }
+            Ok(ScorerShape::Linear {})
+        }
+    }
+}
+
+/// The budget; `None` without privacy.
+fn budget(privacy: &RankPrivacyArgs) -> Result<Option<Budget>, Failure> {
+    if privacy.non_private {
+        for (given, flag) in [(privacy.epsilon.is_some(), "--epsilon"), (privacy.delta.is_some(), "--delta")] {
+            if given {
+                return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
+                    .help("leave it away, or leave --non-private away"));
+            }
+        }
+        return Ok(None);
+    }
+    let missing = |flag: &str, message: &str| Failure { code: "usage.missing", ..Failure::usage(flag, message) };
+    let epsilon = privacy.epsilon.ok_or_else(|| {
+        missing("--epsilon", "how much privacy to spend was not said")
+            .expected("a number greater than 0; 1 is a common choice, smaller is more private")
+            .help("add --epsilon 1, or --non-private to train without privacy")
+    })?;
+    let delta = privacy.delta.ok_or_else(|| {
+        missing("--delta", "how often the guarantee may fail was not said")
+            .expected("a number greater than 0, far below one over the number of lists")
+            .help("add --delta 1e-6, say")
+    })?;
+    let epsilon = Epsilon::new(epsilon).map_err(|error| {
+        Failure::usage("--epsilon", error.to_string())
+            .expected("a finite number, at least 2^-50 (about 1e-15)")
+            .help("use --epsilon 1, say; smaller is more private")
+    })?;
+    let delta = Delta::new(delta)
+        .map_err(|error| error.to_string())
+        .and_then(|delta| if delta.get() > 0.0 { Ok(delta) } else { Err("--delta is 0".to_owned()) })
+        .map_err(|message| {
+            Failure::usage("--delta", message)
+                .expected("a number in (0, 1), far below one over the number of lists: the noise is Gaussian")
+                .help("use --delta 1e-6, say")
+        })?;
+    Ok(Some(Budget { epsilon, delta }))
+}

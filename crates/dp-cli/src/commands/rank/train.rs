@@ -1,0 +1,221 @@
+//! `dp rank train`: from lists to a released ranker with its certificate.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::lists::{Declared, ListsConfig};
+use super::settings::{Method, Settings};
+use super::training::{Source, fit, refused, warn_delta};
+use crate::args::{GlobalArgs, RankTrainArgs};
+use crate::atomic;
+use crate::failure::Failure;
+use crate::input::{check_distinct, conflict};
+use crate::output::Console;
+use crate::progress::{Counted, Progress};
+use crate::ranker_file::{Ranker, RankerFile, SCHEMA};
+use crate::wording;
+
+/// The result of a training. For the curator.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Outcome {
+    schema: &'static str,
+    loss: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    k: Option<usize>,
+    /// Epsilon that was reached; the string `inf` where there is no guarantee.
+    epsilon: Value,
+    delta: f64,
+    adjacency: &'static str,
+    n_public: bool,
+    unit: String,
+    private: bool,
+    /// Lists. Public.
+    n: u64,
+    /// Documents in all lists. Public.
+    documents: u64,
+    /// Features of a document.
+    dim: u64,
+    /// Weights that were released.
+    parameters: u64,
+    seconds: f64,
+    training_seconds: f64,
+    /// Where ranker and certificate are.
+    model: String,
+    certificate_sha256: String,
+}
+
+/// What a run would read, write and spend.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct DryOutcome {
+    schema: &'static str,
+    dry_run: bool,
+    reads: Vec<String>,
+    writes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_multiplier: Option<f64>,
+    adjacency: &'static str,
+    private: bool,
+}
+
+const ADJACENCY: &str = "change-list-labels";
+
+/// Trains, writes and prints.
+pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
+    let started = Instant::now();
+    let config = ListsConfig::new("--data", &args.data, &args.lists, global)?;
+    let settings = Settings::new(&args.model, &args.privacy)?;
+    if args.out.as_os_str() == "-" {
+        return Err(conflict("--out", "a ranker is written to a file").help("name a file"));
+    }
+    let mut named: Vec<_> = args.data.iter().map(|file| ("--data", Path::new(file))).collect();
+    named.push(("--out", &args.out));
+    check_distinct(&named)?;
+    warn_before(&settings, args.seed, console);
+    if args.dry_run {
+        return dry_run(args, &config, &settings, console);
+    }
+    atomic::check(&args.out, args.force)?;
+    let declared = Declared { form: None, features: settings.features, largest_grade: settings.largest_grade };
+    let (form, mut lists) = config.read(declared, console)?;
+    if settings.normalise_features {
+        lists.normalise_features();
+    }
+    if let Method::Private(_, budget) = settings.method {
+        warn_delta(budget, lists.len() as u64, console);
+    }
+    let trained = Instant::now();
+    let updates = args.model.updates;
+    let mut progress = Progress::start(global.progress, console, "train", Counted::Updates, Some(updates));
+    let source = args.seed.map_or(Source::Secret, Source::Seed);
+    let fitted = fit(&settings, &lists, source, 0, &mut |update| progress.update(update, None))?;
+    progress.finish(updates);
+    let training_seconds = trained.elapsed().as_secs_f64();
+    let ranker = Ranker {
+        schema: SCHEMA.to_owned(),
+        scorer: settings.shape,
+        loss: settings.named_loss,
+        input: form,
+        width: lists.width(),
+        largest_grade: settings.largest_grade,
+        normalise_features: settings.normalise_features,
+        weights: fitted.weights.clone(),
+    };
+    let certificate = fitted.certificate(ranker.sha256()?);
+    let file = RankerFile::seal(ranker, certificate)?;
+    atomic::write(&args.out, args.force, file.to_text()?.as_bytes())?;
+    let certificate = &file.certificate;
+    let reached = certificate.reached.filter(|_| certificate.private);
+    let outcome = Outcome {
+        schema: "dp.rank-train/1",
+        loss: settings.named_loss.name(),
+        k: settings.named_loss.k(),
+        epsilon: reached.map_or("inf".into(), |reached| reached.epsilon.into()),
+        delta: reached.map_or(0.0, |reached| reached.delta),
+        adjacency: certificate.adjacency.as_str(),
+        n_public: certificate.adjacency.n_public(),
+        unit: certificate.unit.to_string(),
+        private: certificate.private,
+        n: lists.len() as u64,
+        documents: lists.documents() as u64,
+        dim: lists.width() as u64,
+        parameters: file.model.weights.len() as u64,
+        seconds: started.elapsed().as_secs_f64(),
+        training_seconds,
+        model: atomic::shown(&args.out),
+        certificate_sha256: file.certificate_sha256.clone(),
+    };
+    console.result(&outcome, &outcome.text())
+}
+
+impl Outcome {
+    fn text(&self) -> String {
+        let k = self.k.map_or(String::new(), |k| format!(", k = {k}"));
+        let mut lines = vec![format!(
+            "trained a ranker ({}{k}) on {} lists, {} documents, {} features, in {:.2} s",
+            self.loss, self.n, self.documents, self.dim, self.seconds
+        )];
+        match self.epsilon.as_f64() {
+            Some(epsilon) => {
+                let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
+                lines.push(format!("guarantee  {guarantee}"));
+                lines.push(format!("           {}", wording::relation(self.adjacency, self.n_public)));
+                lines.push(format!("ranker     {} (with its certificate)", self.model));
+                lines.push(format!("next       dp verify {}", self.model));
+            }
+            None => {
+                lines.push("guarantee  NONE: not private".to_owned());
+                lines.push(format!("ranker     {}", self.model));
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+fn warn_before(settings: &Settings, seed: Option<u64>, console: &Console) {
+    if matches!(settings.method, Method::NonPrivate(_)) {
+        console.warn(
+            "NOT PRIVATE: --non-private adds no noise; the ranker may reveal the grades that it was trained on\n\
+             use it for comparison, and do not publish it",
+        );
+    } else if seed.is_some() {
+        console.warn(
+            "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
+             the certificate claims nothing; leave --seed away for a ranker to be published",
+        );
+    }
+}
+
+/// Says what a run would cost, without reading a list.
+fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, console: &Console) -> Result<(), Failure> {
+    atomic::check_name(&args.out, args.force)?;
+    let width = config.header_width()?;
+    let width = settings.features.or(width);
+    let private = matches!(settings.method, Method::Private(..)) && args.seed.is_none();
+    let mut outcome = DryOutcome {
+        schema: "dp.rank-train/1",
+        dry_run: true,
+        reads: args.data.clone(),
+        writes: vec![atomic::shown(&args.out)],
+        epsilon: (!private).then(|| "inf".into()),
+        delta: None,
+        noise_multiplier: None,
+        adjacency: ADJACENCY,
+        private,
+    };
+    let mut lines = vec!["dry run: no list was read, nothing was written".to_owned()];
+    if let Method::Private(recipe, budget) = settings.method {
+        if let (Some(lists), Some(width)) = (args.n, width) {
+            let parameters = settings.parameters(width)? as u64;
+            let plan = recipe.plan(lists, parameters, budget).map_err(|error| refused(&error))?;
+            warn_delta(budget, lists, console);
+            let (reached, multiplier) = (plan.reached(), plan.noise_multiplier());
+            outcome.delta = Some(reached.delta);
+            outcome.noise_multiplier = Some(multiplier);
+            if private {
+                outcome.epsilon = Some(reached.epsilon.into());
+                let guarantee = wording::guarantee(reached.epsilon, reached.delta, ADJACENCY, "list");
+                lines.push(format!("cost   {guarantee}"));
+                lines.push(format!("       {}", wording::relation(ADJACENCY, true)));
+            }
+            lines.push(format!("noise  {multiplier:.4} times the distance of two lists' grades, with {lists} lists"));
+        } else if private {
+            lines.push(
+                "cost   at most what was asked for; say how many lists (--n) and features (--features) there".into(),
+            );
+            lines.push("       are for the noise and the exact figure".to_owned());
+        }
+    }
+    if !private {
+        lines.push("cost   no guarantee at all".to_owned());
+    }
+    lines.push(format!("reads  {}", wording::names(&outcome.reads)));
+    lines.push(format!("writes {}", wording::names(&outcome.writes)));
+    console.result(&outcome, &lines.join("\n"))
+}

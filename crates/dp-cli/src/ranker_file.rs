@@ -1,0 +1,320 @@
+//! The file of a ranker: model, certificate and the seals that tie them together, as of other models
+//! ([`crate::sealed`]).
+
+use dp_accountant::certificate::{Assumption, Certificate, Derivation};
+use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_rank::scorer::{Activation, Linear, Mlp, Scorer as _};
+use dp_rank::train::{RankingDerivation, TrainError};
+use serde::{Deserialize, Serialize};
+
+use crate::canonical;
+use crate::commands::rank::{AnyLoss, AnyScorer};
+use crate::failure::Failure;
+use crate::sealed::{self, Sealed, to_value, typed};
+
+/// The format of the model member.
+pub const SCHEMA: &str = "dp.ranker/1";
+
+/// A released ranker, with all that is needed to score the documents of new lists.
+///
+/// # Formula
+/// ```text
+/// linear  f(x) = Σ_j weights[j] x_j
+/// mlp     f(x) = Σ_h w2[h] a(Σ_j W1[h, j] x_j + b1[h]),     weights = W1 row after row, b1, w2
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ranker {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What scores a document.
+    pub scorer: ScorerShape,
+    /// The loss that it was trained with.
+    pub loss: NamedLoss,
+    /// How lists were read.
+    pub input: ListForm,
+    /// The number of features of a document.
+    pub width: usize,
+    /// The largest grade that a document can have, as declared.
+    pub largest_grade: u32,
+    /// Whether each list's features are mapped to [0, 1] before they are scored.
+    pub normalise_features: bool,
+    /// The released weights.
+    pub weights: Vec<f64>,
+}
+
+/// What scores a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ScorerShape {
+    /// A weighted sum of features.
+    Linear {},
+    /// One hidden layer.
+    Mlp {
+        /// Hidden units.
+        hidden: usize,
+        /// What a unit makes of its input.
+        activation: NamedActivation,
+    },
+}
+
+/// What a hidden unit makes of its input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum NamedActivation {
+    /// max(h, 0).
+    #[default]
+    Relu,
+    /// tanh h.
+    Tanh,
+}
+
+impl From<NamedActivation> for Activation {
+    fn from(activation: NamedActivation) -> Self {
+        match activation {
+            NamedActivation::Relu => Self::Relu,
+            NamedActivation::Tanh => Self::Tanh,
+        }
+    }
+}
+
+/// A loss of lists, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum NamedLoss {
+    /// Minus the expected NDCG of the first `k` positions.
+    Bayesrank {
+        /// Positions.
+        k: usize,
+    },
+    /// The cross entropy of the first `k` positions.
+    Listnet {
+        /// Positions.
+        k: usize,
+    },
+    /// The likelihood of the order of grades.
+    Listmle {},
+}
+
+impl NamedLoss {
+    /// The loss; `None` for k = 0.
+    pub fn loss(self) -> Option<AnyLoss> {
+        AnyLoss::new(self)
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bayesrank { .. } => "bayesrank",
+            Self::Listnet { .. } => "listnet",
+            Self::Listmle {} => "listmle",
+        }
+    }
+
+    /// Its number of positions, where it has one.
+    pub fn k(self) -> Option<usize> {
+        match self {
+            Self::Bayesrank { k } | Self::Listnet { k } => Some(k),
+            Self::Listmle {} => None,
+        }
+    }
+}
+
+/// The form of the files of lists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "format", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ListForm {
+    /// `grade qid:ID index:value …`.
+    Letor {},
+    /// CSV with a header.
+    Csv {
+        /// The column of queries.
+        query: String,
+        /// The column of grades.
+        label: String,
+        /// The columns of features, in the order of the weights.
+        features: Vec<String>,
+    },
+}
+
+impl ListForm {
+    /// The name of the form.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Letor {} => "LETOR",
+            Self::Csv { .. } => "CSV",
+        }
+    }
+}
+
+impl ScorerShape {
+    /// The scorer of documents with `width` features.
+    ///
+    /// # Errors
+    /// No feature or no hidden unit.
+    pub fn scorer(self, width: usize) -> Result<AnyScorer, dp_rank::Error> {
+        Ok(match self {
+            Self::Linear {} => AnyScorer::Linear(Linear::new(width)?),
+            Self::Mlp { hidden, activation } => AnyScorer::Mlp(Mlp::new(width, hidden, activation.into())?),
+        })
+    }
+
+    /// The number of parameters; `None` where there are too many to be counted.
+    pub fn parameters(self, width: usize) -> Option<usize> {
+        match self {
+            Self::Linear {} => Some(width),
+            Self::Mlp { hidden, .. } => width.checked_add(2)?.checked_mul(hidden),
+        }
+    }
+}
+
+impl Ranker {
+    /// SHA-256 of the canonical form.
+    ///
+    /// # Errors
+    /// A weight that JSON cannot hold.
+    pub fn sha256(&self) -> Result<String, Failure> {
+        Ok(canonical::sha256(&to_value(self)?))
+    }
+
+    /// Whether the parts fit each other.
+    fn check(&self) -> Result<(), &'static str> {
+        if self.schema != SCHEMA {
+            return Err("the ranker is of another format");
+        }
+        // Counted before a scorer of that size is made.
+        if self.scorer.parameters(self.width) != Some(self.weights.len()) {
+            return Err("weights, width and scorer do not fit each other");
+        }
+        let scorer = self.scorer.scorer(self.width).map_err(|_| "the scorer has no feature or no unit")?;
+        if scorer.parameters() != self.weights.len() {
+            return Err("weights, width and scorer do not fit each other");
+        }
+        if self.loss.loss().is_none() {
+            return Err("the loss needs at least one position");
+        }
+        if !(1..=dp_rank::ranking::LARGEST_GRADE).contains(&self.largest_grade) {
+            return Err("the largest grade is out of range");
+        }
+        match &self.input {
+            ListForm::Csv { features, .. } if features.len() != self.width => {
+                Err("the names of the features do not fit the width")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The scorer.
+    ///
+    /// # Errors
+    /// None for a ranker that was checked.
+    pub fn scorer(&self) -> Result<AnyScorer, Failure> {
+        self.scorer.scorer(self.width).map_err(|error| malformed(error.to_string()))
+    }
+}
+
+/// How a ranker came about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "recipe", rename_all = "kebab-case")]
+pub enum RankerDerivation {
+    /// With privacy.
+    PrivateRanking(RankingDerivation),
+    /// Without.
+    NonPrivateRanking(PlainRanking),
+}
+
+/// A training without privacy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlainRanking {
+    /// Number of lists.
+    pub lists: u64,
+    /// Number of parameters.
+    pub parameters: u64,
+    /// Lists in a batch.
+    pub batch_size: u64,
+    /// Number of updates.
+    pub updates: u64,
+}
+
+impl Derivation for RankerDerivation {
+    type Error = TrainError;
+
+    fn event(&self) -> Result<DpEvent, TrainError> {
+        match self {
+            Self::PrivateRanking(private) => private.event(),
+            Self::NonPrivateRanking(_) => Ok(DpEvent::NonPrivate),
+        }
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        AdjacencyKind::ChangeListLabels
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        match self {
+            Self::PrivateRanking(private) => private.assumptions(),
+            Self::NonPrivateRanking(_) => Vec::new(),
+        }
+    }
+}
+
+/// The file of a ranker.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankerFile {
+    /// The ranker.
+    pub model: Ranker,
+    /// Its certificate.
+    pub certificate: Certificate<RankerDerivation>,
+    /// SHA-256 of the canonical certificate.
+    pub certificate_sha256: String,
+}
+
+impl RankerFile {
+    /// Puts a ranker and its certificate together.
+    ///
+    /// # Errors
+    /// A number that JSON cannot hold.
+    pub fn seal(model: Ranker, certificate: Certificate<RankerDerivation>) -> Result<Self, Failure> {
+        let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
+        Ok(Self { model, certificate, certificate_sha256 })
+    }
+
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// A number that JSON cannot hold.
+    pub fn to_text(&self) -> Result<String, Failure> {
+        sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
+    }
+
+    /// Reads `name` (`-` for standard input) and checks its seals.
+    ///
+    /// # Errors
+    /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
+    pub fn open(name: &str) -> Result<Self, Failure> {
+        Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
+    }
+
+    /// Reads the parts of a file whose seals are intact.
+    ///
+    /// # Errors
+    /// `model.format`.
+    pub fn from_sealed(sealed: Sealed) -> Result<Self, Failure> {
+        if sealed.format() != Some(SCHEMA) {
+            return Err(malformed("the model is no ranker").help("name the file that `dp rank train --out` wrote"));
+        }
+        let Sealed { model, certificate, certificate_sha256 } = sealed;
+        let file = Self {
+            model: typed(&model, "model", SCHEMA)?,
+            certificate: typed(&certificate, "certificate", SCHEMA)?,
+            certificate_sha256,
+        };
+        file.model.check().map_err(|why| malformed(why).at_field("model"))?;
+        Ok(file)
+    }
+}
+
+fn malformed(message: impl Into<String>) -> Failure {
+    sealed::malformed(message, SCHEMA)
+}

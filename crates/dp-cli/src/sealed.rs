@@ -1,0 +1,135 @@
+//! Model and certificate in one JSON object, tied together by hashes: what files of all kinds of models share.
+//!
+//! ```json
+//! { "model": { "schema": "…", … }, "certificate": { … }, "certificate_sha256": "…" }
+//! ```
+
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::canonical;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::model_file;
+
+/// The parts of a file whose seals are intact; what they mean is not known yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sealed {
+    /// The model.
+    pub model: Value,
+    /// Its certificate.
+    pub certificate: Value,
+    /// SHA-256 of the canonical certificate.
+    pub certificate_sha256: String,
+}
+
+impl Sealed {
+    /// The format of the model, as its own member `schema` names it.
+    pub fn format(&self) -> Option<&str> {
+        self.model.get("schema").and_then(Value::as_str)
+    }
+
+    /// Reads `name` (`-` for standard input) and checks its seals.
+    ///
+    /// # Errors
+    /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
+    pub fn open(name: &str) -> Result<Self, Failure> {
+        let mut bytes = Vec::new();
+        let read = match name {
+            "-" => std::io::stdin().lock().read_to_end(&mut bytes),
+            _ => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
+        };
+        read.map_err(|error| {
+            Failure::new(ExitStatus::Failed, "model.read", format!("cannot read the model: {error}"))
+                .at_file(name)
+                .help("name the file that `dp train --out` or `dp rank train --out` wrote")
+        })?;
+        Self::parse(&bytes).map_err(|failure| failure.at_file(name))
+    }
+
+    /// Reads the content of a file and checks its seals.
+    ///
+    /// # Errors
+    /// `model.format`, `verify.certificate_hash`, `verify.model_hash`.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
+        let malformed = |message: String| malformed(message, model_file::SCHEMA);
+        let text = std::str::from_utf8(bytes).map_err(|_| malformed("the file is not text".to_owned()))?;
+        let value = canonical::parse(text).map_err(|error| malformed(format!("not a model file: {error}")))?;
+        let Value::Object(mut members) = value else {
+            return Err(malformed("not a model file: no object".to_owned()));
+        };
+        let mut member = |name: &str| {
+            members.remove(name).ok_or_else(|| malformed(format!("the member `{name}` is missing")).at_field(name))
+        };
+        let (model, certificate, seal) = (member("model")?, member("certificate")?, member("certificate_sha256")?);
+        if let Some(name) = members.keys().next() {
+            return Err(malformed("a member has no meaning here".to_owned()).at_field(name));
+        }
+        // The seals first: after an edit, what the edited part means is of no interest.
+        let certificate_sha256 = canonical::sha256(&certificate);
+        if seal != certificate_sha256 {
+            return Err(Failure::new(
+                ExitStatus::Verification,
+                "verify.certificate_hash",
+                "the certificate was changed after it was written",
+            )
+            .expected(format!("SHA-256 {certificate_sha256} under `certificate_sha256`"))
+            .help("ask for the original file"));
+        }
+        let model_sha256 = canonical::sha256(&model);
+        if certificate.get("model_sha256") != Some(&Value::String(model_sha256.clone())) {
+            return Err(Failure::new(
+                ExitStatus::Verification,
+                "verify.model_hash",
+                "the certificate is not one of this model: the model was changed, or belongs to another certificate",
+            )
+            .expected(format!("SHA-256 {model_sha256} under `certificate.model_sha256`"))
+            .help("ask for the original file"));
+        }
+        Ok(Self { model, certificate, certificate_sha256 })
+    }
+}
+
+/// The text of a file.
+///
+/// # Errors
+/// A number that JSON cannot hold.
+pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str) -> Result<String, Failure> {
+    let value = serde_json::json!({
+        "model": to_value(model)?,
+        "certificate": to_value(certificate)?,
+        "certificate_sha256": seal,
+    });
+    serde_json::to_string_pretty(&value).map(|text| text + "\n").map_err(|error| unwritable(&error))
+}
+
+/// Reads a member and makes sure that nothing in it was passed over.
+pub(crate) fn typed<T: Serialize + for<'de> Deserialize<'de>>(
+    value: &Value,
+    field: &str,
+    format: &str,
+) -> Result<T, Failure> {
+    let read: T = T::deserialize(value).map_err(|error| malformed(error.to_string(), format).at_field(field))?;
+    if canonical::text(&to_value(&read)?) != canonical::text(value) {
+        let message = "something in it has no meaning here, or is not written as it would be";
+        return Err(malformed(message, format).at_field(field));
+    }
+    Ok(read)
+}
+
+pub(crate) fn to_value(part: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(part).map_err(|error| unwritable(&error))
+}
+
+fn unwritable(error: &serde_json::Error) -> Failure {
+    Failure::new(ExitStatus::Failed, "output.write", format!("the model cannot be written as JSON: {error}"))
+}
+
+/// A file that is no model of the format.
+pub(crate) fn malformed(message: impl Into<String>, format: &str) -> Failure {
+    let writer = if format == model_file::SCHEMA { "dp train" } else { "dp rank train" };
+    Failure::new(ExitStatus::Input, "model.format", message)
+        .expected(format!("a model of format {format}, as `{writer} --out` writes it"))
+}
