@@ -608,7 +608,11 @@ fn the_help_says_what_is_protected_and_what_is_not_chosen() {
     // The examples of `dp rank` run as they stand.
     place.write("new.txt", place.read("test.txt"));
     let text = place.dp(&["rank", "--help"]).ok();
-    let examples: Vec<&str> = text.lines().map(str::trim).filter(|line| line.starts_with("dp ")).collect();
+    // Long lines are wrapped.
+    let section = text.lines().skip_while(|line| !line.starts_with("Examples:")).skip(1);
+    let section: Vec<&str> = section.take_while(|line| !line.trim().is_empty()).map(str::trim).collect();
+    let joined = section.join(" ").replace(" dp ", "\ndp ");
+    let examples: Vec<&str> = joined.lines().collect();
     assert_eq!(examples.len(), 4, "{text}");
     for example in examples {
         place.dp(&example.split_whitespace().skip(1).collect::<Vec<_>>()).ok();
