@@ -1,4 +1,4 @@
-//! Training of a [`Scorer`] by a loss of lists: the descent, and what stands behind its steps.
+//! Training of a [`Scorer`](crate::scorer::Scorer) by a loss of lists: the descent, and what stands behind its steps.
 //!
 //! ```text
 //! lists drawn  ->  Σ gradients of lists, each clipped  ->  + N(0, σ² I), + what is public  ->  step, normalisation
@@ -11,7 +11,7 @@ mod descent;
 mod error;
 mod gradient;
 mod non_private;
-mod private;
+pub mod private;
 #[cfg(test)]
 mod tests;
 
