@@ -171,16 +171,6 @@ fn stopping_when_the_last_order_is_exhausted_keeps_no_order() {
     assert!(excess(25.0) > 0.0 && of(&response, 25.0) > left(25.0));
 }
 
-/// Erratum E-3: a loss between -Δ and Δ moves a query of two losses by 2Δ; clamped to [0, Δ] it moves it by Δ.
-#[test]
-fn a_query_of_two_losses_moves_by_their_range() {
-    let moved = |low: f64, high: f64| {
-        let losses = [low, 0.5 * (low + high), high];
-        losses.iter().flat_map(|a| losses.map(|b| (a - b).abs())).fold(0.0, f64::max)
-    };
-    assert_eq!((moved(-1.0, 1.0), moved(0.0, 1.0)), (2.0, 1.0));
-}
-
 /// Selection in place of backtracking: `e²/8`, and exactly a little less.
 #[test]
 fn range_bounded_selection() {

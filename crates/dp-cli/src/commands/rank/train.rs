@@ -40,6 +40,7 @@ struct Outcome {
     dim: u64,
     /// Weights that were released.
     parameters: u64,
+    /// From start to end. For the curator: times depend on how many lists were drawn, which is secret.
     seconds: f64,
     training_seconds: f64,
     /// Where ranker and certificate are.
