@@ -142,11 +142,24 @@ fn is_exact(theorem: Theorem) -> bool {
     matches!(theorem, Theorem::NothingReleased | Theorem::AnalyticGaussian | Theorem::LaplaceCurve)
 }
 
-/// `(e^epsilon - 1)/(e^(epsilon/k) - 1)`, rounded up; `k` at `epsilon` = 0.
+/// `(e^epsilon - 1)/(e^(epsilon/k) - 1)`, rounded up; `k` at `epsilon` = 0; infinite only where it is too large for a number.
 fn times(size: u64, epsilon: f64) -> f64 {
     let size = count_up(size);
-    let times = epsilon.exp_m1() / (epsilon / size).exp_m1() * (1.0 + 16.0 * f64::EPSILON);
-    if times >= size { times } else { size }
+    if !(epsilon > 0.0) {
+        return size;
+    }
+    // e^(epsilon - epsilon/k) by the ratio of what is left, which stays between 1 and k where the exponentials overflow. An
+    // error of the exponent's last place is one of epsilon last places of the result.
+    let part = epsilon / size;
+    let left = ((-epsilon).exp_m1() / (-part).exp_m1()).min(size);
+    let times = (epsilon - part).exp() * left * (1.0 + (16.0 + 4.0 * epsilon) * f64::EPSILON);
+    if times >= size {
+        times
+    } else if times < size {
+        size
+    } else {
+        f64::INFINITY
+    }
 }
 
 /// The group's size and the event for one record: of a group, or of several groups of the same size.
@@ -173,5 +186,34 @@ fn ungrouped(event: &DpEvent) -> Option<(u64, DpEvent)> {
             Some((of_all?, DpEvent::Composed { events: ones }))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_of_a_path_add_up_to_no_more_than_is_said_at_any_epsilon() {
+        for size in [2, 3, 10, 1000] {
+            for i in 0..=1000 {
+                let epsilon = 1e-9 * (0.03 * f64::from(i)).exp();
+                // The sum without its largest power, so that nothing overflows.
+                let part = epsilon / size as f64;
+                let ratio: f64 = (0..size).map(|step| (-part * step as f64).exp()).sum();
+                let log_sum = epsilon - part + ratio.ln();
+                let said = times(size, epsilon);
+                let slack = 1e-14 * (1.0 + log_sum);
+                assert!(said.ln() >= log_sum - slack, "{size} at {epsilon}: {said} below e^{log_sum}");
+                if log_sum < 700.0 {
+                    assert!(
+                        said.ln() <= log_sum + 1e-13 * (1.0 + log_sum),
+                        "{size} at {epsilon}: {said} above e^{log_sum}"
+                    );
+                }
+            }
+        }
+        assert_eq!(times(2, 0.0), 2.0);
+        assert_eq!(times(2, f64::INFINITY), f64::INFINITY);
     }
 }

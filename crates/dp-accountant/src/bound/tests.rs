@@ -380,3 +380,18 @@ fn disjoint_parts_cost_what_the_worst_of_them_costs_along_its_path() {
     let unknown = DpEvent::OneOf { events: vec![run(50), DpEvent::NonPrivate] };
     assert_eq!(parts(&unknown).value, f64::INFINITY);
 }
+
+#[test]
+fn a_path_claims_nothing_where_its_powers_overflow() {
+    // A Renyi bound at one order near 1 gives (1 + ln(1/delta)/0.055): a group's share of delta shrinks faster than its
+    // epsilon grows, so that no epsilon holds along the path. (inf/inf was once read as the group's size.)
+    let one = DpEvent::RenyiDp { orders: vec![1.055], divergences: vec![1.0] };
+    let pair = DpEvent::Group { size: 2, event: Box::new(DpEvent::OneOf { events: vec![one.clone()] }) };
+    for value in [1e-300, 1e-9, 1e-3] {
+        assert_eq!(at(&pair, value).value, f64::INFINITY, "{value}");
+    }
+    // Along the path delta is at most d (e^epsilon - 1)/(e^(epsilon/2) - 1), which is above 1 here.
+    let known = delta(&one, 1000.0).unwrap().value;
+    assert!(known > 1e-30 && known < 1e-3, "{known}");
+    assert_eq!(delta(&pair, 2000.0).unwrap().value, 1.0);
+}
