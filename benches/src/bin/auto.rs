@@ -23,13 +23,13 @@ use dp_data::encode::LibsvmFormat;
 use dp_data::read::{Input, load_libsvm};
 use dp_data::{Block, Encoding, Examples, Rows};
 use dp_losses::LossKind;
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng, SeededRng};
 use dp_optim::defaults::{Defaults, passes_to_converge};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{
-    Algorithm, AnyRecipe, Bst14, Budget, DpFtrl, DpNewton, DpSgd, NoisyMoments, ObjPert, PhasedErm, Planned, Recipe,
-    Scs13, train_without_privacy,
+    Algorithm, AnyRecipe, Bst14, Budget, DpFtrl, DpNewton, DpSgd, NoisyMoments, ObjPert, PhasedErm, Recipe, Scs13,
+    TrainsAny, train_without_privacy,
 };
 use dp_optim::{Auto, Averaging, MemorySource, Schedule};
 use rand::RngExt;
@@ -268,11 +268,11 @@ fn with_privacy(
     let weights: Vec<f64> = match relation {
         AdjacencyKind::ZeroOut => {
             let Ok(plan) = recipe.plan_copies::<ZeroOut>(n, dim, budget, 1) else { return Ok(None) };
-            plan.train(&mut source, &mut rng, &mut control)?.weights.into_inner()
+            ZeroOut::train_any(&plan, &mut source, &mut rng.lend(), &mut control)?.weights.into_inner()
         }
         _ => {
             let Ok(plan) = recipe.plan_copies::<ReplaceOne>(n, dim, budget, 1) else { return Ok(None) };
-            plan.train(&mut source, &mut rng, &mut control)?.weights.into_inner()
+            ReplaceOne::train_any(&plan, &mut source, &mut rng.lend(), &mut control)?.weights.into_inner()
         }
     };
     Ok(Some(quality(loss, test, &weights)))

@@ -21,8 +21,8 @@ use super::check_candidates;
 use super::portion::{Portion, portions};
 use crate::engine::Control;
 use crate::error::Error;
-use crate::recipes::AnyRecipe;
-use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency};
+use crate::recipes::recipe::{Budget, Planned, Recipe};
+use crate::recipes::{AnyRecipe, TrainsAny};
 
 const RECIPE: &str = "tuning on public records";
 
@@ -59,7 +59,7 @@ const RECIPE: &str = "tuning on public records";
 /// assert_eq!(chosen, 1, "the first is all noise");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn choose<A: RecordAdjacency, F: Real>(
+pub fn choose<A: TrainsAny<F>, F: Real>(
     candidates: &[AnyRecipe],
     public: &mut dyn SampleSource<F>,
     n: u64,
@@ -99,7 +99,7 @@ pub fn choose<A: RecordAdjacency, F: Real>(
                 let quiet = &mut Control { cancelled: control.cancelled, progress: None };
                 // Behind a pointer: the type of a source of sources of sources would have no end.
                 let half: &mut dyn SampleSource<F> = &mut Portion::new(&mut *public, here);
-                let model = plan.train::<F>(half, &mut rng.lend(), quiet)?;
+                let model = A::train_any(&plan, half, &mut rng.lend(), quiet)?;
                 let other = &mut Portion::new(&mut *public, there);
                 right = right.saturating_add(agreement(other, model.weights.get(), control)?);
             }

@@ -13,7 +13,7 @@ use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, SeededRng}
 use dp_optim::MemorySource;
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyPlan, Budget, Planned, Recipe, RecordAdjacency, train_without_privacy};
+use dp_optim::recipes::{AnyPlan, Budget, Recipe, RecordAdjacency, TrainsAny, train_without_privacy};
 use rand::seq::index;
 
 use super::recipes::{Public, radius, recipe, schedule};
@@ -158,7 +158,7 @@ struct Spent {
 }
 
 /// Trains a model for each class, or the one for two classes, with even shares of the budget; what that took.
-fn one_against_the_rest<A: RecordAdjacency>(
+fn one_against_the_rest<A: TrainsAny<f64>>(
     cell: &Cell,
     setting: &Setting,
     train: &Examples<f64>,
@@ -237,6 +237,7 @@ fn plan<A: RecordAdjacency>(
 /// What the plan of one model for so many records reaches; `None` for what has no budget. No data is read.
 #[cfg(test)]
 pub(crate) fn reached(setting: &Setting, n: u64, dim: u64) -> Result<Option<(f64, f64)>, dp_optim::Error> {
+    use dp_optim::recipes::Planned;
     fn of<A: RecordAdjacency>(plan: Option<AnyPlan<A>>) -> Option<(f64, f64)> {
         plan.map(|plan| (plan.reached().epsilon, plan.reached().delta))
     }
@@ -248,14 +249,15 @@ pub(crate) fn reached(setting: &Setting, n: u64, dim: u64) -> Result<Option<(f64
 }
 
 /// Trains one model as planned; the weights and the time it took.
-fn train_privately<A: RecordAdjacency>(
+fn train_privately<A: TrainsAny<f64>>(
     plan: &AnyPlan<A>,
     source: &mut dyn SampleSource<f64>,
     rng: &mut SeededRng,
     cancelled: &AtomicBool,
 ) -> Result<(Vec<f64>, Duration), dp_optim::Error> {
     let started = Instant::now();
-    let trained = plan.train::<f64>(source, rng, &mut Control { cancelled: Some(cancelled), progress: None })?;
+    let trained =
+        A::train_any(plan, source, &mut rng.lend(), &mut Control { cancelled: Some(cancelled), progress: None })?;
     Ok((trained.weights.into_inner(), started.elapsed()))
 }
 

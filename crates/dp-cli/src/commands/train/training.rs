@@ -12,7 +12,7 @@ use dp_data::{Encoder, Examples};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::engine::Control;
-use dp_optim::recipes::{Budget, Planned, Recipe, RecordAdjacency, train_without_privacy};
+use dp_optim::recipes::{Budget, Planned, Recipe, TrainsAny, train_without_privacy};
 use dp_optim::{Derivation, MemorySource};
 
 use super::config::{Method, TrainConfig};
@@ -51,7 +51,11 @@ pub(super) fn load_and_train<F: Real + Stored + Feature>(
     config: &TrainConfig,
     known: Known,
     console: &Console,
-) -> Result<TrainedModel, Failure> {
+) -> Result<TrainedModel, Failure>
+where
+    ZeroOut: TrainsAny<F>,
+    ReplaceOne: TrainsAny<F>,
+{
     let (encoder, loaded) = known.load::<F>(config, console)?;
     let n = loaded.examples.len() as u64;
     for warning in &loaded.warnings {
@@ -107,7 +111,11 @@ fn choose_relation<F: Real + Stored + Feature>(
     records: Records<F>,
     rng: &mut LentRng<'_>,
     console: &Console,
-) -> Result<TrainedModel, Failure> {
+) -> Result<TrainedModel, Failure>
+where
+    ZeroOut: TrainsAny<F>,
+    ReplaceOne: TrainsAny<F>,
+{
     let Method::Private { algorithm, budget, adjacency } = config.method else {
         return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
     };
@@ -120,7 +128,7 @@ fn choose_relation<F: Real + Stored + Feature>(
 }
 
 /// Chooses among settings on public records, where that is asked for, then trains.
-fn choose_and_train<A: RecordAdjacency, F: Real + Stored + Feature>(
+fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
     records: Records<F>,
     rng: &mut LentRng<'_>,
@@ -145,7 +153,7 @@ fn choose_and_train<A: RecordAdjacency, F: Real + Stored + Feature>(
     train_private::<A, F>(config, built, budget, records, rng, console)
 }
 
-fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
+fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
     built: Built,
     budget: Budget,
@@ -161,7 +169,7 @@ fn train_private<A: RecordAdjacency, F: Real + Stored + Feature>(
     console.detail(&summary.text);
     let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
     let trained = with_progress(config, console, shape.n, summary.rows, |control| {
-        plan.train(&mut source, rng, control).map_err(refused)
+        A::train_any(&plan, &mut source, rng, control).map_err(refused)
     })?;
     let training = started.elapsed();
     let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();

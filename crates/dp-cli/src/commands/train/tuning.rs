@@ -10,7 +10,7 @@ use dp_data::read;
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
 use dp_optim::engine::Control;
-use dp_optim::recipes::{AnyRecipe, RecordAdjacency};
+use dp_optim::recipes::{AnyRecipe, TrainsAny};
 use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping, public};
 use dp_optim::{Derivation, MemorySource};
 use serde::Serialize;
@@ -161,7 +161,7 @@ fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
 }
 
 /// The configuration with the combination that is best on the public records.
-pub(super) fn chosen_on_public<A: RecordAdjacency, F: Real + Stored + Feature>(
+pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
     input: &InputConfig,
     encoder: &Encoder,

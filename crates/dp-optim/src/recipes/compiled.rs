@@ -1,0 +1,69 @@
+//! Training any recipe, compiled once.
+
+use dp_accountant::{ReplaceOne, ZeroOut};
+use dp_data::SampleSource;
+use dp_losses::Real;
+use dp_mechanisms::LentRng;
+
+use super::any::AnyPlan;
+use super::recipe::{Planned, RecordAdjacency};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::trained::Trained;
+
+/// A relation for which the training of any plan in this arithmetic is compiled with this crate.
+///
+/// [`Planned::train`] is generic: a crate that calls it for an [`AnyPlan`] compiles every recipe anew, which takes minutes.
+/// This is the same call, made here. Both relations have it in both arithmetics.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_data::Examples;
+/// use dp_losses::LossKind;
+/// use dp_mechanisms::{ReleaseRng, SeededRng};
+/// use dp_optim::MemorySource;
+/// use dp_optim::engine::Control;
+/// use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, Recipe, TrainsAny};
+///
+/// let rows = vec![0.6, 0.8, -0.6, 0.8, 0.8, -0.6, -0.8, 0.6];
+/// let mut source = MemorySource::<f64>::new(Examples::dense(rows, vec![1.0, -1.0, 1.0, -1.0], 2)?, 1.0, 1.0);
+/// let recipe = AnyRecipe::from(BoltOn::strongly_convex(LossKind::Logistic, 0.1));
+/// let plan = recipe.plan_copies::<ReplaceOne>(4, 2, Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO }, 1)?;
+/// let rng = &mut SeededRng::new(1);
+/// let trained = ReplaceOne::train_any(&plan, &mut source, &mut rng.lend(), &mut Control::default())?;
+/// assert_eq!(trained.weights.get().len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait TrainsAny<F: Real>: RecordAdjacency + Sized {
+    /// [`Planned::train`] of `plan`.
+    ///
+    /// # Privacy
+    /// As [`Planned::train`].
+    ///
+    /// # Errors
+    /// Those of [`Planned::train`].
+    fn train_any(
+        plan: &AnyPlan<Self>,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, Self>, Error>;
+}
+
+macro_rules! compiled {
+    ($($relation:ty, $real:ty);+) => {
+        $(impl TrainsAny<$real> for $relation {
+            fn train_any(
+                plan: &AnyPlan<Self>,
+                source: &mut dyn SampleSource<$real>,
+                rng: &mut LentRng<'_>,
+                control: &mut Control<'_>,
+            ) -> Result<Trained<$real, Self>, Error> {
+                plan.train(source, rng, control)
+            }
+        })+
+    };
+}
+
+compiled!(ZeroOut, f32; ZeroOut, f64; ReplaceOne, f32; ReplaceOne, f64);
