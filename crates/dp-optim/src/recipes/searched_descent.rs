@@ -157,7 +157,9 @@ impl Recipe for SearchedDescent {
 }
 
 impl SearchedDescent {
-    /// DP-BLGD: twenty candidates from 8 on, each 0.8 of the one before.
+    /// DP-BLGD: twenty candidates from 8 on, each 0.8 of the one before. Losses are clamped at 3: where none counts more than
+    /// 1, what one record of a rare class loses is no more than what it loses by chance, and the descent ends where all are
+    /// said to be of the frequent class, the surer the less noise there is.
     pub fn dp_blgd(loss: LossKind) -> Self {
         Self {
             loss,
@@ -170,7 +172,7 @@ impl SearchedDescent {
             steps: 20,
             batch_size: None,
             clipping: 1.0,
-            most_loss: 1.0,
+            most_loss: 3.0,
             clip_decay: 0.0,
             noise_mode: NoiseMode::Exact,
             row_norm: 1.0,
@@ -188,11 +190,9 @@ impl SearchedDescent {
         Self { clip_decay: 0.05, ..Self::dp_blsgd(loss, batch_size) }
     }
 
-    /// DP-AGD: twenty candidates up to 2, and none. Losses are clamped at 3: where none counts more than 1, what one record
-    /// of a rare class loses is no more than what it loses by chance, and the step with the least sum is the one that says
-    /// the frequent class throughout, the surer the less noise there is.
+    /// DP-AGD: twenty candidates up to 2, and none.
     pub fn dp_agd(loss: LossKind) -> Self {
-        Self { search: Search::NoisyMin, step: 2.0, most_loss: 3.0, ..Self::dp_blgd(loss) }
+        Self { search: Search::NoisyMin, step: 2.0, ..Self::dp_blgd(loss) }
     }
 
     /// Derives the budget and the guarantee for `n` records of `dim` features, before any data is read.
