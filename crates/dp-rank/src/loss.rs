@@ -72,6 +72,22 @@ pub trait ListLoss: RankingLoss {
     }
 }
 
+impl<L: RankingLoss> RankingLoss for &L {
+    fn evaluate(&self, scores: &[f64], grades: &[u32], buffers: &mut LossBuffers, gradient: &mut [f64]) -> f64 {
+        (**self).evaluate(scores, grades, buffers, gradient)
+    }
+}
+
+impl<L: ListLoss> ListLoss for &L {
+    fn has_public_centre(&self) -> bool {
+        (**self).has_public_centre()
+    }
+
+    fn public_centre(&self, scores: &[f64], buffers: &mut LossBuffers, centre: &mut [f64]) {
+        (**self).public_centre(scores, buffers, centre);
+    }
+}
+
 fn check_lengths(scores: &[f64], grades: &[u32], gradient: &[f64]) {
     assert!(!scores.is_empty(), "a list has documents");
     assert_eq!((scores.len(), grades.len()), (grades.len(), gradient.len()), "one number per document");

@@ -12,6 +12,7 @@ mod error;
 mod gradient;
 mod non_private;
 pub mod private;
+pub mod protect;
 #[cfg(test)]
 mod tests;
 
@@ -20,3 +21,4 @@ pub use error::TrainError;
 pub use gradient::ListGradient;
 pub use non_private::NonPrivateRanking;
 pub use private::{PrivateRanking, RankingDerivation, RankingPlan, TrainedRanker};
+pub use protect::{Document, Grades, ListPresence, Protect, Protected, WholeList};

@@ -19,6 +19,12 @@ pub enum TrainError {
         /// What is accepted.
         range: &'static str,
     },
+    /// Something that uses as public what is to be protected.
+    #[error("{what} would have to be public, which features are only where nothing but grades is protected")]
+    Protected {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// Noise that is not drawn.
     #[error("without noise there is no guarantee: choose exact or rounded noise")]
     NoNoise,

@@ -33,6 +33,7 @@ struct Outcome {
     epsilon: Value,
     delta: f64,
     adjacency: &'static str,
+    unit: String,
     /// All trainings, without reading and measuring.
     training_seconds: f64,
     /// From start to end.
@@ -112,7 +113,8 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
         repetitions: args.repetitions,
         epsilon: epsilon.map_or("inf".into(), Into::into),
         delta,
-        adjacency: "change-list-labels",
+        adjacency: settings.protects.adjacency().as_str(),
+        unit: settings.protects.unit().to_string(),
         training_seconds,
         seconds: started.elapsed().as_secs_f64(),
         private_release: false,
@@ -130,7 +132,7 @@ impl Outcome {
             text.push_str(&format!("{fold:>4}  {n:>6}  {:.4}  {ndcg:.4}    {:.4}\n", test.map, validation.map));
         }
         let guarantee = match self.epsilon.as_f64() {
-            Some(epsilon) => wording::guarantee(epsilon, self.delta, self.adjacency, "list"),
+            Some(epsilon) => wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit),
             None => "NOT PRIVATE: trained without noise".to_owned(),
         };
         text.push_str(&format!(
