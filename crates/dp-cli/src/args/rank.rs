@@ -110,6 +110,16 @@ pub enum RankNormalise {
     AboveOne,
 }
 
+/// How what a list adds is kept short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum RankScaling {
+    /// Gradients above --clip are shortened to it.
+    #[default]
+    Clip,
+    /// All gradients of a list have one weight, from its public features: of bayesrank, where grades are protected.
+    Public,
+}
+
 /// Flags that say what is trained, and how.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model")]
@@ -153,6 +163,12 @@ pub struct RankModelArgs {
     /// The norm that a list's gradient is clipped to [default: 0.1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub clip: Option<f64>,
+    /// How gradients are kept within that norm
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub scaling: RankScaling,
+    /// Let one document of a list's largest grade keep it, by lot whenever the list is drawn (bayesrank)
+    #[arg(long)]
+    pub thin: bool,
 }
 
 /// What a ranker's training protects.
@@ -286,7 +302,7 @@ pub struct RankEvaluateArgs {
 Example:
   dp rank predict --model ranker.json --data new.txt --out scores.csv
 
-Grades are part of both forms of files; they play no role here, 0 will do where they are not known.")]
+Grades play no role here and may be absent: lines of LETOR that begin with `qid:`, CSV without the column of grades.")]
 pub struct RankPredictArgs {
     /// The file that `dp rank train` wrote
     #[arg(long, value_name = "FILE")]

@@ -25,6 +25,9 @@ pub enum TrainError {
         /// What was asked for.
         what: &'static str,
     },
+    /// Public weights of lists for a loss of which nothing is known.
+    #[error("how far grades can move a gradient of this loss is not known: lists can only be clipped")]
+    UnknownImage,
     /// Noise that is not drawn.
     #[error("without noise there is no guarantee: choose exact or rounded noise")]
     NoNoise,

@@ -5,6 +5,7 @@ use dp_mechanisms::{OsSeeded, SeededRng};
 use dp_optim::recipes::Budget;
 
 mod modes;
+mod scaling;
 
 use super::*;
 use crate::loss::{BayesRank, LambdaRank, ListLoss, ListMle, ListNet};

@@ -4,10 +4,12 @@ use dp_accountant::{Delta, Epsilon};
 use dp_optim::recipes::Budget;
 use dp_rank::ranking::LARGEST_GRADE;
 use dp_rank::spectral::Normalise;
-use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking, Protected};
+use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking, Protected, Scaling};
 
 use super::AnyLoss;
-use crate::args::{Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect};
+use crate::args::{
+    Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect, RankScaling,
+};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::conflict;
@@ -81,6 +83,7 @@ impl Settings {
             normalise,
             ..descent
         };
+        let budget = budget(privacy)?;
         let protects = protects(privacy)?;
         if !protects.has_public_features() && features.is_none() {
             return Err(Failure {
@@ -90,13 +93,15 @@ impl Settings {
             .expected("the number of features, known without looking at the lists: they are what is protected")
             .help("add --features 46, say, or --protect grades where features are public"));
         }
-        let method = match budget(privacy)? {
+        let method = match budget {
             Some(budget) => {
                 let usual = PrivateRanking::new(loss);
                 let recipe = PrivateRanking {
                     batch_size: model.batch_size.unwrap_or(usual.batch_size),
                     clipping: model.clip.unwrap_or(usual.clipping),
                     descent: described(usual.descent),
+                    scaling: scaling(model, protects)?,
+                    thin: model.thin,
                     ..usual
                 };
                 Method::Private(recipe, budget)
@@ -104,6 +109,12 @@ impl Settings {
             None => {
                 if model.clip.is_some() {
                     return Err(conflict("--clip", "nothing is clipped without privacy").help("leave --clip away"));
+                }
+                for (given, flag) in [(model.scaling != RankScaling::Clip, "--scaling"), (model.thin, "--thin")] {
+                    if given {
+                        return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
+                            .help("leave it away, or leave --non-private away"));
+                    }
                 }
                 let usual = NonPrivateRanking::new(loss);
                 // The gradients of ListMLE grow with the lists.
@@ -181,6 +192,31 @@ fn shape(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
             }
             Ok(ScorerShape::Linear {})
         }
+    }
+}
+
+/// How gradients are kept short, where the loss and what is protected allow for it.
+fn scaling(model: &RankModelArgs, protects: Protected) -> Result<Scaling, Failure> {
+    let bayesrank = model.loss == RankLoss::Bayesrank;
+    if model.thin && !bayesrank {
+        return Err(conflict("--thin", "the target of this loss is made of all grades of a list")
+            .expected("--loss bayesrank")
+            .help("leave --thin away"));
+    }
+    match model.scaling {
+        RankScaling::Clip => Ok(Scaling::Clip),
+        RankScaling::Public if !bayesrank => {
+            Err(conflict("--scaling", "how far grades can move a gradient of this loss is not known")
+                .expected("--loss bayesrank")
+                .help("leave --scaling away: gradients are clipped then"))
+        }
+        RankScaling::Public if !protects.has_public_features() => {
+            Err(conflict("--scaling", "weights would be computed from features, which are protected")
+                .expected("--protect grades")
+                .help("leave --scaling away: gradients are clipped then"))
+        }
+        RankScaling::Public if model.thin => Ok(Scaling::THINNED),
+        RankScaling::Public => Ok(Scaling::WHOLE),
     }
 }
 

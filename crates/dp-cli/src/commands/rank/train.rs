@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::lists::{Declared, ListsConfig};
 use super::settings::{Method, Settings};
-use super::training::{Foreseen, Source, fit, foresee, warn_delta};
+use super::training::{Foreseen, Source, fit, foresee, warn_delta, warn_orders};
 use crate::args::{GlobalArgs, RankTrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
@@ -83,11 +83,17 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
         return dry_run(args, &config, &settings, console);
     }
     atomic::check(&args.out, args.force)?;
-    let declared = Declared { form: None, features: settings.features, largest_grade: settings.largest_grade };
+    let declared = Declared {
+        form: None,
+        features: settings.features,
+        largest_grade: settings.largest_grade,
+        grades_needed: true,
+    };
     let (form, mut lists) = config.read(declared, console)?;
     if settings.normalise_features {
         lists.normalise_features();
     }
+    warn_orders(settings.named_loss, &lists, console);
     if let Method::Private(_, budget) = settings.method {
         warn_delta(budget, lists.len() as u64, console);
     }

@@ -21,7 +21,7 @@ use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
-use crate::ranker_file::{PlainRanking, RankerDerivation};
+use crate::ranker_file::{NamedLoss, PlainRanking, RankerDerivation};
 
 /// Where random numbers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,7 +219,7 @@ fn secret() -> Result<OsSeeded, Failure> {
 }
 
 /// A refusal of the training in the words of the command line.
-pub(super) fn refused(error: &TrainError) -> Failure {
+pub fn refused(error: &TrainError) -> Failure {
     let message = error.to_string();
     match error {
         TrainError::Ranking(_) => {
@@ -233,6 +233,22 @@ pub(super) fn refused(error: &TrainError) -> Failure {
         _ => Failure::new(ExitStatus::Privacy, "privacy.refused", message).help(
             "the message names what has to change: --epsilon, --delta, --clip or --updates; nothing was released",
         ),
+    }
+}
+
+/// More orders of a list than this are announced.
+const MANY_ORDERS: f64 = 1e4;
+
+/// Says that a loss will take long: `n! / (n - k)!` orders of the longest list.
+pub(super) fn warn_orders(loss: NamedLoss, lists: &QueryLists, console: &Console) {
+    let NamedLoss::Listnet { k } = loss else { return };
+    let longest = lists.longest();
+    let orders = dp_rank::plackett_luce::prefixes(longest, k);
+    if k > 1 && orders > MANY_ORDERS {
+        console.warn(&format!(
+            "listnet with --k {k} goes through {orders} orders of a list of {longest} documents, in every update that \
+             draws it\nuse --k 1, or bayesrank, which needs no orders"
+        ));
     }
 }
 

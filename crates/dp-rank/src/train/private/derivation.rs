@@ -8,6 +8,7 @@ use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity, PrivacyEvent as _};
 use dp_optim::engine::BatchLaw;
 
+use super::scaling::Scaling;
 use crate::error::Error;
 use crate::train::error::TrainError;
 use crate::train::protect::Protected;
@@ -35,6 +36,9 @@ pub struct RankingDerivation {
     /// What is protected.
     #[cfg_attr(feature = "serde", serde(default))]
     pub protects: Protected,
+    /// How what a list adds is kept short.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub scaling: Scaling,
 }
 
 impl RankingDerivation {
@@ -43,16 +47,20 @@ impl RankingDerivation {
         self.protects.unit()
     }
 
-    /// How far apart two neighbouring sums are, but for rounding: `2C`, or `C` where a list is there or not.
-    pub(in crate::train) fn distance(&self) -> f64 {
-        self.protects.lists_moved() * self.clipping
+    /// How far apart two neighbouring sums are, but for rounding: `2C`, or `C` where a list is there or not, or what weights
+    /// leave of it.
+    pub(crate) fn distance(&self) -> f64 {
+        match self.scaling {
+            Scaling::Clip => self.protects.lists_moved() * self.clipping,
+            Scaling::Public { distance } => distance * self.clipping,
+        }
     }
 
-    pub(in crate::train) fn law(&self) -> BatchLaw {
+    pub(crate) fn law(&self) -> BatchLaw {
         BatchLaw::Poisson { mean_darts: self.batch_size.min(self.lists) }
     }
 
-    pub(in crate::train) fn gaussian<A: Adjacency>(&self) -> Result<Gaussian<A>, TrainError> {
+    pub(crate) fn gaussian<A: Adjacency>(&self) -> Result<Gaussian<A>, TrainError> {
         let mode = if self.exact_noise { NoiseMode::Exact } else { NoiseMode::Rounded };
         let of = |sensitivity| -> Result<_, TrainError> {
             Ok(Gaussian::from_std_dev(sensitivity, self.std_dev)?.with_noise_mode(mode)?)
@@ -64,7 +72,16 @@ impl RankingDerivation {
     }
 
     /// An empty sum of lists on the grid of the noise.
-    pub(in crate::train) fn sum<A: Adjacency>(&self, gaussian: &Gaussian<A>) -> Result<ExactSum<A>, TrainError> {
+    pub(crate) fn sum<A: Adjacency>(&self, gaussian: &Gaussian<A>) -> Result<ExactSum<A>, TrainError> {
+        let clipped = self.clipped(gaussian)?;
+        Ok(match self.scaling {
+            Scaling::Clip => clipped,
+            Scaling::Public { .. } => clipped.within(self.distance())?,
+        })
+    }
+
+    /// The same of lists of which no more is known than that they are clipped.
+    fn clipped<A: Adjacency>(&self, gaussian: &Gaussian<A>) -> Result<ExactSum<A>, TrainError> {
         let norm = ClippingNorm::new(self.clipping)?;
         Ok(ExactSum::for_release(self.dim()?, norm.into(), gaussian, self.lists)?)
     }
@@ -73,18 +90,29 @@ impl RankingDerivation {
         usize::try_from(self.parameters).map_err(|_| Error::Zero { what: "the number of parameters" }.into())
     }
 
-    pub(in crate::train) fn plan<A: Adjacency>(&self, gaussian: &Gaussian<A>) -> Result<StepPlan, TrainError> {
+    pub(crate) fn plan<A: Adjacency>(&self, gaussian: &Gaussian<A>) -> Result<StepPlan, TrainError> {
         let (sampling_rate, steps) = (self.law().sampling_rate(self.lists)?, self.updates);
         if self.protects == Protected::ListPresence {
             return Ok(StepPlan::PoissonSampled { sampling_rate, steps });
         }
-        let (sensitivity, distance) = (gaussian.sensitivity().get(), self.distance());
-        // What rounding adds to the distance, it may add to the radius.
-        let radius = if sensitivity > distance { (sensitivity - self.clipping).next_up() } else { self.clipping };
+        let (sensitivity, clipped) = (gaussian.sensitivity().get(), self.clipped(gaussian)?.sensitivity().get());
+        // What rounding adds to the distance of two lists, it may add to the norm of one.
+        let rounded = clipped > 2.0 * self.clipping;
+        let radius = if rounded { (clipped - self.clipping).next_up() } else { self.clipping };
         Ok(StepPlan::PoissonSampledReplacement { sampling_rate, radius: radius.min(sensitivity), steps })
     }
 
+    /// Refuses what is proved only where features are public.
+    fn check(&self) -> Result<(), TrainError> {
+        self.scaling.check()?;
+        if self.scaling != Scaling::Clip && !self.protects.has_public_features() {
+            return Err(TrainError::Protected { what: "a list's weight" });
+        }
+        Ok(())
+    }
+
     fn event_under<A: Adjacency>(&self) -> Result<DpEvent, TrainError> {
+        self.check()?;
         let gaussian = self.gaussian::<A>()?;
         Ok(self.plan(&gaussian)?.event(gaussian.event()))
     }

@@ -87,7 +87,13 @@ impl<L: ListLoss, P: Protect> RankingPlan<L, P> {
         let mut log = EventLog::new();
         let mut steps = NoisySteps::start(gaussian.into(), derivation.plan(&gaussian)?, &mut log, rng)?;
         let mut sum = derivation.sum(&gaussian)?;
-        let mut contribution = Contribution::new(scorer, &recipe.loss, recipe.centred);
+        let thinning = recipe.thin.then(|| {
+            let mut key = [0; 32];
+            rng.fill_bytes(&mut key);
+            key
+        });
+        let contribution = Contribution::new(scorer, &recipe.loss).centred(recipe.centred).thinned(thinning);
+        let mut contribution = contribution.scaled(derivation.scaling, derivation.clipping);
         let rate = mean_size / derivation.lists as f64;
         let direction = |_: u64, parameters: &[f64], downhill: &mut [f64]| -> Result<(), TrainError> {
             for &list in sampler.draw()? {

@@ -53,7 +53,7 @@ impl<P: Protect> Sums<P> {
         let derivation = plan.derivation();
         let gaussian = derivation.gaussian::<P::Relation>().unwrap();
         let mut sum = derivation.sum(&gaussian).unwrap();
-        let mut contribution = Contribution::new(scorer, loss, false);
+        let mut contribution = Contribution::new(scorer, loss);
         let mut summed = |version: Option<&List>| {
             let mut lists = QueryLists::new(WIDTH, 2).unwrap();
             add(&mut lists, "other", &(vec![0.0, 1.0, 1.0, 0.0, 0.3, 0.9], vec![2, 0, 1]));
@@ -167,12 +167,12 @@ fn an_empty_list_is_one_of_a_single_document() {
     lists.push("null", &[0.3, -2.0], &[2]).unwrap();
     let network = Mlp::new(WIDTH, 3, Activation::Relu).unwrap();
     for loss in [BayesRank::TOP_1, BayesRank::new(Cutoff::new(3).unwrap())] {
-        let of = Contribution::new(&network, loss, false).of(&network.initial(1), lists.list(0)).to_vec();
+        let of = Contribution::new(&network, loss).of(&network.initial(1), lists.list(0)).to_vec();
         assert_eq!(of, vec![0.0; network.parameters()]);
     }
-    let of = Contribution::new(&network, ListNet::TOP_1, false).of(&network.initial(1), lists.list(0)).to_vec();
+    let of = Contribution::new(&network, ListNet::TOP_1).of(&network.initial(1), lists.list(0)).to_vec();
     assert_eq!(of, vec![0.0; network.parameters()]);
-    let of = Contribution::new(&network, ListMle, false).of(&network.initial(1), lists.list(0)).to_vec();
+    let of = Contribution::new(&network, ListMle).of(&network.initial(1), lists.list(0)).to_vec();
     assert_eq!(of, vec![0.0; network.parameters()]);
 }
 
