@@ -39,7 +39,7 @@ use crate::error::Error;
 use crate::params::{Delta, Epsilon};
 use crate::rounding::{count_up, mul_up};
 
-/// Whose presence or values are protected: one row of the table, one list of a ranker, all rows of one user.
+/// Whose presence or values are protected: one row of the table, one list of a ranker or one of its documents, all rows of one user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -50,6 +50,8 @@ pub enum Unit {
     Record,
     /// One list of a ranking data set.
     List,
+    /// One document of one list of a ranking data set.
+    Document,
     /// All records that share a value in the named column.
     Column(String),
     /// Any `size` of these at once.
@@ -66,6 +68,7 @@ impl fmt::Display for Unit {
         match self {
             Self::Record => f.write_str("record"),
             Self::List => f.write_str("list"),
+            Self::Document => f.write_str("document"),
             Self::Column(name) => write!(f, "all records with one value of {name}"),
             Self::Group { size, of } => write!(f, "any {size} of: {of}"),
         }

@@ -248,7 +248,10 @@ impl Derivation for RankerDerivation {
     }
 
     fn adjacency(&self) -> AdjacencyKind {
-        AdjacencyKind::ChangeListLabels
+        match self {
+            Self::PrivateRanking(private) => private.adjacency(),
+            Self::NonPrivateRanking(_) => AdjacencyKind::ChangeListLabels,
+        }
     }
 
     fn assumptions(&self) -> Vec<Assumption> {

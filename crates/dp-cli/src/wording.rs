@@ -42,6 +42,25 @@ pub fn relation(adjacency: &str, n_public: bool) -> &'static str {
     }
 }
 
+/// What a relation covers of a unit, in a sentence: of one that is not a record, what it consists of.
+pub fn covers(adjacency: &str, n_public: bool, unit: &str) -> &'static str {
+    match (adjacency, n_public, unit) {
+        ("add-remove", true, "list") => {
+            "It covers one list being present, with its documents, features, grades and length, or empty; the number of \
+             lists is public."
+        }
+        ("replace-one", _, "list") => {
+            "It covers the change of one list to any other, with its documents, features, grades and length; the number of \
+             lists is public."
+        }
+        ("replace-one", _, "document") => {
+            "It covers the change of one document of one list to any other, with its features and its grade; the number of \
+             lists and their lengths are public."
+        }
+        _ => relation(adjacency, n_public),
+    }
+}
+
 /// Names from outside, on one line and without control characters.
 pub fn names(names: &[String]) -> String {
     names.iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", ")

@@ -118,8 +118,8 @@ fn batches_and_epochs_are_rates_and_steps() {
 fn relations_are_never_mixed() {
     let place = Workplace::new();
     let given = [&TRAINING[..], &["--delta", "1e-5"]].concat();
-    let run = place.dp(&dpsgd(&[&given[..], &["--adjacency", "replace-one"]].concat()));
-    run.fails(4, "privacy.adjacency").says("--adjacency").says("without-replacement").says("needs a theorem");
+    let secret = ["--adjacency", "replace-one", "--secret-n"];
+    place.dp(&dpsgd(&[&given[..], &secret].concat())).fails(2, "usage.conflict").says("--secret-n");
     let batches = [&given[..], &["--sampling", "without-replacement"]].concat();
     let run = place.dp(&dpsgd(&[&batches[..], &["--adjacency", "add-remove"]].concat()));
     run.fails(4, "privacy.adjacency").says("under replace-one");
@@ -144,6 +144,40 @@ fn relations_are_never_mixed() {
         ])
         .fails(2, "usage.conflict")
         .says("--secret-n");
+}
+
+/// A replaced record in a Poisson sample of clipped vectors: noise over twice the clipping norm.
+#[test]
+fn poisson_samples_where_a_record_is_replaced() {
+    let place = Workplace::new();
+    let given = ["--sampling-rate", "0.01", "--steps", "1000", "--delta", "1e-5", "--json"];
+    let ask = |more: &[&str]| answer(place.dp(&dpsgd(&[&given[..], more].concat())));
+    let noise = ["--noise-multiplier", "0.8"];
+    let replaced = ask(&[&noise[..], &["--adjacency", "replace-one"]].concat());
+    let lists = ask(&[&noise[..], &["--adjacency", "change-list-labels"]].concat());
+    let of = |value: &Value| value["epsilon"].as_f64().unwrap_or_else(|| panic!("{value}"));
+    assert_eq!((&replaced["adjacency"], of(&replaced)), (&"replace-one".into(), of(&lists)));
+    // The library's event, at any scale.
+    let event = r#"{"type":"poisson-sampled-replacement","sampling_rate":0.01,"std_dev":1.6,"distance":2,"radius":1}"#;
+    let tree = format!(r#"{{"type":"self-composed","count":1000,"event":{event}}}"#);
+    place.write("tree.json", tree);
+    let told = place.dp(&["account", "event", "tree.json", "--delta", "1e-5", "--json"]);
+    assert!((of(&answer(told)) / of(&replaced) - 1.0).abs() < 1e-9);
+    // It costs more than presence with the same noise over the clipping norm, and less than twice that.
+    let present = ask(&["--noise-multiplier", "1.6"]);
+    assert!(of(&present) < of(&replaced) && of(&replaced) < 2.0 * of(&present), "{present} {replaced}");
+    // Every number can be computed from the others.
+    let epsilon = of(&replaced).to_string();
+    for (left_out, near) in [("noise_multiplier", 0.8), ("sampling_rate", 0.01), ("steps", 1000.0)] {
+        let numbers = [("noise_multiplier", "0.8"), ("sampling_rate", "0.01"), ("steps", "1000")];
+        let kept = numbers.iter().filter(|(name, _)| *name != left_out);
+        let flags: Vec<String> =
+            kept.flat_map(|(name, value)| [format!("--{}", name.replace('_', "-")), (*value).to_owned()]).collect();
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let fixed = ["--epsilon", &epsilon, "--delta", "1e-5", "--adjacency", "replace-one", "--json"];
+        let value = answer(place.dp(&dpsgd(&[&flags[..], &fixed].concat())));
+        assert!((value[left_out].as_f64().unwrap() / near - 1.0).abs() < 2e-3, "{left_out}: {value}");
+    }
 }
 
 #[test]

@@ -347,6 +347,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("outputs.rs"),
         include_str!("projection.rs"),
         include_str!("rank.rs"),
+        include_str!("rank_modes.rs"),
         include_str!("reproduce.rs"),
         include_str!("shell.rs"),
         include_str!("train.rs"),
@@ -365,6 +366,7 @@ fn every_code_is_triggered_somewhere() {
         "csv.long_record",
         "csv.options",
         "encoding.invalid",
+        "lists.unreadable",
         "reproduce.failed",
     ];
     let place = Workplace::new();

@@ -4,61 +4,8 @@ mod support;
 
 use dp_cli::canonical;
 use serde_json::Value;
-use support::{Dice, Run, Workplace, gzip, one_value};
-
-const FEATURES: usize = 5;
-
-/// A list: its query, and for each document grade and features. The first two features tell most of the grade.
-type List = (String, Vec<(u32, [f64; FEATURES])>);
-
-fn draw(lists: usize, seed: u64) -> Vec<List> {
-    let mut dice = Dice(seed);
-    (0..lists)
-        .map(|list| {
-            let documents = (0..4 + dice.below(8))
-                .map(|_| {
-                    let features = [(); FEATURES].map(|()| (dice.unit() * 100.0).round() / 100.0);
-                    let worth = features[0] + features[1] + 0.2 * (dice.unit() - 0.5);
-                    (if worth > 1.4 { 2 } else { u32::from(worth > 1.1) }, features)
-                })
-                .collect();
-            (format!("q{seed}-{list}"), documents)
-        })
-        .collect()
-}
-
-fn letor(lists: &[List]) -> String {
-    let mut text = String::from("# made up\n");
-    for (query, documents) in lists {
-        for (grade, features) in documents {
-            let cells: String = features.iter().enumerate().map(|(j, x)| format!(" {}:{x}", j + 1)).collect();
-            text.push_str(&format!("{grade} qid:{query}{cells} # docid\n"));
-        }
-    }
-    text
-}
-
-fn csv(lists: &[List]) -> String {
-    let mut text = String::from("a,user,b,c,clicks,d,e\n");
-    for (query, documents) in lists {
-        for (grade, [a, b, c, d, e]) in documents {
-            text.push_str(&format!("{a},{query},{b},{c},{grade},{d},{e}\n"));
-        }
-    }
-    text
-}
-
-/// Lists to train and to test on, in both forms.
-fn place() -> Workplace {
-    let place = Workplace::new();
-    let (train, test) = (draw(200, 1), draw(60, 2));
-    place.write("train.txt", letor(&train));
-    place.write("train.txt.gz", gzip(letor(&train).as_bytes()));
-    place.write("test.txt", letor(&test));
-    place.write("train.csv", csv(&train));
-    place.write("test.csv.gz", gzip(csv(&test).as_bytes()));
-    place
-}
+use support::lists::{FEATURES, draw, letor, place};
+use support::{Run, Workplace, gzip, one_value};
 
 const BUDGET: [&str; 4] = ["--epsilon", "3", "--delta", "1e-4"];
 const LINEAR: [&str; 4] = ["--loss", "bayesrank", "--model", "linear"];
@@ -462,6 +409,7 @@ fn refused(lines: &str, more: &[&str], code: &str, line: u64, found: &str) {
 #[test]
 fn bad_lines_are_refused_with_their_place() {
     refused("1 1:0.5\n", &[], "lists.query", 3, "character 3");
+    refused("qid:b 1:0.5\n", &[], "lists.grade", 3, "character 1");
     refused("1.5 qid:b 1:0.5\n", &[], "lists.grade", 3, "`1.5` at character 1");
     refused("-1 qid:b 1:0.5\n", &[], "lists.grade", 3, "`-1`");
     refused("good qid:b 1:0.5\n", &[], "lists.grade", 3, "`good`");
@@ -496,7 +444,7 @@ fn bad_files_are_refused() {
     attempt("lists.txt", "", &[]).fails(3, "lists.empty");
     attempt("lists.txt", "# nothing\n\n", &[]).fails(3, "lists.empty");
     let packed = gzip(letor(&draw(300, 3)).as_bytes());
-    attempt("lists.txt.gz", &packed[..packed.len() / 2], &[]).fails(3, "lists.unreadable");
+    attempt("lists.txt.gz", &packed[..packed.len() / 2], &[]).fails(3, "file.truncated").says("ends before");
     Workplace::new()
         .dp(&[&["rank", "train", "--data", "none.txt", "--out", "r.json"], &LINEAR[..], &BUDGET].concat())
         .fails(1, "file.open");
@@ -516,6 +464,40 @@ fn bad_files_are_refused() {
     with("bob,1").fails(3, "csv.ragged").says("line 4");
     with("bob,1,3\nann,1,1").fails(3, "lists.split").says("line 5");
     attempt("lists.txt", letor(&draw(2, 1)), &columns).fails(2, "usage.conflict").says("--query");
+}
+
+#[test]
+fn documents_without_grades_are_scored_and_not_measured() {
+    let place = place();
+    train(&place, &[&["--data", "train.txt"], &LINEAR, &BUDGET]).json();
+    let with = |command: &str, data: &str, more: &[&str]| {
+        place.dp(&[&["rank", command, "--model", "r.json", "--data", data][..], more].concat())
+    };
+    let graded = "2 qid:a 1:0.5\n0 qid:a 2:0.5\n1 qid:b 3:1\n";
+    place.write("graded.txt", graded);
+    place.write("bare.txt", graded.lines().map(|line| format!("{}\n", &line[2..])).collect::<String>());
+    let scores = with("predict", "bare.txt", &[]).ok();
+    assert_eq!((scores.lines().count(), &scores), (4, &with("predict", "graded.txt", &[]).ok()));
+    with("evaluate", "graded.txt", &[]).ok();
+    with("evaluate", "bare.txt", &[]).fails(3, "lists.grade").says("line 1").says("dp rank predict");
+    train(&place, &[&["--data", "train.csv", "--query", "user", "--label", "clicks"], &LINEAR, &BUDGET]).json();
+    place.write("bare.csv", "user,e,d,c,b,a\nx,1,2,3,4,5\nx,5,4,3,2,1\n");
+    assert_eq!(with("predict", "bare.csv", &[]).ok().lines().count(), 3);
+    with("evaluate", "bare.csv", &[]).fails(3, "csv.missing_column").says("clicks");
+    with("predict", "bare.csv", &["--label", "clicks"]).fails(3, "csv.missing_column").says("clicks");
+}
+
+#[test]
+fn orders_without_end_are_announced() {
+    let place = Workplace::new();
+    let long: String = (0..150).map(|i| format!("{} qid:a 1:{}\n", i % 3, i % 7)).collect();
+    place.write("long.txt", &long);
+    let data = ["--data", "long.txt", "--loss", "listnet", "--model", "linear", "--updates", "1"];
+    let said = train(&place, &[&data, &["--k", "2"], &BUDGET]);
+    said.says("22350 orders");
+    said.json();
+    let said = train(&place, &[&data, &BUDGET]);
+    assert!(!said.stderr.contains("orders"), "{}", said.stderr);
 }
 
 #[test]
@@ -604,7 +586,7 @@ fn the_help_says_what_is_protected_and_what_is_not_chosen() {
     assert!(cv.contains("Nothing is chosen on the validation part") && cv.contains("would cost privacy"), "{cv}");
     assert!(help(&["rank", "train", "--help"]).contains("--split-lists"));
     assert!(help(&["rank", "evaluate", "--help"]).contains("no private release"));
-    assert!(help(&["rank", "predict", "--help"]).contains("Grades are part of both forms"));
+    assert!(help(&["rank", "predict", "--help"]).contains("Grades play no role here and may be absent"));
     // The examples of `dp rank` run as they stand.
     place.write("new.txt", place.read("test.txt"));
     let text = place.dp(&["rank", "--help"]).ok();

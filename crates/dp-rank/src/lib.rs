@@ -1,7 +1,8 @@
 //! Learning to rank under differential privacy, and metrics to judge rankers by.
 //!
-//! A *list* is what one query found: documents with public features and private grades of relevance. One list is one
-//! user's; neighbouring data differ in the grades of one list, everything else is public. From there:
+//! A *list* is what one query found: documents with features and grades of relevance. One list is one user's; unless said
+//! otherwise, neighbouring data differ in the grades of one list, everything else is public. Whole lists and single documents
+//! can be [protected](train::protect) too. From there:
 //!
 //! - [`QueryLists`] holds lists; with the feature `files`, `read` brings LETOR and CSV files into them.
 //! - [`scorer`]: linear functions and networks of one hidden layer, with gradients and the inner products of their score
@@ -15,7 +16,8 @@
 //!   from the literature, its version has a name of its own.
 //! - [`synthetic`]: lists shaped like LETOR's.
 //! - [`train`]: [`PrivateRanking`](train::PrivateRanking), which trains a scorer so that the grades of any one list hardly
-//!   matter to what comes out, calibrated to a budget and with a certificate; and the same without privacy.
+//!   matter to what comes out, or all of the list, calibrated to a budget and with a certificate; and the same without
+//!   privacy.
 //!
 //! # Examples
 //! A private ranker:
@@ -65,11 +67,14 @@
 //! ```
 //!
 //! # Features
+//! - `audit`: canary lists and audits of the private training (dp-audit).
 //! - `files`: `read`, the readers of LETOR and CSV files (dp-data).
 //! - `serde`: derivations and certificates in files.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "audit")]
+pub mod audit;
 mod certified;
 mod dense;
 pub mod error;

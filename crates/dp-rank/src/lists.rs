@@ -104,6 +104,15 @@ impl<'a> QueryList<'a> {
     pub fn documents(&self) -> usize {
         self.grades.len()
     }
+
+    /// The same documents with other grades, as many of them.
+    pub(crate) fn with_grades<'b>(&self, grades: &'b [u32]) -> QueryList<'b>
+    where
+        'a: 'b,
+    {
+        debug_assert_eq!(grades.len(), self.grades.len());
+        QueryList { grades, ..*self }
+    }
 }
 
 impl fmt::Debug for QueryList<'_> {
@@ -115,9 +124,10 @@ impl fmt::Debug for QueryList<'_> {
 /// Lists of documents with grades, one list per query, in one piece of memory.
 ///
 /// # Privacy
-/// A list stands for one user. The number of lists, their order, the queries, the numbers of documents and all features
-/// are public; the grades are not. Neighbouring data differ in the grades of one list. The number of features and the
-/// largest grade are declared, not read off the grades. `Debug` shows no grade.
+/// A list stands for one user. Where grades are protected, the number of lists, their order, the queries, the numbers of
+/// documents and all features are public; the grades are not, and neighbouring data differ in the grades of one list. This is
+/// what *public* means here. Where whole lists or documents are [protected](crate::train::protect), only what that says is. The
+/// number of features and the largest grade are declared, not read off the grades. `Debug` shows no grade.
 ///
 /// # Examples
 /// ```

@@ -26,6 +26,9 @@ pub use list_mle::ListMle;
 pub use list_net::ListNet;
 pub use pairwise::{LambdaRank, RankNet};
 
+use crate::error::Error;
+use crate::sensitivity::{Gram, ImageBounds};
+
 /// Reusable buffers of the losses; they grow to the longest list and then stay.
 #[derive(Debug, Clone, Default)]
 pub struct LossBuffers {
@@ -60,6 +63,22 @@ pub trait ListLoss: RankingLoss {
         false
     }
 
+    /// Whether [`image`](Self::image) bounds what grades make of a gradient.
+    fn has_known_image(&self) -> bool {
+        false
+    }
+
+    /// How far a list's gradients in the parameters are from each other and from 0 over all grades, from scores and the
+    /// products of their gradients alone; where `thinned`, over all grades of which one document has any. Infinite unless the
+    /// loss says otherwise.
+    ///
+    /// # Errors
+    /// Scores that do not fit the products or are NaN.
+    fn image(&self, scores: &[f64], gram: &Gram<'_>, thinned: bool) -> Result<ImageBounds, Error> {
+        let _ = (scores, gram, thinned);
+        Ok(ImageBounds { diameter: f64::INFINITY, radius: f64::INFINITY })
+    }
+
     /// A gradient that does not depend on the grades and lies in the middle of what the grades can make of it.
     /// 0 unless the loss says otherwise.
     ///
@@ -69,6 +88,30 @@ pub trait ListLoss: RankingLoss {
         let _ = buffers;
         assert_eq!(scores.len(), centre.len(), "one number per document");
         centre.fill(0.0);
+    }
+}
+
+impl<L: RankingLoss> RankingLoss for &L {
+    fn evaluate(&self, scores: &[f64], grades: &[u32], buffers: &mut LossBuffers, gradient: &mut [f64]) -> f64 {
+        (**self).evaluate(scores, grades, buffers, gradient)
+    }
+}
+
+impl<L: ListLoss> ListLoss for &L {
+    fn has_public_centre(&self) -> bool {
+        (**self).has_public_centre()
+    }
+
+    fn public_centre(&self, scores: &[f64], buffers: &mut LossBuffers, centre: &mut [f64]) {
+        (**self).public_centre(scores, buffers, centre);
+    }
+
+    fn has_known_image(&self) -> bool {
+        (**self).has_known_image()
+    }
+
+    fn image(&self, scores: &[f64], gram: &Gram<'_>, thinned: bool) -> Result<ImageBounds, Error> {
+        (**self).image(scores, gram, thinned)
     }
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn for_each_prefix(documents: usize, length: usize, visit: &mut impl 
 }
 
 /// `n! / (n - k)!`, the number of prefixes of `k` of `n` documents, infinity where that overflows.
-pub(crate) fn prefixes(documents: usize, length: usize) -> f64 {
+pub fn prefixes(documents: usize, length: usize) -> f64 {
     (0..length.min(documents)).map(|taken| (documents - taken) as f64).product()
 }
 

@@ -1,4 +1,4 @@
-//! Public randomness from a seed: initial parameters and synthetic lists. Nothing private is drawn from it.
+//! Public randomness from a seed: initial parameters and synthetic lists; and draws from any generator.
 
 use chacha20::ChaCha20Rng;
 use rand::{Rng, SeedableRng};
@@ -36,7 +36,8 @@ fn uniform<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-fn below<R: Rng + ?Sized>(rng: &mut R, bound: usize) -> usize {
+/// Uniform on `0..bound`, for small bounds as [`Public::below`].
+pub(crate) fn below<R: Rng + ?Sized>(rng: &mut R, bound: usize) -> usize {
     ((uniform(rng) * bound as f64) as usize).min(bound - 1)
 }
 

@@ -34,12 +34,15 @@ pub struct ListOptions {
     pub largest_grade: u32,
     /// What to do when the rows of one query do not lie together.
     pub split_lists: SplitLists,
+    /// Whether every document must have a grade. Where it need not, as when lists are only scored, a LETOR line may begin
+    /// with its query, a CSV file may lack the column of grades, and the grade is 0 then.
+    pub grades_needed: bool,
 }
 
 impl Default for ListOptions {
     /// LETOR's grades, 0 to 2.
     fn default() -> Self {
-        Self { features: None, largest_grade: 2, split_lists: SplitLists::Join }
+        Self { features: None, largest_grade: 2, split_lists: SplitLists::Join, grades_needed: true }
     }
 }
 

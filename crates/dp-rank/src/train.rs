@@ -12,6 +12,7 @@ mod error;
 mod gradient;
 mod non_private;
 pub mod private;
+pub mod protect;
 #[cfg(test)]
 mod tests;
 
@@ -19,4 +20,5 @@ pub use descent::{Descent, Observer};
 pub use error::TrainError;
 pub use gradient::ListGradient;
 pub use non_private::NonPrivateRanking;
-pub use private::{PrivateRanking, RankingDerivation, RankingPlan, TrainedRanker};
+pub use private::{PrivateRanking, RankingDerivation, RankingPlan, Scaling, TrainedRanker};
+pub use protect::{Document, Grades, ListPresence, Protect, Protected, WholeList};

@@ -9,7 +9,7 @@ use super::Adjacency;
 /// How the records of a step are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Sampling {
-    /// Each record by itself, with the same probability.
+    /// Each record by itself, with the same probability. Under replace-one for sums of clipped vectors.
     #[default]
     Poisson,
     /// A uniformly random batch of fixed size.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::account::count;
 use super::{Adjacency, Loss, Noise};
+use crate::commands::audit;
 
 /// Arguments of `dp audit`.
 #[derive(Debug, Clone, Args)]
@@ -147,7 +148,8 @@ Examples:
 
 First many pairs of data sets that differ in one record are trained on without noise: none may end further apart than
 the sensitivity that is claimed. Then the whole recipe runs on the farthest of them, noise included. All data are made
-up: no file is read.")]
+up: no file is read. The recipes of rankers (rank-grades, rank-list-presence, rank-lists, rank-documents) have each their
+own relation and loss; --adjacency, --loss, --lambda and --radius play no role for them.")]
 pub struct AuditRecipeArgs {
     /// The recipe: `dp audit list` shows them
     #[arg(long, value_name = "NAME", value_parser = recipes())]
@@ -209,5 +211,5 @@ pub struct AuditAllArgs {
 }
 
 fn recipes() -> PossibleValuesParser {
-    PossibleValuesParser::new(dp_optim::audit::RECIPES.iter().map(|recipe| recipe.name))
+    PossibleValuesParser::new(audit::recipes().map(|(name, _)| name))
 }

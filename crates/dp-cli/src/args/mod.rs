@@ -21,7 +21,8 @@ pub use audit::{
 pub use input::{Format, InputArgs};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
-    RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankTrainArgs, SplitListsArg,
+    RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
+    SplitListsArg,
 };
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use train::{

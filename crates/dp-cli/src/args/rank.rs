@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::Adjacency;
 use super::account::count;
 use crate::ranker_file::NamedActivation;
 
@@ -18,7 +19,9 @@ Examples:
 
 A list is what one query found: documents with features, and grades of how relevant each is. What is protected are the
 grades of one list, as one user gave them (--adjacency change-list-labels): documents, their features, the queries and
-the number of lists are public. `--model` names a kind where a ranker is built and a file where one is read.")]
+the number of lists are public. With `--protect lists` it is a whole list, features and length included, with `--protect
+documents` all of one document; then nothing but the number of lists is public. `--model` names a kind where a ranker is
+built and a file where one is read.")]
 pub struct RankArgs {
     /// What to do.
     #[command(subcommand)]
@@ -107,6 +110,16 @@ pub enum RankNormalise {
     AboveOne,
 }
 
+/// How what a list adds is kept short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum RankScaling {
+    /// Gradients above --clip are shortened to it.
+    #[default]
+    Clip,
+    /// All gradients of a list have one weight, from its public features: of bayesrank, where grades are protected.
+    Public,
+}
+
 /// Flags that say what is trained, and how.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model")]
@@ -132,7 +145,7 @@ pub struct RankModelArgs {
     /// Map each feature of each list to the range from 0 to 1 by its values in that list
     #[arg(long)]
     pub normalise_features: bool,
-    /// The number of features of a document [default: the largest one in the files, which is public]
+    /// The number of features of a document [default: the largest one in the files, where that is public]
     #[arg(long, value_name = "NUMBER", value_parser = count)]
     pub features: Option<u64>,
     /// The largest grade that a document can have, publicly known
@@ -150,18 +163,46 @@ pub struct RankModelArgs {
     /// The norm that a list's gradient is clipped to [default: 0.1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub clip: Option<f64>,
+    /// How gradients are kept within that norm
+    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
+    pub scaling: RankScaling,
+    /// Let one document of a list's largest grade keep it, by lot whenever the list is drawn (bayesrank)
+    #[arg(long)]
+    pub thin: bool,
+}
+
+/// What a ranker's training protects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RankProtect {
+    /// The grades of one list; documents, features and lengths are public.
+    Grades,
+    /// One list with everything in it; the number of lists is public.
+    Lists,
+    /// One document of one list, its features and its grade; the number of lists and their lengths are public.
+    Documents,
 }
 
 /// Flags that say what privacy costs.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Privacy")]
 pub struct RankPrivacyArgs {
-    /// Epsilon, for the grades of one list
+    /// Epsilon, for what is protected of one list
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
     /// Delta, more than 0 and far below one over the number of lists
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub delta: Option<f64>,
+    /// What is protected [default: grades]
+    ///
+    /// With `grades` features are public and may be read off the files, with `lists` and `documents` they are secret: the
+    /// number of features has to be declared (--features), and queries and documents stay out of what is published. A whole
+    /// list or document replaced costs as much as the grades of a list; whether a list is there at all (lists with
+    /// --adjacency add-remove) costs less.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub protect: Option<RankProtect>,
+    /// Which data sets count as neighbours [default: add-remove for lists; the others have one each]
+    #[arg(long, value_enum, value_name = "RELATION")]
+    pub adjacency: Option<Adjacency>,
     /// Train without privacy, for comparison
     #[arg(long)]
     pub non_private: bool,
@@ -175,7 +216,11 @@ Examples:
   dp rank train --data views.csv --query user --label clicks --loss listnet --model mlp --hidden 16 --normalise always \
 --epsilon 3 --delta 1e-4 --out network.json
 
-What the certificate promises is for the grades of one list. Somebody with two lists is protected half as well.")]
+  dp rank train --data train.txt --features 46 --protect lists --loss bayesrank --model linear --epsilon 1 --delta 1e-4 \
+--out ranker.json
+
+What the certificate promises is for one list: its grades, or all of it with --protect lists. Somebody with two lists is
+protected half as well.")]
 pub struct RankTrainArgs {
     /// The lists, in one file or several: LETOR or CSV, plain, .gz or .xz; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
@@ -257,7 +302,7 @@ pub struct RankEvaluateArgs {
 Example:
   dp rank predict --model ranker.json --data new.txt --out scores.csv
 
-Grades are part of both forms of files; they play no role here, 0 will do where they are not known.")]
+Grades play no role here and may be absent: lines of LETOR that begin with `qid:`, CSV without the column of grades.")]
 pub struct RankPredictArgs {
     /// The file that `dp rank train` wrote
     #[arg(long, value_name = "FILE")]

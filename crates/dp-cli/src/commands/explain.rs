@@ -72,7 +72,8 @@ const OWN: &[Page] = &[
         code: "lists.grade",
         text: "A grade is not a whole number from 0 to the largest one. The largest grade is declared (--largest-grade, 2 \
                if not given) and never read off the grades, which are private; map finer scales to whole grades \
-               beforehand. In LETOR the grade is the first part of a line, in CSV the column that --label names.",
+               beforehand. In LETOR the grade is the first part of a line, in CSV the column that --label names. Only \
+               `dp rank predict` reads documents without grades.",
     },
     Page {
         code: "lists.query",
@@ -87,13 +88,13 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "lists.unreadable",
-        text: "A file of lists could not be read to its end: the compressed file is cut or damaged, the disk failed, or a \
-               line is longer than 64 MiB. Fetch the file again and compare its size or checksum.",
+        text: "A file of lists could not be read to its end: the disk failed, or a line is longer than 64 MiB. Fetch the file again and compare its size or checksum.",
     },
     Page {
         code: "lists.value",
         text: "The value of a feature is not a finite number: a word, a blank cell, NaN or infinity; or a value is so large \
-               that a score overflows. Features are public, so missing values can be filled in beforehand.",
+               that a score overflows. Missing values can be filled in beforehand, from within their own list where \
+               features are protected.",
     },
     Page {
         code: "lists.width",

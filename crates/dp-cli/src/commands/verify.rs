@@ -91,8 +91,8 @@ pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     let RankerDerivation::PrivateRanking(recipe) = &certificate.derivation else {
         return mismatch("the recipe gives no guarantee", "certificate.derivation");
     };
-    if certificate.unit != Unit::List {
-        return mismatch("the recipe protects one list, the certificate states another unit", "certificate.unit");
+    if certificate.unit != recipe.unit() {
+        return mismatch("the recipe protects another unit than the certificate states", "certificate.unit");
     }
     if recipe.parameters != file.model.weights.len() as u64 {
         return mismatch("the certificate is for another number of weights", "certificate.derivation");
@@ -205,7 +205,7 @@ fn text(outcome: &Outcome, model: &str) -> String {
     let mut lines = vec![
         format!("{} holds", one_line(model)),
         format!("guarantee  {}", wording::guarantee(outcome.epsilon, outcome.delta, outcome.adjacency, &outcome.unit)),
-        format!("           {}", wording::relation(outcome.adjacency, outcome.n_public)),
+        format!("           {}", wording::covers(outcome.adjacency, outcome.n_public, &outcome.unit)),
         format!("theorem    {}", outcome.theorem),
         "on trust".to_owned(),
     ];

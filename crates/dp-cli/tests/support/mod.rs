@@ -1,6 +1,8 @@
 //! Runs the binary in a folder of its own and looks at stdout, stderr and exit code apart.
 #![allow(dead_code)] // each test file uses a part
 
+pub mod lists;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

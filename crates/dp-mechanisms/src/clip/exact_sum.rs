@@ -31,7 +31,8 @@ const INTEGER_STEPS: f64 = (1u64 << 62) as f64;
 ///
 /// # Privacy
 /// Sensitivity `C` under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and [`ZeroOut`](dp_accountant::ZeroOut), `2 C`
-/// under [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels): of the
+/// under [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels), or less where
+/// versions of a record are [closer](Self::within): of the
 /// sum as computed, with nothing set aside for rounding and nothing taken on trust. For each coordinate of `q_i` is at
 /// most the clipped vector's in magnitude, so that `‖q_i‖ <= C` in exact arithmetic; it is a whole number of steps `g`;
 /// and partial sums of at most `n` of them, `n` the public bound on the records, are at most `n C / g` steps.
@@ -132,7 +133,7 @@ impl<A: Adjacency> ExactSum<A> {
             while sum_in_steps > DOUBLE_STEPS * power_of_two(dropped) {
                 dropped += 1;
             }
-            let rounding = product_up(step * power_of_two(dropped), sqrt_up(coordinates));
+            let rounding = rounding(step, dropped as u32, coordinates);
             (Total::Integers(vec![0; dim], dropped as u32), sum_up(moved, rounding))
         };
         Ok(Self { rule, step, most_records, records: 0, total, sensitivity: L2Sensitivity::new(sensitivity)? })
@@ -149,6 +150,55 @@ impl<A: Adjacency> ExactSum<A> {
         most_records: u64,
     ) -> Result<Self, Error> {
         Self::new(dim, rule, gaussian.grid().step(), most_records)
+    }
+
+    /// The same sum where two versions of one record's vector, as they are [added](Self::add), are at most `diameter` apart:
+    /// less than the two clipping norms that are allowed for otherwise.
+    ///
+    /// # Formula
+    /// ```text
+    /// sensitivity = min(2 C, diameter + 2^-50 (d + 32) C + g √d),   and what finish may round
+    /// ```
+    ///
+    /// # Privacy
+    /// That no two versions are farther apart is the caller's to prove; no contribution is longer than `C` all the same. Flat
+    /// clipping is the projection onto a ball, which brings no two points farther apart; as computed, it and the product move
+    /// either by at most `(d + 20) 2^-53` of `C`. Truncation to multiples of `g` adds less than `g` to a difference of
+    /// coordinates. Nothing changes for a relation under which a record is there or not, nor for normalised contributions,
+    /// whose directions count.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless `diameter` is positive and finite.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::ReplaceOne;
+    /// use dp_mechanisms::clip::{ClippingNorm, ExactSum};
+    /// let norm = ClippingNorm::new(1.0)?;
+    /// let sum = ExactSum::<ReplaceOne>::new(3, norm.into(), 2f64.powi(-40), 100)?;
+    /// assert_eq!(sum.sensitivity().get(), 2.0);
+    /// let closer = sum.within(1.25)?;
+    /// assert!(closer.sensitivity().get() > 1.25 && closer.sensitivity().get() < 1.25 + 1e-11);
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn within(self, diameter: f64) -> Result<Self, Error> {
+        if !(diameter > 0.0 && diameter.is_finite()) {
+            return Err(Error::OutOfRange { name: "diameter", value: diameter, range: "(0, inf)" });
+        }
+        let norm = self.rule.norm().get();
+        let flat = matches!(self.rule, ClippingRule::Flat(_));
+        if norms_moved::<A>() < 2.0 || !flat {
+            return Ok(self);
+        }
+        let dim = self.total.dim() as f64;
+        let clipping = product_up(norm, (dim + 32.0) * power_of_two(-50));
+        let truncation = product_up(self.step, sqrt_up(dim));
+        let apart = sum_up(diameter, sum_up(clipping, truncation)).min(2.0 * norm);
+        let sensitivity = match &self.total {
+            Total::Doubles(_) => apart,
+            Total::Integers(_, dropped) => sum_up(apart, rounding(self.step, *dropped, dim)),
+        };
+        Ok(Self { sensitivity: L2Sensitivity::new(sensitivity)?, ..self })
     }
 
     /// An empty sum of the same kind, for another thread; to be [merged](Self::merge).
@@ -237,6 +287,11 @@ impl<A: Adjacency> ExactSum<A> {
     pub fn step(&self) -> f64 {
         self.step
     }
+}
+
+/// How far rounding the end result to multiples of `step 2^dropped` moves a difference of two.
+fn rounding(step: f64, dropped: u32, coordinates: f64) -> f64 {
+    product_up(step * power_of_two(dropped as i32), sqrt_up(coordinates))
 }
 
 fn check_records(records: u64, most: u64) -> Result<(), Error> {

@@ -4,8 +4,10 @@ mod enumerate;
 mod race;
 
 use super::{ListLoss, LossBuffers, RankingLoss, check_lengths};
+use crate::error::Error;
 use crate::metrics::{Cutoff, dcg_of_sorted, gain, standard_discount};
 use crate::plackett_luce::{prefixes, softmax};
+use crate::sensitivity::{Contributions, Gram, ImageBounds};
 
 /// Minus the expected NDCG@k of a ranking drawn from the Plackett–Luce model of the scores.
 ///
@@ -130,7 +132,17 @@ impl RankingLoss for BayesRank {
     }
 }
 
-impl ListLoss for BayesRank {}
+impl ListLoss for BayesRank {
+    fn has_known_image(&self) -> bool {
+        true
+    }
+
+    /// By [`Contributions`]: the gradient is `-Σ_i c_i v_i` with `c ∈ [0,1]^n`, of which one entry is not 0 where thinned.
+    fn image(&self, scores: &[f64], gram: &Gram<'_>, thinned: bool) -> Result<ImageBounds, Error> {
+        let list = Contributions::new(*self, scores, gram)?;
+        Ok(if thinned { list.thinned_bounds() } else { list.bounds() })
+    }
+}
 
 /// `1 / log2(t + 1)` for the position `t` counted from 0.
 fn discount(index: usize) -> f64 {

@@ -11,7 +11,7 @@ use super::{ListOptions, Loaded};
 pub struct CsvColumns {
     /// The query that a document belongs to; any text.
     pub query: String,
-    /// The grade.
+    /// The grade; it may be absent unless [`ListOptions::grades_needed`].
     pub grade: String,
     /// The features, in this order; `None` takes all other columns, in the order of the file.
     pub features: Option<Vec<String>>,
@@ -51,10 +51,11 @@ pub fn load_csv(
     let mut gather = Gather::new(&file, options)?;
     let mut reader = CsvReader::new(input, *csv).map_err(data)?;
     let query_at = reader.position(&columns.query).map_err(data)?;
-    let grade_at = reader.position(&columns.grade).map_err(data)?;
+    let has_grades = options.grades_needed || reader.header().contains(&columns.grade);
+    let grade_at = if has_grades { Some(reader.position(&columns.grade).map_err(data)?) } else { None };
     let features_at: Vec<usize> = match &columns.features {
         Some(names) => names.iter().map(|name| reader.position(name).map_err(data)).collect::<Result<_, _>>()?,
-        None => (0..reader.header().len()).filter(|&at| at != query_at && at != grade_at).collect(),
+        None => (0..reader.header().len()).filter(|&at| at != query_at && Some(at) != grade_at).collect(),
     };
     let expected = options.features.unwrap_or(features_at.len()).max(1);
     if features_at.len() != expected {
@@ -71,8 +72,10 @@ pub fn load_csv(
         if query.is_empty() {
             return Err(refused(query_at, Problem::MissingQuery));
         }
-        let grade =
-            parse_grade(record.cell(grade_at), options.largest_grade).map_err(|problem| refused(grade_at, problem))?;
+        let grade = match grade_at {
+            Some(at) => parse_grade(record.cell(at), options.largest_grade).map_err(|problem| refused(at, problem))?,
+            None => 0,
+        };
         entries.clear();
         for (index, &at) in features_at.iter().enumerate() {
             let cell = record.cell(at);

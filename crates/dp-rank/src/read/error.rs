@@ -13,12 +13,21 @@ pub enum Problem {
     /// The file or the text in it cannot be read at all.
     #[error("{0}")]
     Unreadable(String),
+    /// A compressed file that is cut.
+    #[error("the compressed file ends before its content is complete")]
+    Cut,
+    /// A compressed file that is damaged.
+    #[error("the compressed file is damaged")]
+    Damaged,
     /// No rows.
     #[error("there is no document in the file")]
     NoRows,
     /// A row's second part is not `qid:...`.
     #[error("the query is missing; expected `label qid:ID index:value ...`")]
     MissingQuery,
+    /// A row that begins with its query where grades are needed.
+    #[error("the grade is missing; expected `grade qid:ID index:value ...`")]
+    MissingGrade,
     /// A grade that is not a whole number from 0.
     #[error("a grade is not a whole number from 0: {found}")]
     BadGrade {
@@ -75,6 +84,9 @@ impl Problem {
     pub fn public_message(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "the file cannot be read",
+            Self::Cut => "the compressed file ends before its content is complete",
+            Self::Damaged => "the compressed file is damaged",
+            Self::MissingGrade => "the grade of a row is missing",
             Self::NoRows => "there is no document in the file",
             Self::MissingQuery => "the query of a row is missing",
             Self::BadGrade { .. } => "a grade is not a whole number from 0",

@@ -1,6 +1,6 @@
 //! Lines of the form `grade qid:ID index:value ... # comment`.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use dp_data::read::Input;
 
@@ -16,10 +16,11 @@ const WIDEST: usize = 1 << 20;
 /// Reads lists of the form that LETOR, MSLR-WEB and SVMrank use: one document a line,
 /// `grade qid:ID index:value index:value ... # comment`.
 ///
-/// Features are numbered from 1, in any order; those absent from a line are 0. Blank lines and comments are skipped.
+/// Features are numbered from 1, in any order; those absent from a line are 0. Blank lines and comments are skipped. The
+/// grade may be absent unless [`ListOptions::grades_needed`].
 ///
 /// # Errors
-/// [`ReadError`], with file, line and byte: a line without `qid:`, a grade that is no whole number from 0 to
+/// [`ReadError`], with file, line and byte: a line without `qid:` or without a grade, a grade that is no whole number from 0 to
 /// [`ListOptions::largest_grade`], a feature index that is 0, repeated or above the declared number, a value that is
 /// no finite number, a split list under `SplitLists::Refuse`, no line at all, or an input that cannot be read.
 ///
@@ -48,7 +49,12 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
         bytes.clear();
         line += 1;
         let read = source.by_ref().take(LONGEST).read_until(b'\n', &mut bytes).map_err(|error| {
-            ReadError::new(&file, Problem::Unreadable(format!("reading failed: {error}"))).at(line, None)
+            let problem = match error.kind() {
+                ErrorKind::UnexpectedEof => Problem::Cut,
+                ErrorKind::InvalidData | ErrorKind::InvalidInput => Problem::Damaged,
+                _ => Problem::Unreadable(format!("reading failed: {error}")),
+            };
+            ReadError::new(&file, problem).at(line, None)
         })?;
         if read == 0 {
             return gather.finish();
@@ -65,8 +71,15 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
             let file = &file;
             move |problem| ReadError::new(file, problem).at(line, Some(Column::At(at + 1)))
         };
-        let grade = parse_grade(label, options.largest_grade).map_err(refused(at))?;
-        let (at, query) = parts.next().unwrap_or((content.trim_ascii_end().len(), &[]));
+        let (grade, (at, query)) = if label.starts_with(b"qid:") {
+            if options.grades_needed {
+                return Err(refused(at)(Problem::MissingGrade));
+            }
+            (0, (at, label))
+        } else {
+            let grade = parse_grade(label, options.largest_grade).map_err(refused(at))?;
+            (grade, parts.next().unwrap_or((content.trim_ascii_end().len(), &[])))
+        };
         let query_at = at;
         let query = query
             .strip_prefix(b"qid:")

@@ -40,6 +40,7 @@ fn letor_refusals_name_the_place() {
     };
     bad("0 qid:1 1:1\n 1 1:1\n", None, (2, 4), "query is missing");
     bad("1\n", None, (1, 2), "query is missing");
+    bad("1 qid:1 1:1\n  qid:1 1:2\n", None, (2, 3), "the grade is missing");
     bad("1 qid: 1:1\n", None, (1, 3), "query is missing");
     bad("1.5 qid:1 1:1\n", None, (1, 1), "not a whole number from 0: `1.5`");
     bad("-1 qid:1 1:1\n", None, (1, 1), "not a whole number from 0: `-1`");
@@ -117,4 +118,17 @@ fn chosen_columns_come_in_the_chosen_order() {
     let input = Input::from_bytes("lists.csv", b"a,q,b,c,y\n1,u,2,x,0\n".to_vec());
     let loaded = load_csv(input, &columns, &Default::default(), &ListOptions::default()).unwrap();
     assert_eq!(loaded.lists.list(0).features().values(), [2.0, 1.0]);
+}
+
+#[test]
+fn grades_may_be_absent_where_nobody_needs_them() {
+    let scored = ListOptions { grades_needed: false, ..Default::default() };
+    let loaded = letor("qid:a 1:1 2:3\n2 qid:a 2:1\nqid:b\n", &scored).unwrap();
+    assert_eq!(loaded.lists.list(0).features().values(), [1.0, 3.0, 0.0, 1.0]);
+    assert_eq!((loaded.lists.list(0).grades(), loaded.lists.list(1).grades()), (&[0, 2][..], &[0][..]));
+    assert!(letor("1:1 qid:a\n", &scored).is_err() && letor("qid: 1:1\n", &scored).is_err());
+    let loaded = csv("a,q,b\n1,x,2\n3,x,4\n", &scored).unwrap();
+    assert_eq!((loaded.lists.width(), loaded.lists.list(0).grades()), (2, &[0, 0][..]));
+    assert_eq!(csv("a,q,y\n1,x,2\n", &scored).unwrap().lists.list(0).grades(), [2]);
+    assert!(csv("a,q,b\n1,x,2\n", &ListOptions::default()).is_err());
 }

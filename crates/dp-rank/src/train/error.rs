@@ -19,6 +19,15 @@ pub enum TrainError {
         /// What is accepted.
         range: &'static str,
     },
+    /// Something that uses as public what is to be protected.
+    #[error("{what} would have to be public, which features are only where nothing but grades is protected")]
+    Protected {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// Public weights of lists for a loss of which nothing is known.
+    #[error("how far grades can move a gradient of this loss is not known: lists can only be clipped")]
+    UnknownImage,
     /// Noise that is not drawn.
     #[error("without noise there is no guarantee: choose exact or rounded noise")]
     NoNoise,

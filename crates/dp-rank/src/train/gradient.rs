@@ -1,8 +1,10 @@
 //! Gradients of lists in the parameters of a scorer.
 
+use crate::error::Error;
 use crate::lists::{Features, QueryList};
 use crate::loss::{ListLoss, LossBuffers, RankingLoss};
 use crate::scorer::Scorer;
+use crate::sensitivity::{Gram, ImageBounds};
 
 /// Computes gradients of lists one after another, in buffers that grow to the longest list and then stay.
 ///
@@ -21,13 +23,15 @@ pub struct ListGradient<'s, S: Scorer> {
     scores: Vec<f64>,
     of_scores: Vec<f64>,
     centre: Vec<f64>,
+    products: Vec<f64>,
 }
 
 impl<'s, S: Scorer> ListGradient<'s, S> {
     /// For this scorer.
     pub fn new(scorer: &'s S) -> Self {
-        let (scores, of_scores, centre) = (Vec::new(), Vec::new(), Vec::new());
-        Self { scorer, workspace: S::Workspace::default(), buffers: LossBuffers::default(), scores, of_scores, centre }
+        let (workspace, buffers) = (S::Workspace::default(), LossBuffers::default());
+        let (scores, of_scores, centre, products) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { scorer, workspace, buffers, scores, of_scores, centre, products }
     }
 
     fn score(&mut self, parameters: &[f64], features: Features<'_>) {
@@ -86,5 +90,24 @@ impl<'s, S: Scorer> ListGradient<'s, S> {
         loss.public_centre(&self.scores, &mut self.buffers, &mut self.of_scores);
         self.of_scores.iter_mut().for_each(|of_score| *of_score *= weight);
         self.add(parameters, features, sum);
+    }
+
+    /// How far grades can move a list's gradient, with its roundings: [`ListLoss::image`]. It takes no grades.
+    ///
+    /// # Errors
+    /// Scores that are NaN: nothing is known then.
+    ///
+    /// # Panics
+    /// As [`add_whole`](Self::add_whole).
+    pub fn image(
+        &mut self,
+        loss: &impl ListLoss,
+        parameters: &[f64],
+        features: Features<'_>,
+        thinned: bool,
+    ) -> Result<ImageBounds, Error> {
+        self.score(parameters, features);
+        let gram = Gram::of(self.scorer, parameters, features, &mut self.workspace, &mut self.products);
+        loss.image(&self.scores, &gram, thinned)
     }
 }

@@ -2,25 +2,39 @@
 //!
 //! # Formula
 //! With `m` lists, of which each takes part in an update by itself with probability `q = 1 - e^(-b/m)`, and `z` the
-//! loss's public centre, or 0:
+//! loss's public centre, or 0, and weights `w_j` that are 1 unless said otherwise:
 //! ```text
 //! h_j = Σ_i (g_i - z_i) φ_i          the gradient of list j, or what its grades make of it
-//! S   = Σ_(j drawn) clip_C(h_j)      θ ← θ - η_t (S + N(0, σ² I) + q Σ_(all j) Σ_i z_i φ_i) / (q m)
+//! S   = Σ_(j drawn) clip_C(w_j h_j)  θ ← θ - η_t (S + N(0, σ² I) + q Σ_(all j) Σ_i z_i φ_i) / (q m)
 //! ```
 //!
 //! # Privacy
-//! **The relation** is [`ChangeListLabels`]: documents, their features, the number of lists and of their documents are
-//! public; the grades of *one* list are other ones. It says nothing of a user with several lists.
+//! **The relation** is that of what is [protected](super::protect): the grades of one list, unless something else is asked
+//! for, a whole list, or one document. It says nothing of a user with several lists.
 //!
-//! **A step.** What list `j` adds to `S` has norm at most `C` whatever its grades are, so two vectors of grades are at most
-//! `2C` apart and either is within `C` of a list that was not drawn. The noise is the same for all batches. So a step is
-//! [`PoissonSampledReplacement`](DpEvent::PoissonSampledReplacement) with distance `2C` and radius `C`, whose curve is
-//! exact (there is its proof), and steps compose, each with the iterate of those before. What is divided by, the public
-//! part, steps and normalisation are computed from what is public or released.
+//! **A step.** What list `j` adds to `S` is a function of this list and the iterate alone, and has norm at most `C` whatever
+//! the list is. The noise is the same for all batches, and who is drawn does not depend on what the lists hold.
+//! - Grades of a list, a whole list, or a document of it *replaced*: two versions of a list are at most `2C` apart and either
+//!   is within `C` of a list that was not drawn. So a step is
+//!   [`PoissonSampledReplacement`](dp_accountant::DpEvent::PoissonSampledReplacement) with distance `2C` and radius `C`,
+//!   whose curve is exact (there is its proof). What is replaced plays no role in it.
+//! - A list *present or empty*: an empty list adds nothing, so that `S` moves by at most `C`. A step is
+//!   [`PoissonSampled`](dp_accountant::DpEvent::PoissonSampled), the Gaussian mechanism of sensitivity `C` on a Poisson sample.
 //!
-//! **Clipping against a known sensitivity.** A weight `min(1, c/Δ_j)` from a bound `Δ_j` of the list's
-//! [sensitivity](crate::sensitivity) would be public and leave gradients unbiased, with the same noise; but `‖h_j‖ <=
-//! Δ_j/2`, so that clipping to `c/2` shortens no gradient by more, and it is more accurate.
+//! Steps compose, each with the iterate of those before. What is divided by, steps and normalisation are computed from what
+//! is public or released. The public part is public only where features are: it is refused in all modes but the grades'.
+//!
+//! **Weights from what is public.** Where grades are protected, a list's gradients may have the weight `w_j = min(1, dC/Δ_j,
+//! C/r_j)` of [`Scaling::Public`] instead, with bounds `Δ_j` and `r_j` of the distance of any two of them and of the longest,
+//! which follow from features and the iterate alone. The weight is the same for all grades, so that two versions are at most
+//! `dC` apart, either is within `C` of a list that was not drawn (what clipping is left in place then only guards), and the
+//! event has these two numbers. Without thinning `‖h_j‖ <= Δ_j/2`: at `d = 2` weights need the noise of clipping, which
+//! shortens no gradient by more. They leave gradients unbent, those of a reweighted objective.
+//!
+//! **Thinning.** A list whose best documents are several shows one of them, by coins of its own that nobody sees. What it adds
+//! is then a mixture over versions of it, of all of which the distances above hold: its mixture is no easier to tell from its
+//! neighbour's, whatever pairs of both coins are put together (joint convexity). Under clipping that is all, and thinning buys
+//! nothing but a simpler target; with public weights `Δ_j` is the diameter of `{0, v_1 .. v_n}`, far below `2 max ‖v_i‖`.
 //!
 //! **What the source of the method has instead**: noise whose scale is the largest sensitivity *in the batch*. That tells
 //! who was drawn, and amplification by sampling is gone: the true epsilon is 2.6 to 13 where 0.76 to 2.4 is claimed
@@ -30,26 +44,26 @@
 //! drawn, whatever their grades are, and sampling would hide nothing. Clipped to `C` they are within `C` of it.
 //!
 //! # References
-//! Dissertation on Renyi-DP optimisers and private ranking, chapter 6, Algorithm 6.1 (PrivBR), corrected as said.
+//! Dissertation on Renyi-DP optimisers and private ranking, chapter 6, Algorithm 6.1 (PrivBR), corrected as said; it
+//! protects grades, the other modes are added here.
 
-use dp_accountant::certificate::{Assumption, Certificate, Derivation, EpsilonDelta, NoiseMode, SCHEMA};
-use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, ChangeListLabels, DpEvent, EventLog, bound, calibrate};
-use dp_mechanisms::clip::{ClippingNorm, ExactSum};
-use dp_mechanisms::steps::{NoisySteps, StepPlan};
-use dp_mechanisms::{Gaussian, L2Sensitivity, PrivacyEvent, ReleaseRng, Released};
-use dp_optim::engine::{BatchLaw, Sampler};
+pub(crate) mod contribution;
+mod derivation;
+mod run;
+mod scaling;
+
+pub use derivation::RankingDerivation;
+pub use run::{RankingPlan, TrainedRanker};
+pub use scaling::Scaling;
+
+use dp_accountant::certificate::{Derivation as _, EpsilonDelta, NoiseMode};
+use dp_accountant::{DpEvent, bound, calibrate};
 use dp_optim::recipes::Budget;
-use std::collections::BTreeMap;
 
-use super::descent::{Descent, Observer};
+use super::descent::Descent;
 use super::error::TrainError;
-use super::gradient::ListGradient;
-use super::non_private::check_lists;
-use crate::error::Error;
-use crate::lists::QueryLists;
+use super::protect::{Grades, Protect};
 use crate::loss::ListLoss;
-use crate::scorer::Scorer;
 
 /// A private training of a ranker, before anything is calibrated.
 ///
@@ -66,10 +80,14 @@ use crate::scorer::Scorer;
 /// // The noise over the distance of two vectors of grades: 2C.
 /// assert!((1.0..1.05).contains(&plan.noise_multiplier()), "{}", plan.noise_multiplier());
 /// assert!(plan.reached().epsilon <= 1.0);
+/// // Whole lists at the same price.
+/// use dp_rank::train::WholeList;
+/// let whole = recipe.protecting(WholeList).plan(628, 46, budget)?;
+/// assert_eq!(whole.noise_multiplier(), plan.noise_multiplier());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PrivateRanking<L> {
+pub struct PrivateRanking<L, P = Grades> {
     /// The loss of a list.
     pub loss: L,
     /// b: lists in a batch, on average.
@@ -78,12 +96,19 @@ pub struct PrivateRanking<L> {
     pub clipping: f64,
     /// Whether the loss's public centre is taken out of what is clipped, and added for all lists. Of a loss that has one it
     /// leaves more room below the clipping norm to what is private; but it is then the only part that is not shortened,
-    /// pulls the harder, and ranked worse on MQ2008, the only lists on which the two were compared.
+    /// pulls the harder, and ranked worse on MQ2008, the only lists on which the two were compared. Not where features are
+    /// protected.
     pub centred: bool,
     /// The steps.
     pub descent: Descent,
     /// How the noise is drawn.
     pub noise_mode: NoiseMode,
+    /// How what a list adds is kept short.
+    pub scaling: Scaling,
+    /// Whether, whenever a list is drawn, one document of its largest grade keeps the grade, by lot, and all others get 0.
+    pub thin: bool,
+    /// What is protected: the grades of one list, unless [changed](Self::protecting).
+    pub protects: P,
 }
 
 impl<L: ListLoss> PrivateRanking<L> {
@@ -92,15 +117,37 @@ impl<L: ListLoss> PrivateRanking<L> {
     /// long ones.
     pub fn new(loss: L) -> Self {
         let descent = Descent { step: 2.0, ..Descent::default() };
-        Self { loss, batch_size: 40, clipping: 0.1, centred: false, descent, noise_mode: NoiseMode::Exact }
+        Self {
+            loss,
+            batch_size: 40,
+            clipping: 0.1,
+            centred: false,
+            descent,
+            noise_mode: NoiseMode::Exact,
+            scaling: Scaling::Clip,
+            thin: false,
+            protects: Grades,
+        }
+    }
+}
+
+impl<L: ListLoss, P: Protect> PrivateRanking<L, P> {
+    /// The same training, to protect something else.
+    pub fn protecting<Q: Protect>(self, protects: Q) -> PrivateRanking<L, Q> {
+        let Self { loss, batch_size, clipping, centred, descent, noise_mode, scaling, thin, .. } = self;
+        PrivateRanking { loss, batch_size, clipping, centred, descent, noise_mode, scaling, thin, protects }
     }
 
     /// Calibrates the noise for `lists` lists and as many parameters, before any grade is read.
     ///
     /// # Errors
-    /// Numbers outside their range, and a budget that no noise reaches, delta = 0 among them.
-    pub fn plan(self, lists: u64, parameters: u64, budget: Budget) -> Result<RankingPlan<L>, TrainError> {
+    /// Numbers outside their range, a public part or weight of lists whose features are protected, weights for a loss of which
+    /// too little is known, and a budget that no noise reaches, delta = 0 among them.
+    pub fn plan(self, lists: u64, parameters: u64, budget: Budget) -> Result<RankingPlan<L, P>, TrainError> {
         self.descent.check()?;
+        if self.centred && !P::PROTECTED.has_public_features() {
+            return Err(TrainError::Protected { what: "a public part of gradients" });
+        }
         let at = |std_dev: f64| RankingDerivation {
             lists,
             parameters,
@@ -109,7 +156,12 @@ impl<L: ListLoss> PrivateRanking<L> {
             clipping: self.clipping,
             std_dev,
             exact_noise: self.noise_mode == NoiseMode::Exact,
+            protects: P::PROTECTED,
+            scaling: self.scaling,
         };
+        if self.scaling != Scaling::Clip && !self.loss.has_known_image() {
+            return Err(TrainError::UnknownImage);
+        }
         at(1.0).event()?;
         if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
             return Err(TrainError::NoNoise);
@@ -124,231 +176,5 @@ impl<L: ListLoss> PrivateRanking<L> {
             requested: EpsilonDelta { epsilon: budget.epsilon.get(), delta: budget.delta.get() },
             reached: EpsilonDelta { epsilon: reached, delta: budget.delta.get() },
         })
-    }
-}
-
-/// How the noise of a private ranker follows from public numbers; what [`verify`](Certificate::verify) recomputes.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct RankingDerivation {
-    /// m: number of lists.
-    pub lists: u64,
-    /// Number of parameters.
-    pub parameters: u64,
-    /// b: lists in a batch, on average.
-    pub batch_size: u64,
-    /// T: number of updates.
-    pub updates: u64,
-    /// C: the clipping norm.
-    pub clipping: f64,
-    /// σ: standard deviation of the noise on each coordinate of a batch's sum.
-    pub std_dev: f64,
-    /// Whether the noise is drawn exactly.
-    pub exact_noise: bool,
-}
-
-impl RankingDerivation {
-    fn law(&self) -> BatchLaw {
-        BatchLaw::Poisson { mean_darts: self.batch_size.min(self.lists) }
-    }
-
-    fn gaussian(&self) -> Result<Gaussian<ChangeListLabels>, TrainError> {
-        let norm = ClippingNorm::new(self.clipping)?;
-        let mode = if self.exact_noise { NoiseMode::Exact } else { NoiseMode::Rounded };
-        let of = |sensitivity| -> Result<_, TrainError> {
-            Ok(Gaussian::from_std_dev(sensitivity, self.std_dev)?.with_noise_mode(mode)?)
-        };
-        // The sum's own sensitivity may be larger by rounding, which depends on the grid and not on it.
-        let first = of(L2Sensitivity::new(2.0 * self.clipping)?)?;
-        let sum = ExactSum::for_release(self.dim()?, norm.into(), &first, self.lists)?;
-        of(sum.sensitivity())
-    }
-
-    fn dim(&self) -> Result<usize, TrainError> {
-        usize::try_from(self.parameters).map_err(|_| Error::Zero { what: "the number of parameters" }.into())
-    }
-
-    fn plan(&self, gaussian: &Gaussian<ChangeListLabels>) -> Result<StepPlan, TrainError> {
-        let sampling_rate = self.law().sampling_rate(self.lists)?;
-        let radius = gaussian.sensitivity().get() - self.clipping;
-        Ok(StepPlan::PoissonSampledReplacement { sampling_rate, radius, steps: self.updates })
-    }
-}
-
-impl Derivation for RankingDerivation {
-    type Error = TrainError;
-
-    fn event(&self) -> Result<DpEvent, TrainError> {
-        let gaussian = self.gaussian()?;
-        Ok(self.plan(&gaussian)?.event(gaussian.event()))
-    }
-
-    fn adjacency(&self) -> AdjacencyKind {
-        AdjacencyKind::ChangeListLabels
-    }
-
-    fn assumptions(&self) -> Vec<Assumption> {
-        let text =
-            "documents, their features and the lengths of lists are public; one list holds all labels of one unit";
-        let mut assumptions = vec![Assumption::PublicN, Assumption::Other { text: text.to_owned() }];
-        if !self.exact_noise {
-            assumptions.push(Assumption::IdealisedFloat);
-        }
-        assumptions
-    }
-}
-
-/// A private training of a ranker with its noise.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RankingPlan<L> {
-    recipe: PrivateRanking<L>,
-    derivation: RankingDerivation,
-    requested: EpsilonDelta,
-    reached: EpsilonDelta,
-}
-
-impl<L: ListLoss> RankingPlan<L> {
-    /// Standard deviation of the noise over the distance `2C` of two vectors of grades.
-    pub fn noise_multiplier(&self) -> f64 {
-        self.derivation.std_dev / (2.0 * self.derivation.clipping)
-    }
-
-    /// How the release follows from public numbers.
-    pub fn derivation(&self) -> &RankingDerivation {
-        &self.derivation
-    }
-
-    /// What the whole training costs.
-    ///
-    /// # Errors
-    /// None for a plan that was made.
-    pub fn event(&self) -> Result<DpEvent, TrainError> {
-        self.derivation.event()
-    }
-
-    /// The guarantee, at most what was asked for.
-    pub fn reached(&self) -> EpsilonDelta {
-        self.reached
-    }
-
-    /// Trains from `start`, which must not depend on grades. The observer sees released parameters only.
-    ///
-    /// # Privacy
-    /// As the [module](self) says: all iterates may be published.
-    ///
-    /// # Errors
-    /// Lists or a scorer of another size than planned. Nothing is released then.
-    pub fn train<S: Scorer, R: ReleaseRng + ?Sized>(
-        &self,
-        scorer: &S,
-        start: Vec<f64>,
-        lists: &QueryLists,
-        rng: &mut R,
-        observer: &mut Observer<'_>,
-    ) -> Result<TrainedRanker, TrainError> {
-        let Self { recipe, derivation, requested, reached } = self;
-        check_lists(scorer, lists)?;
-        for (what, found, expected) in [
-            ("the lists", lists.len() as u64, derivation.lists),
-            ("the scorer", scorer.parameters() as u64, derivation.parameters),
-        ] {
-            if found != expected {
-                let size = |value| usize::try_from(value).unwrap_or(usize::MAX);
-                return Err(Error::Shape { what, found: size(found), expected: size(expected) }.into());
-            }
-        }
-        let (law, gaussian) = (derivation.law(), derivation.gaussian()?);
-        let mean_size = law.mean_size(derivation.lists)?;
-        // A key of its own for the batches: independent of the noise and of other runs.
-        let mut key = [0; 32];
-        rng.fill_bytes(&mut key);
-        let mut sampler = Sampler::new(law, derivation.lists, key)?;
-        let mut log = EventLog::new();
-        let mut steps = NoisySteps::start(gaussian.into(), derivation.plan(&gaussian)?, &mut log, rng)?;
-        let norm = ClippingNorm::new(derivation.clipping)?;
-        let mut sum = ExactSum::for_release(derivation.dim()?, norm.into(), &gaussian, derivation.lists)?;
-        let mut gradients = ListGradient::new(scorer);
-        let mut of_list = vec![0.0; scorer.parameters()];
-        let centred = recipe.centred && recipe.loss.has_public_centre();
-        let direction = |_: u64, parameters: &[f64], downhill: &mut [f64]| -> Result<(), TrainError> {
-            for &list in sampler.draw()? {
-                of_list.fill(0.0);
-                let list = lists.list(list as usize);
-                if centred {
-                    gradients.add_private(&recipe.loss, parameters, list, &mut of_list);
-                } else {
-                    gradients.add_whole(&recipe.loss, parameters, list, &mut of_list);
-                }
-                sum.add(&of_list)?;
-            }
-            let noisy = steps.noisy(sum.finish(), rng)?;
-            if centred {
-                let weight = mean_size / derivation.lists as f64;
-                for list in lists.iter() {
-                    gradients.add_public(&recipe.loss, parameters, list.features(), weight, downhill);
-                }
-            }
-            downhill.iter_mut().zip(noisy).for_each(|(along, noisy)| *along = (*along + noisy) / mean_size);
-            Ok(())
-        };
-        let weights = recipe.descent.run(scorer, start, direction, observer)?;
-        let weights = steps.finish(weights, &mut log)?;
-        let (derivation, requested, reached) = (derivation.clone(), *requested, *reached);
-        Ok(TrainedRanker { weights, log, derivation, noise: recipe.noise_mode, requested, reached })
-    }
-}
-
-/// What a private training of a ranker returns.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TrainedRanker {
-    /// The scorer's parameters.
-    pub weights: Released<Vec<f64>>,
-    /// Everything that was released.
-    pub log: EventLog<ChangeListLabels>,
-    /// How it was derived.
-    pub derivation: RankingDerivation,
-    /// How the noise was drawn.
-    pub noise: NoiseMode,
-    /// What was asked for.
-    pub requested: EpsilonDelta,
-    /// What was reached.
-    pub reached: EpsilonDelta,
-}
-
-impl TrainedRanker {
-    /// The certificate of this release, per list; a run with reproducible noise is certified as not private.
-    ///
-    /// `model_sha256` is the hash of the model as published, and `versions` the crates that made it; this crate adds
-    /// itself.
-    pub fn certificate(
-        &self,
-        further: Vec<Assumption>,
-        model_sha256: String,
-        mut versions: BTreeMap<String, String>,
-    ) -> Certificate<RankingDerivation> {
-        let private = self.log.is_private();
-        let mut assumptions = self.derivation.assumptions();
-        let of_releases = self.log.assumptions().iter().cloned();
-        for assumption in of_releases.chain([Assumption::EarlierRunsNotAccounted]).chain(further) {
-            if !assumptions.contains(&assumption) {
-                assumptions.push(assumption);
-            }
-        }
-        versions.entry(env!("CARGO_PKG_NAME").to_owned()).or_insert_with(|| env!("CARGO_PKG_VERSION").to_owned());
-        Certificate {
-            schema: SCHEMA.to_owned(),
-            adjacency: AdjacencyKind::ChangeListLabels,
-            unit: Unit::List,
-            private,
-            requested: Some(self.requested),
-            reached: private.then_some(self.reached),
-            event: self.log.to_event(),
-            noise: self.noise,
-            derivation: self.derivation.clone(),
-            assumptions,
-            model_sha256,
-            versions,
-        }
     }
 }

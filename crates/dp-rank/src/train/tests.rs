@@ -4,6 +4,9 @@ use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 use dp_mechanisms::{OsSeeded, SeededRng};
 use dp_optim::recipes::Budget;
 
+mod modes;
+mod scaling;
+
 use super::*;
 use crate::loss::{BayesRank, LambdaRank, ListLoss, ListMle, ListNet};
 use crate::metrics::{self, Cutoff};

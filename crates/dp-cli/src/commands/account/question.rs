@@ -59,7 +59,12 @@ impl Question {
             unknown,
             epsilon: request.epsilon.unwrap_or(0.0),
             delta: request.delta.unwrap_or(0.0),
-            relation: AdjacencyKind::AddRemoveOne,
+            // What a Poisson sample costs is another event where a record is replaced.
+            relation: match request.adjacency {
+                Some(Adjacency::ReplaceOne) => AdjacencyKind::ReplaceOne,
+                Some(Adjacency::ChangeListLabels) => AdjacencyKind::ChangeListLabels,
+                Some(Adjacency::AddRemove) | None => AdjacencyKind::AddRemoveOne,
+            },
             accountant: request.accountant,
             job: request.job,
         };
@@ -82,6 +87,13 @@ impl Question {
             Job::Dpsgd => {
                 let event = Box::new(DpEvent::Gaussian { std_dev: noise_multiplier, sensitivity: 1.0 });
                 match self.sampling {
+                    // Of vectors clipped to half the distance of two of them, which is what the noise is measured by.
+                    Sampling::Poisson if self.replaces() => DpEvent::PoissonSampledReplacement {
+                        sampling_rate,
+                        std_dev: noise_multiplier,
+                        distance: 1.0,
+                        radius: 0.5,
+                    },
                     Sampling::Poisson => DpEvent::PoissonSampled { sampling_rate, event },
                     Sampling::WithoutReplacement => DpEvent::SampledWithoutReplacement { sampling_rate, event },
                 }
@@ -101,6 +113,11 @@ impl Question {
             Job::Event(event) => (**event).clone(),
         };
         if steps == 1 { step } else { DpEvent::SelfComposed { event: Box::new(step), count: steps } }
+    }
+
+    /// Whether a record is replaced, and not there or absent.
+    pub fn replaces(&self) -> bool {
+        matches!(self.relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ChangeListLabels)
     }
 
     /// The target delta.
@@ -340,11 +357,6 @@ fn relation(
 /// What holds under `relations` was asked for under another one.
 fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> Failure {
     let (what, needed) = match (&question.job, question.sampling) {
-        (Job::Dpsgd, Sampling::Poisson) => (
-            "amplification by Poisson sampling is proved",
-            "a theorem for Poisson sampling where a record is replaced; with --sampling without-replacement there is \
-             one under replace-one (noise multiplier over twice the clipping norm)",
-        ),
         (Job::Dpsgd, Sampling::WithoutReplacement) => (
             "amplification by sampling without replacement is proved",
             "a theorem for batches of fixed size where a record comes or goes; with --sampling poisson there is one \

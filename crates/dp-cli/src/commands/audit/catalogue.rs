@@ -5,7 +5,7 @@ use dp_optim::audit::{Parameters, RECIPES};
 use serde::Serialize;
 
 use super::config::Audited;
-use crate::commands::train;
+use crate::commands::{rank, train};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::output::Console;
@@ -25,6 +25,25 @@ struct Listing {
     recipes: Vec<Entry>,
 }
 
+/// Names and descriptions of all recipes: of training, then of rankers.
+pub fn recipes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_training = RECIPES.iter().map(|recipe| (recipe.name, recipe.about));
+    of_training.chain(dp_rank::audit::RECIPES.iter().map(|recipe| (recipe.name, recipe.about)))
+}
+
+/// What a recipe of that name has audited under these parameters; `None` where there is no such recipe.
+pub(super) fn recipe(name: &str, parameters: &Parameters) -> Option<Result<Vec<Audited>, Failure>> {
+    if let Some(recipe) = dp_optim::audit::recipe(name) {
+        return Some(recipe.subjects(parameters).map(with_distance).map_err(|error| train::refusal(&error)));
+    }
+    let recipe = dp_rank::audit::recipe(name)?;
+    Some(recipe.subjects(parameters).map(with_distance).map_err(|error| rank::refusal(&error)))
+}
+
+fn with_distance(all: Vec<dp_optim::audit::Audited>) -> Vec<Audited> {
+    all.into_iter().map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) }).collect()
+}
+
 /// Prints what there is.
 ///
 /// # Errors
@@ -37,10 +56,7 @@ pub fn list(console: &Console) -> Result<(), Failure> {
             .iter()
             .map(|audited| Entry { name: audited.subject.name().to_owned(), about: audited.subject.pair().to_owned() })
             .collect(),
-        recipes: RECIPES
-            .iter()
-            .map(|recipe| Entry { name: recipe.name.to_owned(), about: recipe.about.to_owned() })
-            .collect(),
+        recipes: recipes().map(|(name, about)| Entry { name: name.to_owned(), about: about.to_owned() }).collect(),
     };
     let mut text = String::from("mechanisms (dp audit mechanism NAME)\n");
     let width = listing.mechanisms.iter().chain(&listing.recipes).map(|entry| entry.name.len()).max().unwrap_or(0);
@@ -78,10 +94,9 @@ pub(super) fn without_distance(subjects: Vec<Box<dyn Subject>>) -> Vec<Audited> 
 /// Mechanisms and recipes.
 pub(super) fn everything() -> Result<Vec<Audited>, Failure> {
     let mut all = all_mechanisms()?;
-    let recipes = dp_optim::audit::subjects(&Parameters::default()).map_err(|error| train::refusal(&error))?;
-    all.extend(
-        recipes.into_iter().map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) }),
-    );
+    let parameters = Parameters::default();
+    all.extend(with_distance(dp_optim::audit::subjects(&parameters).map_err(|error| train::refusal(&error))?));
+    all.extend(with_distance(dp_rank::audit::subjects(&parameters).map_err(|error| rank::refusal(&error))?));
     Ok(all)
 }
 

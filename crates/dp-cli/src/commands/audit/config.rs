@@ -11,7 +11,7 @@ use rand::Rng;
 
 use super::{catalogue, parameters};
 use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs};
-use crate::commands::train::{self, AskedLoss};
+use crate::commands::train::AskedLoss;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::conflict;
@@ -188,7 +188,6 @@ fn threads(count: Option<u64>) -> Result<Option<usize>, Failure> {
 
 fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
     let unknown = || Failure::usage("--algorithm", "there is no such recipe").help("`dp audit list` shows them all");
-    let recipe = dp_optim::audit::recipe(&args.algorithm).ok_or_else(unknown)?;
     let checked = |flag, result: Result<f64, dp_accountant::Error>| {
         result.map_err(|error| Failure::usage(flag, error.to_string()))
     };
@@ -218,11 +217,7 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
         return Err(Failure::usage("--n", "data sets of this shape are too large to train on many times")
             .expected("n times dim of at most 2^28"));
     }
-    let audited = recipe.subjects(&parameters).map_err(|error| train::refusal(&error))?;
-    Ok(audited
-        .into_iter()
-        .map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) })
-        .collect())
+    catalogue::recipe(&args.algorithm, &parameters).ok_or_else(unknown)?
 }
 
 fn number(flag: &str, value: Option<f64>, fits: impl Fn(f64) -> bool, expected: &str) -> Result<Option<f64>, Failure> {

@@ -16,6 +16,7 @@ use std::time::Instant;
 
 use dp_audit::{Auditor, Monitor};
 
+pub use catalogue::recipes;
 pub use config::{AuditConfig, Audited, Effort};
 pub use outcome::{Finding, Outcome};
 

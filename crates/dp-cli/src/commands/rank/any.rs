@@ -4,6 +4,7 @@ use dp_rank::Features;
 use dp_rank::loss::{BayesRank, ListLoss, ListMle, ListNet, LossBuffers, RankingLoss};
 use dp_rank::metrics::Cutoff;
 use dp_rank::scorer::{Linear, LinearWorkspace, Mlp, MlpWorkspace, ParameterBlock, Scorer};
+use dp_rank::sensitivity::{Gram, ImageBounds};
 
 use crate::ranker_file::NamedLoss;
 
@@ -119,6 +120,22 @@ impl RankingLoss for AnyLoss {
 }
 
 impl ListLoss for AnyLoss {
+    fn has_known_image(&self) -> bool {
+        match self {
+            Self::BayesRank(loss) => loss.has_known_image(),
+            Self::ListNet(loss) => loss.has_known_image(),
+            Self::ListMle(loss) => loss.has_known_image(),
+        }
+    }
+
+    fn image(&self, scores: &[f64], gram: &Gram<'_>, thinned: bool) -> Result<ImageBounds, dp_rank::Error> {
+        match self {
+            Self::BayesRank(loss) => loss.image(scores, gram, thinned),
+            Self::ListNet(loss) => loss.image(scores, gram, thinned),
+            Self::ListMle(loss) => loss.image(scores, gram, thinned),
+        }
+    }
+
     fn has_public_centre(&self) -> bool {
         match self {
             Self::BayesRank(loss) => loss.has_public_centre(),

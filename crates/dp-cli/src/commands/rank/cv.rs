@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::figures::{Figures, measure};
 use super::lists::{Declared, ListsConfig, ReadLists, extend};
 use super::settings::{Method, Settings};
-use super::training::{Source, fit, warn_delta};
+use super::training::{Source, fit, warn_delta, warn_orders};
 use crate::args::{GlobalArgs, RankCvArgs};
 use crate::failure::Failure;
 use crate::output::Console;
@@ -33,6 +33,7 @@ struct Outcome {
     epsilon: Value,
     delta: f64,
     adjacency: &'static str,
+    unit: String,
     /// All trainings, without reading and measuring.
     training_seconds: f64,
     /// From start to end.
@@ -60,7 +61,12 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
     if args.repetitions == 0 {
         return Err(Failure::usage("--repetitions", "--repetitions is 0").expected("at least 1"));
     }
-    let declared = Declared { form: None, features: settings.features, largest_grade: settings.largest_grade };
+    let declared = Declared {
+        form: None,
+        features: settings.features,
+        largest_grade: settings.largest_grade,
+        grades_needed: true,
+    };
     let ReadLists { mut parts, .. } = config.read_each(declared, console)?;
     if settings.normalise_features {
         parts.iter_mut().for_each(dp_rank::QueryLists::normalise_features);
@@ -74,6 +80,9 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
         let mut lists = parts[fold].clone();
         for next in 1..3 {
             extend(&mut lists, &parts[part(next)], &args.parts[part(next)])?;
+        }
+        if fold == 0 {
+            warn_orders(settings.named_loss, &lists, console);
         }
         if fold == 0
             && let Method::Private(_, budget) = settings.method
@@ -112,7 +121,8 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
         repetitions: args.repetitions,
         epsilon: epsilon.map_or("inf".into(), Into::into),
         delta,
-        adjacency: "change-list-labels",
+        adjacency: settings.protects.adjacency().as_str(),
+        unit: settings.protects.unit().to_string(),
         training_seconds,
         seconds: started.elapsed().as_secs_f64(),
         private_release: false,
@@ -130,7 +140,7 @@ impl Outcome {
             text.push_str(&format!("{fold:>4}  {n:>6}  {:.4}  {ndcg:.4}    {:.4}\n", test.map, validation.map));
         }
         let guarantee = match self.epsilon.as_f64() {
-            Some(epsilon) => wording::guarantee(epsilon, self.delta, self.adjacency, "list"),
+            Some(epsilon) => wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit),
             None => "NOT PRIVATE: trained without noise".to_owned(),
         };
         text.push_str(&format!(

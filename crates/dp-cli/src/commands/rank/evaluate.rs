@@ -53,8 +53,12 @@ pub(super) fn execute(args: &RankEvaluateArgs, global: &GlobalArgs, console: &Co
         );
     }
     let ranker = &file.model;
-    let declared =
-        Declared { form: Some(&ranker.input), features: Some(ranker.width), largest_grade: ranker.largest_grade };
+    let declared = Declared {
+        form: Some(&ranker.input),
+        features: Some(ranker.width),
+        largest_grade: ranker.largest_grade,
+        grades_needed: true,
+    };
     let (_, mut lists) = config.read(declared, console)?;
     if ranker.normalise_features {
         lists.normalise_features();

@@ -38,6 +38,8 @@ pub(super) struct Declared<'a> {
     pub(super) features: Option<usize>,
     /// The largest grade.
     pub(super) largest_grade: u32,
+    /// Whether documents must have grades.
+    pub(super) grades_needed: bool,
 }
 
 /// Lists that were read, one set for each file.
@@ -81,8 +83,13 @@ impl ListsConfig {
     pub(super) fn read_each(&self, declared: Declared<'_>, console: &Console) -> Result<ReadLists, Failure> {
         let inputs: Vec<Repeatable> = self.files.iter().map(|file| Repeatable::new(file)).collect::<Result<_, _>>()?;
         let form = self.form(inputs.first(), declared.form)?;
-        let options =
-            |features| ListOptions { features, largest_grade: declared.largest_grade, split_lists: self.split_lists };
+        let options = |features| ListOptions {
+            features,
+            largest_grade: declared.largest_grade,
+            split_lists: self.split_lists,
+            // A column that was named has to be there.
+            grades_needed: declared.grades_needed || self.label.is_some(),
+        };
         let read = |input: &Repeatable, features| self.read_one(input, &form, &options(features), console);
         let mut parts: Vec<QueryLists> =
             inputs.iter().map(|input| read(input, declared.features)).collect::<Result<_, _>>()?;
@@ -280,6 +287,11 @@ fn refused(error: &ReadError) -> Failure {
             "the query that the document belongs to: `grade qid:ID index:value …`, or a cell of the column of queries",
             "add it; documents without a query cannot be ranked",
         ),
+        Problem::MissingGrade => (
+            "lists.grade",
+            "a grade at the beginning of the line: `grade qid:ID index:value …`",
+            "add it; documents without grades can only be scored (`dp rank predict`)",
+        ),
         Problem::BadGrade { .. } => (
             "lists.grade",
             "a whole number from 0 to the declared largest grade",
@@ -298,9 +310,7 @@ fn refused(error: &ReadError) -> Failure {
         Problem::BadFeature { .. } | Problem::DuplicateFeature { .. } => {
             ("lists.feature", "index:value, each index once in a line", "mend the line")
         }
-        Problem::BadValue { .. } => {
-            ("lists.value", "a finite number", "fill in missing values beforehand: features are public")
-        }
+        Problem::BadValue { .. } => ("lists.value", "a finite number", "fill in missing values beforehand"),
         Problem::SplitList { .. } => (
             "lists.split",
             "the rows of a query one after another",
@@ -311,6 +321,12 @@ fn refused(error: &ReadError) -> Failure {
                 .at_file(error.file())
                 .expected("as many features as were declared")
                 .help("check --features and --largest-grade against the file");
+        }
+        Problem::Cut => {
+            ("file.truncated", "a whole compressed file", "fetch the file again and compare its size or checksum")
+        }
+        Problem::Damaged => {
+            ("file.corrupt", "a whole compressed file", "fetch the file again and compare its checksum")
         }
         _ => ("lists.unreadable", "a whole text file, plain, .gz or .xz", "fetch the file again"),
     };
@@ -323,6 +339,7 @@ fn refused(error: &ReadError) -> Failure {
         | Problem::BadValue { found } => found.clone(),
         Problem::SplitList { query } => format!("query {query}"),
         Problem::Unreadable(text) => text.clone(),
+        Problem::Cut => "the end of the file".to_owned(),
         _ => "nothing".to_owned(),
     };
     let failure = Failure::new(ExitStatus::Input, code, error.public_message())

@@ -11,6 +11,7 @@ mod train;
 mod training;
 
 pub use any::{AnyLoss, AnyScorer};
+pub use training::refused as refusal;
 
 use crate::args::{GlobalArgs, RankArgs, RankJob};
 use crate::failure::Failure;

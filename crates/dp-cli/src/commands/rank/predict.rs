@@ -51,7 +51,12 @@ pub(super) fn execute(args: &RankPredictArgs, global: &GlobalArgs, console: &Con
     }
     let ranker = &file.model;
     // Grades play no role: any will do.
-    let declared = Declared { form: Some(&ranker.input), features: Some(ranker.width), largest_grade: LARGEST_GRADE };
+    let declared = Declared {
+        form: Some(&ranker.input),
+        features: Some(ranker.width),
+        largest_grade: LARGEST_GRADE,
+        grades_needed: false,
+    };
     let (_, mut lists) = config.read(declared, console)?;
     if ranker.normalise_features {
         lists.normalise_features();

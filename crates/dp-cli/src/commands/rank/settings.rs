@@ -4,10 +4,12 @@ use dp_accountant::{Delta, Epsilon};
 use dp_optim::recipes::Budget;
 use dp_rank::ranking::LARGEST_GRADE;
 use dp_rank::spectral::Normalise;
-use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking};
+use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking, Protected, Scaling};
 
 use super::AnyLoss;
-use crate::args::{RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs};
+use crate::args::{
+    Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect, RankScaling,
+};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::conflict;
@@ -28,6 +30,7 @@ pub(super) struct Settings {
     pub(super) normalise_features: bool,
     pub(super) features: Option<usize>,
     pub(super) largest_grade: u32,
+    pub(super) protects: Protected,
     pub(super) method: Method,
 }
 
@@ -80,13 +83,25 @@ impl Settings {
             normalise,
             ..descent
         };
-        let method = match budget(privacy)? {
+        let budget = budget(privacy)?;
+        let protects = protects(privacy)?;
+        if !protects.has_public_features() && features.is_none() {
+            return Err(Failure {
+                code: "usage.missing",
+                ..Failure::usage("--features", "how many features a document has was not said")
+            }
+            .expected("the number of features, known without looking at the lists: they are what is protected")
+            .help("add --features 46, say, or --protect grades where features are public"));
+        }
+        let method = match budget {
             Some(budget) => {
                 let usual = PrivateRanking::new(loss);
                 let recipe = PrivateRanking {
                     batch_size: model.batch_size.unwrap_or(usual.batch_size),
                     clipping: model.clip.unwrap_or(usual.clipping),
                     descent: described(usual.descent),
+                    scaling: scaling(model, protects)?,
+                    thin: model.thin,
                     ..usual
                 };
                 Method::Private(recipe, budget)
@@ -94,6 +109,12 @@ impl Settings {
             None => {
                 if model.clip.is_some() {
                     return Err(conflict("--clip", "nothing is clipped without privacy").help("leave --clip away"));
+                }
+                for (given, flag) in [(model.scaling != RankScaling::Clip, "--scaling"), (model.thin, "--thin")] {
+                    if given {
+                        return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
+                            .help("leave it away, or leave --non-private away"));
+                    }
                 }
                 let usual = NonPrivateRanking::new(loss);
                 // The gradients of ListMLE grow with the lists.
@@ -111,6 +132,7 @@ impl Settings {
             normalise_features: model.normalise_features,
             features,
             largest_grade: model.largest_grade,
+            protects,
             method,
         })
     }
@@ -173,10 +195,60 @@ fn shape(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
     }
 }
 
+/// How gradients are kept short, where the loss and what is protected allow for it.
+fn scaling(model: &RankModelArgs, protects: Protected) -> Result<Scaling, Failure> {
+    let bayesrank = model.loss == RankLoss::Bayesrank;
+    if model.thin && !bayesrank {
+        return Err(conflict("--thin", "the target of this loss is made of all grades of a list")
+            .expected("--loss bayesrank")
+            .help("leave --thin away"));
+    }
+    match model.scaling {
+        RankScaling::Clip => Ok(Scaling::Clip),
+        RankScaling::Public if !bayesrank => {
+            Err(conflict("--scaling", "how far grades can move a gradient of this loss is not known")
+                .expected("--loss bayesrank")
+                .help("leave --scaling away: gradients are clipped then"))
+        }
+        RankScaling::Public if !protects.has_public_features() => {
+            Err(conflict("--scaling", "weights would be computed from features, which are protected")
+                .expected("--protect grades")
+                .help("leave --scaling away: gradients are clipped then"))
+        }
+        RankScaling::Public if model.thin => Ok(Scaling::THINNED),
+        RankScaling::Public => Ok(Scaling::WHOLE),
+    }
+}
+
+/// What is protected, by what is said of it and of neighbours.
+fn protects(privacy: &RankPrivacyArgs) -> Result<Protected, Failure> {
+    let unfit = |what: &str, fits: &str| {
+        Err(conflict("--adjacency", format!("{what} has another neighbouring relation"))
+            .expected(fits)
+            .help("leave --adjacency away, or say what is protected: --protect grades, lists or documents"))
+    };
+    match (privacy.protect.unwrap_or(RankProtect::Grades), privacy.adjacency) {
+        (RankProtect::Grades, None | Some(Adjacency::ChangeListLabels)) => Ok(Protected::Grades),
+        (RankProtect::Grades, _) => unfit("the protection of grades", "--adjacency change-list-labels"),
+        (RankProtect::Lists, None | Some(Adjacency::AddRemove)) => Ok(Protected::ListPresence),
+        (RankProtect::Lists, Some(Adjacency::ReplaceOne)) => Ok(Protected::WholeList),
+        (RankProtect::Lists, _) => {
+            unfit("the protection of whole lists", "--adjacency add-remove, or --adjacency replace-one")
+        }
+        (RankProtect::Documents, None | Some(Adjacency::ReplaceOne)) => Ok(Protected::Document),
+        (RankProtect::Documents, _) => unfit("the protection of documents", "--adjacency replace-one"),
+    }
+}
+
 /// The budget; `None` without privacy.
 fn budget(privacy: &RankPrivacyArgs) -> Result<Option<Budget>, Failure> {
     if privacy.non_private {
-        for (given, flag) in [(privacy.epsilon.is_some(), "--epsilon"), (privacy.delta.is_some(), "--delta")] {
+        for (given, flag) in [
+            (privacy.epsilon.is_some(), "--epsilon"),
+            (privacy.delta.is_some(), "--delta"),
+            (privacy.protect.is_some(), "--protect"),
+            (privacy.adjacency.is_some(), "--adjacency"),
+        ] {
             if given {
                 return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
                     .help("leave it away, or leave --non-private away"));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::lists::{Declared, ListsConfig};
 use super::settings::{Method, Settings};
-use super::training::{Source, fit, refused, warn_delta};
+use super::training::{Foreseen, Source, fit, foresee, warn_delta, warn_orders};
 use crate::args::{GlobalArgs, RankTrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
@@ -34,8 +34,9 @@ struct Outcome {
     private: bool,
     /// Lists. Public.
     n: u64,
-    /// Documents in all lists. Public.
-    documents: u64,
+    /// Documents in all lists; left away where their number is protected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    documents: Option<u64>,
     /// Features of a document.
     dim: u64,
     /// Weights that were released.
@@ -62,10 +63,9 @@ struct DryOutcome {
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_multiplier: Option<f64>,
     adjacency: &'static str,
+    unit: String,
     private: bool,
 }
-
-const ADJACENCY: &str = "change-list-labels";
 
 /// Trains, writes and prints.
 pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
@@ -83,11 +83,17 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
         return dry_run(args, &config, &settings, console);
     }
     atomic::check(&args.out, args.force)?;
-    let declared = Declared { form: None, features: settings.features, largest_grade: settings.largest_grade };
+    let declared = Declared {
+        form: None,
+        features: settings.features,
+        largest_grade: settings.largest_grade,
+        grades_needed: true,
+    };
     let (form, mut lists) = config.read(declared, console)?;
     if settings.normalise_features {
         lists.normalise_features();
     }
+    warn_orders(settings.named_loss, &lists, console);
     if let Method::Private(_, budget) = settings.method {
         warn_delta(budget, lists.len() as u64, console);
     }
@@ -124,7 +130,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
         unit: certificate.unit.to_string(),
         private: certificate.private,
         n: lists.len() as u64,
-        documents: lists.documents() as u64,
+        documents: settings.protects.has_public_lengths().then_some(lists.documents() as u64),
         dim: lists.width() as u64,
         parameters: file.model.weights.len() as u64,
         seconds: started.elapsed().as_secs_f64(),
@@ -138,15 +144,16 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
 impl Outcome {
     fn text(&self) -> String {
         let k = self.k.map_or(String::new(), |k| format!(", k = {k}"));
+        let documents = self.documents.map_or(String::new(), |documents| format!("{documents} documents, "));
         let mut lines = vec![format!(
-            "trained a ranker ({}{k}) on {} lists, {} documents, {} features, in {:.2} s",
-            self.loss, self.n, self.documents, self.dim, self.seconds
+            "trained a ranker ({}{k}) on {} lists, {documents}{} features, in {:.2} s",
+            self.loss, self.n, self.dim, self.seconds
         )];
         match self.epsilon.as_f64() {
             Some(epsilon) => {
                 let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
                 lines.push(format!("guarantee  {guarantee}"));
-                lines.push(format!("           {}", wording::relation(self.adjacency, self.n_public)));
+                lines.push(format!("           {}", wording::covers(self.adjacency, self.n_public, &self.unit)));
                 lines.push(format!("ranker     {} (with its certificate)", self.model));
                 lines.push(format!("next       dp verify {}", self.model));
             }
@@ -179,6 +186,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
     let width = config.header_width()?;
     let width = settings.features.or(width);
     let private = matches!(settings.method, Method::Private(..)) && args.seed.is_none();
+    let (relation, unit) = (settings.protects.adjacency(), settings.protects.unit().to_string());
     let mut outcome = DryOutcome {
         schema: "dp.rank-train/1",
         dry_run: true,
@@ -187,25 +195,26 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
         epsilon: (!private).then(|| "inf".into()),
         delta: None,
         noise_multiplier: None,
-        adjacency: ADJACENCY,
+        adjacency: relation.as_str(),
+        unit: unit.clone(),
         private,
     };
     let mut lines = vec!["dry run: no list was read, nothing was written".to_owned()];
     if let Method::Private(recipe, budget) = settings.method {
         if let (Some(lists), Some(width)) = (args.n, width) {
             let parameters = settings.parameters(width)? as u64;
-            let plan = recipe.plan(lists, parameters, budget).map_err(|error| refused(&error))?;
+            let Foreseen { reached, noise_multiplier: multiplier } =
+                foresee(settings.protects, recipe, budget, lists, parameters)?;
             warn_delta(budget, lists, console);
-            let (reached, multiplier) = (plan.reached(), plan.noise_multiplier());
             outcome.delta = Some(reached.delta);
             outcome.noise_multiplier = Some(multiplier);
             if private {
                 outcome.epsilon = Some(reached.epsilon.into());
-                let guarantee = wording::guarantee(reached.epsilon, reached.delta, ADJACENCY, "list");
+                let guarantee = wording::guarantee(reached.epsilon, reached.delta, relation.as_str(), &unit);
                 lines.push(format!("cost   {guarantee}"));
-                lines.push(format!("       {}", wording::relation(ADJACENCY, true)));
+                lines.push(format!("       {}", wording::covers(relation.as_str(), true, &unit)));
             }
-            lines.push(format!("noise  {multiplier:.4} times the distance of two lists' grades, with {lists} lists"));
+            lines.push(format!("noise  {multiplier:.4} times the distance of neighbouring sums, with {lists} lists"));
         } else if private {
             lines.push(
                 "cost   at most what was asked for; say how many lists (--n) and features (--features) there".into(),

@@ -9,16 +9,19 @@ use dp_accountant::guarantee::Unit;
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng as _, SeededRng};
 use dp_optim::recipes::Budget;
 use dp_rank::QueryLists;
-use dp_rank::scorer::Scorer as _;
-use dp_rank::train::{TrainError, TrainedRanker};
+use dp_rank::scorer::Scorer;
+use dp_rank::train::{
+    Document, Grades, ListPresence, PrivateRanking, Protect, Protected, RankingDerivation, TrainError, TrainedRanker,
+    WholeList,
+};
 
-use super::AnyScorer;
 use super::settings::{Method, Settings};
+use super::{AnyLoss, AnyScorer};
 use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
-use crate::ranker_file::{PlainRanking, RankerDerivation};
+use crate::ranker_file::{NamedLoss, PlainRanking, RankerDerivation};
 
 /// Where random numbers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +33,98 @@ pub(super) enum Source {
 }
 
 /// What training gives.
-#[derive(Debug)]
 pub(super) struct Fitted {
     pub(super) scorer: AnyScorer,
     pub(super) weights: Vec<f64>,
     /// The private release; `None` without privacy.
-    released: Option<TrainedRanker>,
+    released: Option<Box<dyn Certified>>,
     plain: PlainRanking,
+}
+
+/// A private release, whatever it protects.
+trait Certified {
+    fn reached(&self) -> EpsilonDelta;
+    fn weights(&self) -> &[f64];
+    fn certificate(&self, model_sha256: String, versions: BTreeMap<String, String>) -> Certificate<RankingDerivation>;
+}
+
+impl<P: Protect> Certified for TrainedRanker<P> {
+    fn reached(&self) -> EpsilonDelta {
+        self.reached
+    }
+
+    fn weights(&self) -> &[f64] {
+        self.weights.get()
+    }
+
+    fn certificate(&self, model_sha256: String, versions: BTreeMap<String, String>) -> Certificate<RankingDerivation> {
+        self.certificate(Vec::new(), model_sha256, versions)
+    }
+}
+
+/// A private training that is about to be planned for something that is protected.
+trait ForProtected {
+    type Output;
+    fn with<P: Protect>(self, protects: P) -> Self::Output;
+}
+
+fn under<T: ForProtected>(protected: Protected, training: T) -> T::Output {
+    match protected {
+        Protected::Grades => training.with(Grades),
+        Protected::ListPresence => training.with(ListPresence),
+        Protected::WholeList => training.with(WholeList),
+        Protected::Document => training.with(Document),
+    }
+}
+
+/// What a training will cost, before any list is read.
+pub(super) struct Foreseen {
+    pub(super) reached: EpsilonDelta,
+    pub(super) noise_multiplier: f64,
+}
+
+/// Plans for `lists` lists and as many parameters.
+pub(super) fn foresee(
+    protected: Protected,
+    recipe: PrivateRanking<AnyLoss>,
+    budget: Budget,
+    lists: u64,
+    parameters: u64,
+) -> Result<Foreseen, Failure> {
+    struct Plan(PrivateRanking<AnyLoss>, Budget, u64, u64);
+    impl ForProtected for Plan {
+        type Output = Result<Foreseen, TrainError>;
+        fn with<P: Protect>(self, protects: P) -> Self::Output {
+            let plan = self.0.protecting(protects).plan(self.2, self.3, self.1)?;
+            Ok(Foreseen { reached: plan.reached(), noise_multiplier: plan.noise_multiplier() })
+        }
+    }
+    under(protected, Plan(recipe, budget, lists, parameters)).map_err(|error| refused(&error))
+}
+
+/// Plans and trains.
+struct Train<'a> {
+    recipe: PrivateRanking<AnyLoss>,
+    budget: Budget,
+    scorer: &'a AnyScorer,
+    start: Vec<f64>,
+    lists: &'a QueryLists,
+    source: Source,
+    observer: &'a mut dyn FnMut(u64, &[f64]),
+}
+
+impl ForProtected for Train<'_> {
+    type Output = Result<Box<dyn Certified>, Failure>;
+    fn with<P: Protect>(self, protects: P) -> Self::Output {
+        let Self { recipe, budget, scorer, start, lists, source, observer } = self;
+        let plan = recipe.protecting(protects).plan(lists.len() as u64, scorer.parameters() as u64, budget);
+        let plan = plan.map_err(|error| refused(&error))?;
+        let trained = match source {
+            Source::Secret => plan.train(scorer, start, lists, &mut secret()?, observer),
+            Source::Seed(seed) => plan.train(scorer, start, lists, &mut SeededRng::new(seed), observer),
+        };
+        Ok(Box::new(trained.map_err(|error| refused(&error))?))
+    }
 }
 
 /// Trains on `lists`; `start` is the public seed of a network's initial weights.
@@ -54,13 +142,9 @@ pub(super) fn fit(
     let m = lists.len() as u64;
     let (weights, released, (batch_size, updates)) = match settings.method {
         Method::Private(recipe, budget) => {
-            let plan = recipe.plan(m, parameters, budget).map_err(|error| refused(&error))?;
-            let trained = match source {
-                Source::Secret => plan.train(&scorer, start, lists, &mut secret()?, observer),
-                Source::Seed(seed) => plan.train(&scorer, start, lists, &mut SeededRng::new(seed), observer),
-            };
-            let trained = trained.map_err(|error| refused(&error))?;
-            (trained.weights.get().clone(), Some(trained), (recipe.batch_size, recipe.descent.updates))
+            let (scorer, protects) = (&scorer, settings.protects);
+            let released = under(protects, Train { recipe, budget, scorer, start, lists, source, observer })?;
+            (released.weights().to_vec(), Some(released), (recipe.batch_size, recipe.descent.updates))
         }
         Method::NonPrivate(recipe) => {
             let key = match source {
@@ -88,7 +172,7 @@ pub(super) fn fit(
 impl Fitted {
     /// The guarantee, where there is one; of a seeded run what it would be.
     pub(super) fn reached(&self) -> Option<EpsilonDelta> {
-        self.released.as_ref().map(|released| released.reached)
+        self.released.as_ref().map(|released| released.reached())
     }
 
     /// The certificate of a ranker with this hash.
@@ -96,7 +180,7 @@ impl Fitted {
         let versions = BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
         match &self.released {
             Some(released) => {
-                let of_ranking = released.certificate(Vec::new(), model_sha256, versions);
+                let of_ranking = released.certificate(model_sha256, versions);
                 Certificate {
                     schema: of_ranking.schema,
                     adjacency: of_ranking.adjacency,
@@ -135,7 +219,7 @@ fn secret() -> Result<OsSeeded, Failure> {
 }
 
 /// A refusal of the training in the words of the command line.
-pub(super) fn refused(error: &TrainError) -> Failure {
+pub fn refused(error: &TrainError) -> Failure {
     let message = error.to_string();
     match error {
         TrainError::Ranking(_) => {
@@ -152,13 +236,29 @@ pub(super) fn refused(error: &TrainError) -> Failure {
     }
 }
 
+/// More orders of a list than this are announced.
+const MANY_ORDERS: f64 = 1e4;
+
+/// Says that a loss will take long: `n! / (n - k)!` orders of the longest list.
+pub(super) fn warn_orders(loss: NamedLoss, lists: &QueryLists, console: &Console) {
+    let NamedLoss::Listnet { k } = loss else { return };
+    let longest = lists.longest();
+    let orders = dp_rank::plackett_luce::prefixes(longest, k);
+    if k > 1 && orders > MANY_ORDERS {
+        console.warn(&format!(
+            "listnet with --k {k} goes through {orders} orders of a list of {longest} documents, in every update that \
+             draws it\nuse --k 1, or bayesrank, which needs no orders"
+        ));
+    }
+}
+
 /// Says that a delta is worth nothing.
 pub(super) fn warn_delta(budget: Budget, lists: u64, console: &Console) {
     let delta = budget.delta.get();
     if lists > 0 && delta > 1.0 / lists as f64 {
         console.warn(&format!(
-            "delta = {delta} is larger than one over the number of lists = {:.3e}\npublishing one list's grades at random \
-             would satisfy such a guarantee; choose delta far below it",
+            "delta = {delta} is larger than one over the number of lists = {:.3e}\npublishing what is protected of one \
+             list at random would satisfy such a guarantee; choose delta far below it",
             1.0 / lists as f64
         ));
     }

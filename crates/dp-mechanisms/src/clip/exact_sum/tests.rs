@@ -250,3 +250,44 @@ fn threads_add_up_to_the_same_bits() {
     });
     assert_eq!(sequential, opened(parallel));
 }
+
+#[test]
+fn a_declared_diameter_is_kept_and_nearly_reached() {
+    use rand::RngExt;
+    let mut rng = crate::SeededRng::new(3);
+    let mut best = 0.0f64;
+    // Steps so coarse that truncation shows, and sums in integers.
+    for (dim, step_power, most) in [(2, -4, 3), (3, -9, 5), (5, -45, 1 << 12)] {
+        let sum = || new::<ReplaceOne>(dim, 1.0, step_power, most).unwrap();
+        let plain = sum().sensitivity().get();
+        for diameter in [0.3, 1.0, 1.4, 1.99] {
+            let within = || sum().within(diameter).unwrap();
+            let claimed = within().sensitivity().get();
+            assert!(claimed >= diameter && claimed <= plain, "{claimed}");
+            for _ in 0..3000 {
+                let a: Vec<f64> = (0..dim).map(|_| rng.random_range(-1.2..1.2)).collect();
+                let direction: Vec<f64> = (0..dim).map(|_| rng.random_range(-1.0..1.0)).collect();
+                let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-12);
+                let b: Vec<f64> = a.iter().zip(&direction).map(|(a, e)| a - diameter * e / length).collect();
+                let of = |record: &[f64]| {
+                    let mut sum = within();
+                    sum.add(record).unwrap();
+                    opened(sum)
+                };
+                let apart = of(&a).iter().zip(of(&b)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+                assert!(apart <= claimed * (1.0 + 1e-14), "{dim} {diameter}: {apart} > {claimed}");
+                best = best.max(apart / claimed);
+            }
+        }
+    }
+    assert!(best > 0.95, "{best}");
+    // Two norms are enough for anything; who is there or not, and who is normalised, is as before.
+    assert_eq!(new::<ReplaceOne>(2, 1.0, -20, 9).unwrap().within(7.0).unwrap().sensitivity().get(), 2.0);
+    assert_eq!(new::<ZeroOut>(2, 1.0, -20, 9).unwrap().within(0.3).unwrap().sensitivity().get(), 1.0);
+    let automatic = AutomaticClipping::new(ClippingNorm::new(1.0).unwrap(), 0.01).unwrap();
+    let sum = ExactSum::<ReplaceOne>::new(2, automatic.into(), power_of_two(-20), 9).unwrap();
+    assert_eq!(sum.within(0.3).unwrap().sensitivity().get(), 2.0);
+    for nonsense in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(new::<ReplaceOne>(2, 1.0, -20, 9).unwrap().within(nonsense).is_err());
+    }
+}
