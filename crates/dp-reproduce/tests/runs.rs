@@ -61,7 +61,7 @@ fn settings() -> Vec<Setting> {
 }
 
 fn cells() -> Vec<Cell> {
-    settings().into_iter().flat_map(|setting| (0..2).map(move |repetition| Cell { setting, repetition })).collect()
+    settings().into_iter().flat_map(|setting| (0..2).map(move |repetition| Cell::new(setting, repetition))).collect()
 }
 
 fn run(folder: &Path, cells: &[Cell], threads: usize) -> Result<(Store, u64), Error> {
@@ -89,7 +89,8 @@ fn threads_and_order_change_nothing() {
     assert_eq!(measured(&serial, &cells), measured(&parallel, &cells));
     // Repetitions differ: each has its own order of the rows, on disk too, and its own noise.
     let objective = |cell: &Cell| serial.get(cell).unwrap().objective;
-    for pair in cells.chunks_exact(2).filter(|pair| pair[0].setting.algorithm != Algorithm::Minimiser) {
+    let setting = |cell: &Cell| *cell.experiment.model().unwrap();
+    for pair in cells.chunks_exact(2).filter(|pair| setting(&pair[0]).algorithm != Algorithm::Minimiser) {
         assert_ne!(objective(&pair[0]), objective(&pair[1]), "{}", pair[0]);
     }
     for cell in &cells {
@@ -97,8 +98,8 @@ fn threads_and_order_change_nothing() {
         assert!((0.0..=1.0).contains(&outcome.accuracy) && outcome.objective > 0.0 && outcome.seconds > 0.0);
         assert!(outcome.accuracy > 0.55, "{cell}: {}", outcome.accuracy);
         // Batches are drawn, passes are read whole.
-        assert_eq!(outcome.reads > 0.0, !cell.setting.timed, "{cell}");
-        assert!(cell.setting.algorithm != Algorithm::MpAdmm || outcome.reads == 2.0, "{}", outcome.reads);
+        assert_eq!(outcome.reads > 0.0, !setting(cell).timed, "{cell}");
+        assert!(setting(cell).algorithm != Algorithm::MpAdmm || outcome.reads == 2.0, "{}", outcome.reads);
     }
 }
 
@@ -138,10 +139,10 @@ fn a_cancelled_call_keeps_what_had_finished() {
 fn a_failing_run_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::Pure { epsilon: -1.0 });
-    let error = run(folder.path(), &[Cell { setting, repetition: 0 }], 2).unwrap_err();
+    let error = run(folder.path(), &[Cell::new(setting, 0)], 2).unwrap_err();
     assert!(matches!(&error, Error::Training { run, .. } if run.contains("epsilon -1")), "{error}");
     let missing = Setting::new(DataSet::Higgs, Algorithm::Noiseless, Privacy::None);
-    let error = run(folder.path(), &[Cell { setting: missing, repetition: 0 }], 2).unwrap_err();
+    let error = run(folder.path(), &[Cell::new(missing, 0)], 2).unwrap_err();
     assert!(matches!(error, Error::MissingFile { .. }));
 }
 
@@ -195,7 +196,7 @@ fn what_an_algorithm_refuses_has_no_result() {
         setting(Algorithm::Ours),
         Setting { lambda: 1e-6, privacy: Privacy::Pure { epsilon: 0.05 }, ..setting(Algorithm::ObjPert) },
     ];
-    let cells = cells.map(|setting| Cell { setting, repetition: 0 });
+    let cells = cells.map(|setting| Cell::new(setting, 0));
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.csv")).unwrap();
     let (cancelled, mut finished) = (AtomicBool::new(false), 0);
