@@ -43,13 +43,17 @@ type Keep<'k> = dyn FnMut(&Job, Result<Vec<Outcome>, Error>) -> Result<Progress,
 
 /// A data set in memory.
 enum Content {
-    Rows(Prepared),
+    Rows(Box<Prepared>),
     Lists(Vec<Fold>),
 }
 
 impl Content {
     fn load(data: DataSet, folder: &Path) -> Result<Self, Error> {
-        if data.has_lists() { data.load_lists(folder).map(Self::Lists) } else { data.load(folder).map(Self::Rows) }
+        if data.has_lists() {
+            data.load_lists(folder).map(Self::Lists)
+        } else {
+            data.load(folder).map(|rows| Self::Rows(Box::new(rows)))
+        }
     }
 
     /// What the runs of a job come to, in their order.
