@@ -110,3 +110,44 @@ fn prepared_rows_are_exported() {
     let norm: f64 = cells[1..].iter().map(|x| x * x).sum();
     assert!(cells[0].abs() == 1.0 && (norm - 1.0).abs() < 1e-12);
 }
+
+/// Chapter 6: MQ2007 has no known size, made-up lists need no file, and one training serves both rows of panels.
+#[test]
+fn rankers_are_run_on_lists_that_need_no_file() {
+    let place = Workplace::new();
+    let list = place.dp(&["reproduce", "list", "--json"]).json();
+    let figures = list["figures"].as_array().unwrap();
+    let figure = |name: &str| figures.iter().find(|figure| figure["name"] == name).unwrap().clone();
+    assert_eq!(figure("renyi-6-1")["data"], serde_json::json!(["mq2007"]));
+    assert_eq!(figure("renyi-6-2")["data"], serde_json::json!(["mq2008"]));
+    assert_eq!(figure("renyi-6-3")["data"], serde_json::json!(["mq2007", "mq2008", "made-up-784-lists"]));
+    let files = list["files"].as_array().unwrap();
+    let file = |name: &str| files.iter().find(|file| file["name"] == name).unwrap()["bytes"].clone();
+    assert_eq!((file("mq2007/S1.txt"), file("mq2008/S1.txt.xz")), (serde_json::Value::Null, 229_520.into()));
+    assert!(place.dp(&["reproduce", "list"]).ok().contains("size unknown"));
+
+    let missing = place.dp(&["reproduce", "renyi-6-1", "--out", "out"]);
+    missing.fails(3, "reproduce.data").says("mq2007/S5.txt (size unknown");
+    place.dp(&["reproduce", "export", "--out", "x", "--set", "mq2008"]).fails(2, "usage.value").says("lists");
+    let dry = place.dp(&["reproduce", "renyi-6-2", "--quick", "--dry-run", "--json"]).json();
+    assert_eq!(dry["reads"].as_array().unwrap().len(), 5);
+    assert!(place.files().is_empty());
+
+    let some = ["reproduce", "renyi-6-3", "--set", "made-up-784-lists", "--repetitions", "1", "--out", "out", "--json"];
+    let value = place.dp(&some).json();
+    let claims = value["figures"][0]["claims"].as_array().unwrap();
+    // Those on linear rankers have one of three data sets, those on networks none.
+    assert!(claims.iter().any(|claim| claim["compared"].as_u64().unwrap() > 0));
+    assert!(claims.iter().any(|claim| claim["verdict"] == "not measured"));
+    let runs = place.read("out/runs.csv");
+    // A random order, four rankers without noise and three with it at three budgets.
+    assert_eq!(runs.lines().count(), 1 + 1 + 4 + 3 * 3);
+    assert!(
+        runs.contains("made-up-784-lists,ranker linear,bayes-rank,0,epsilon 1 delta 0.0001 clipped at 0.1,"),
+        "{runs}"
+    );
+    let page = place.read("out/renyi-6-3.md");
+    assert!(page.contains("Made-up lists: NDCG@8 (NDCG@8)") && page.contains("| linear BayesRank |"), "{page}");
+    assert_eq!(place.dp(&some).json()["figures"], value["figures"]);
+    assert_eq!(place.read("out/runs.csv"), runs);
+}

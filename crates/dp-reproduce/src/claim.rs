@@ -61,19 +61,39 @@ pub enum Relation {
         /// The distance.
         tolerance: f64,
     },
+    /// Shown to be beyond a share of the way from a third point to the right side: `left > start + share (right - start)`.
+    PartOfTheWay {
+        /// 1 is the right side.
+        share: f64,
+        /// The third point, 0.
+        start: Place,
+    },
 }
 
 impl Relation {
     /// Plainly more, and shown to be.
     pub const MORE: Self = Self::MoreThan { factor: 1.0, margin: 0.0 };
 
-    /// By how much it comes out; positive where it does.
-    fn slack(self, left: &Sample, right: &Sample) -> f64 {
+    /// By how much it comes out; positive where it does. `start` is what was measured at the third point, where there is one.
+    fn slack(self, left: &Sample, right: &Sample, start: Option<&Sample>) -> f64 {
         let noise = |factor: f64| STANDARD_ERRORS * left.std_error().hypot(factor * right.std_error());
         match self {
+            Self::PartOfTheWay { share, .. } => start.map_or(f64::NAN, |start| {
+                let line = (1.0 - share) * start.mean + share * right.mean;
+                let of_start = STANDARD_ERRORS * (1.0 - share) * start.std_error();
+                left.mean - line - noise(share).hypot(of_start)
+            }),
             Self::MoreThan { factor, margin } => left.mean - factor * right.mean - margin - noise(factor),
             Self::AtMost { factor, margin } => factor * right.mean + margin - left.mean + noise(factor),
             Self::CloseTo { tolerance } => tolerance + noise(1.0).min(tolerance) - (left.mean - right.mean).abs(),
+        }
+    }
+
+    /// The third point, where there is one.
+    fn start(self) -> Option<Place> {
+        match self {
+            Self::PartOfTheWay { start, .. } => Some(start),
+            _ => None,
         }
     }
 }
@@ -148,15 +168,25 @@ impl Claim {
     pub fn judge(&self, results: &Results<'_>) -> Finding {
         let (mut outcomes, mut missing): (Vec<(f64, String)>, usize) = (Vec::new(), 0);
         for comparison in &self.comparisons {
+            let third = comparison.relation.start();
+            let start = third.and_then(|place| results.at(place)).map(|measured| measured.sample);
             let (Some(left), Some(right)) = (results.at(comparison.left), results.at(comparison.right)) else {
                 missing += 1;
                 continue;
             };
-            let slack = comparison.relation.slack(&left.sample, &right.sample);
+            if third.is_some() && start.is_none() {
+                missing += 1;
+                continue;
+            }
+            let slack = comparison.relation.slack(&left.sample, &right.sample, start.as_ref());
+            let from = third.zip(start).map(|(place, sample)| {
+                format!("{}, {sample}, and ", name_beside(results.figure, comparison.left, place))
+            });
             let text = format!(
-                "{}, {} against {}, {}",
+                "{}, {} against {}{}, {}",
                 name(results.figure, comparison.left),
                 left.sample,
+                from.unwrap_or_default(),
                 name_beside(results.figure, comparison.left, comparison.right),
                 right.sample
             );

@@ -1,6 +1,7 @@
 //! The data sets of the experiments, prepared as the papers say.
 
 mod files;
+mod lists;
 mod load;
 mod synthetic;
 #[cfg(test)]
@@ -13,6 +14,7 @@ use std::path::Path;
 use dp_data::Examples;
 
 pub use files::DataFile;
+pub use lists::Fold;
 
 use crate::error::Error;
 
@@ -20,6 +22,7 @@ use crate::error::Error;
 ///
 /// Numeric columns are scaled to `[0, 1]` by their smallest and largest value, and every row is divided by its norm where
 /// that exceeds 1. Ranges are read off the data: a reproduction says how good an algorithm is and releases nothing.
+/// Lists of documents, which rankers learn from, are taken as they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DataSet {
@@ -56,11 +59,20 @@ pub enum DataSet {
         /// Thousands of training rows.
         thousands: u32,
     },
+    /// LETOR 4.0, MQ2007: 1,692 lists in five parts, 46 features, grades 0 to 2.
+    Mq2007,
+    /// LETOR 4.0, MQ2008: 784 lists in five parts, 46 features, grades 0 to 2.
+    Mq2008,
+    /// Made-up lists shaped like those of MQ2008, in five parts.
+    MadeUpLists {
+        /// How many.
+        lists: u32,
+    },
 }
 
 impl DataSet {
     /// All that are read from files.
-    pub const FROM_FILES: [Self; 11] = [
+    pub const FROM_FILES: [Self; 13] = [
         Self::Mnist,
         Self::MnistZero,
         Self::Covertype,
@@ -72,6 +84,8 @@ impl DataSet {
         Self::Occupancy,
         Self::Adult,
         Self::Bank,
+        Self::Mq2007,
+        Self::Mq2008,
     ];
 
     /// The name for readers.
@@ -89,12 +103,24 @@ impl DataSet {
             Self::Bank => "Bank",
             Self::SparseModel => "Simulated",
             Self::MadeUp { .. } => "Made up",
+            Self::Mq2007 => "MQ2007",
+            Self::Mq2008 => "MQ2008",
+            Self::MadeUpLists { .. } => "Made-up lists",
         }
     }
 
-    /// Number of classes.
+    /// Whether it has lists of documents in place of rows.
+    pub fn has_lists(self) -> bool {
+        matches!(self, Self::Mq2007 | Self::Mq2008 | Self::MadeUpLists { .. })
+    }
+
+    /// Number of classes; lists have none.
     pub fn classes(self) -> u32 {
-        if self == Self::Mnist { 10 } else { 2 }
+        match self {
+            Self::Mnist => 10,
+            set if set.has_lists() => 0,
+            _ => 2,
+        }
     }
 
     /// Which files it is made of, by their names in the data folder.
@@ -102,18 +128,39 @@ impl DataSet {
         files::of(self)
     }
 
-    /// Reads or generates it.
+    /// Reads or generates its rows.
     ///
     /// # Errors
-    /// [`Error::MissingFile`], [`Error::Data`].
+    /// [`Error::MissingFile`], [`Error::Data`], also for a set of lists.
     pub fn load(self, folder: &Path) -> Result<Prepared, Error> {
+        self.check_files(folder)?;
+        load::load(self, folder)
+    }
+
+    /// Reads or generates its lists of documents, five times: four parts to train on and one to rank, in turn.
+    ///
+    /// # Errors
+    /// [`Error::MissingFile`], [`Error::Data`], also for a set of rows.
+    ///
+    /// # Examples
+    /// ```
+    /// let folds = dp_reproduce::DataSet::MadeUpLists { lists: 20 }.load_lists(std::path::Path::new("nowhere"))?;
+    /// assert_eq!((folds.len(), folds[0].train.len(), folds[0].test.len()), (5, 16, 4));
+    /// # Ok::<(), dp_reproduce::Error>(())
+    /// ```
+    pub fn load_lists(self, folder: &Path) -> Result<Vec<Fold>, Error> {
+        self.check_files(folder)?;
+        lists::load(self, folder)
+    }
+
+    fn check_files(self, folder: &Path) -> Result<(), Error> {
         for file in self.files() {
             let path = folder.join(file.name);
             if !path.is_file() {
                 return Err(Error::MissingFile { path, file: *file });
             }
         }
-        load::load(self, folder)
+        Ok(())
     }
 }
 
@@ -134,6 +181,9 @@ impl fmt::Display for DataSet {
             Self::Bank => "bank",
             Self::SparseModel => "sparse-model",
             Self::MadeUp { thousands } => return write!(f, "made-up-{thousands}k"),
+            Self::Mq2007 => "mq2007",
+            Self::Mq2008 => "mq2008",
+            Self::MadeUpLists { lists } => return write!(f, "made-up-{lists}-lists"),
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::dataset::DataFile;
 #[non_exhaustive]
 pub enum Error {
     /// A file of a data set is not in the folder.
-    #[error("{} is missing ({} bytes, {})", path.display(), file.bytes, file.origin)]
+    #[error("{} is missing ({}, {})", path.display(), file.size(), file.origin)]
     MissingFile {
         /// Where it was looked for.
         path: PathBuf,
@@ -55,6 +55,14 @@ pub enum Error {
         run: String,
         /// Why.
         source: dp_optim::Error,
+    },
+    /// A training of a ranker refused its parameters or failed.
+    #[error("{run}: {source}")]
+    Ranking {
+        /// Which run.
+        run: String,
+        /// Why.
+        source: dp_rank::train::TrainError,
     },
     /// A number outside its range.
     #[error("{name} = {value}: expected {range}")]

@@ -1,8 +1,8 @@
 //! A figure of a paper as data: panels of series of points, each point a setting that is run several times.
 
+use crate::cell::{Cell, Experiment};
 use crate::claim::Claim;
 use crate::dataset::DataSet;
-use crate::setting::{Cell, Setting};
 
 /// A figure, with what its paper claims of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +66,13 @@ pub enum Measure {
         /// Which of them.
         index: usize,
     },
+    /// Mean average precision on held-out lists, all of which count.
+    MeanAveragePrecision,
+    /// NDCG on held-out lists as LETOR's tool computes it, at one of [`NDCG_AT`](crate::ranker::NDCG_AT).
+    Ndcg {
+        /// Which of them.
+        index: usize,
+    },
 }
 
 impl Measure {
@@ -77,12 +84,17 @@ impl Measure {
             Self::Seconds => "seconds",
             Self::Reads => "passes over the records",
             Self::Coverage { .. } => "coverage of relevant attributes",
+            Self::MeanAveragePrecision => "MAP",
+            Self::Ndcg { index: 0 } => "NDCG@1",
+            Self::Ndcg { index: 1 } => "NDCG@2",
+            Self::Ndcg { index: 2 } => "NDCG@4",
+            Self::Ndcg { .. } => "NDCG@8",
         }
     }
 
     /// Whether larger is better.
     pub(crate) fn rises(self) -> bool {
-        matches!(self, Self::Accuracy | Self::Coverage { .. })
+        !matches!(self, Self::Objective | Self::Seconds | Self::Reads)
     }
 
     pub(crate) fn of(self, outcome: &crate::algorithm::Outcome) -> f64 {
@@ -92,6 +104,10 @@ impl Measure {
             Self::Seconds => outcome.seconds,
             Self::Reads => outcome.reads,
             Self::Coverage { index } => outcome.coverage.and_then(|all| all.get(index).copied()).unwrap_or(f64::NAN),
+            Self::MeanAveragePrecision => outcome.ranked.map_or(f64::NAN, |ranked| ranked.map),
+            Self::Ndcg { index } => {
+                outcome.ranked.and_then(|ranked| ranked.ndcg.get(index).copied()).unwrap_or(f64::NAN)
+            }
         }
     }
 }
@@ -121,7 +137,7 @@ pub struct Point {
     pub x: f64,
     /// What is run. Of several, the one with the best mean is shown: parameters chosen with hindsight, which is what
     /// tuning on public data of the same kind comes to.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<Experiment>,
 }
 
 impl Figure {
@@ -129,12 +145,12 @@ impl Figure {
     pub fn cells(&self, repetitions: u32) -> Vec<Cell> {
         let points = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
         let settings = points.flat_map(|point| &point.settings);
-        settings.flat_map(|&setting| (0..repetitions).map(move |repetition| Cell { setting, repetition })).collect()
+        settings.flat_map(|&setting| (0..repetitions).map(move |repetition| Cell::new(setting, repetition))).collect()
     }
 
     /// The data sets that it needs.
     pub fn data_sets(&self) -> Vec<DataSet> {
-        let mut sets: Vec<DataSet> = self.cells(1).iter().map(|cell| cell.setting.data).collect();
+        let mut sets: Vec<DataSet> = self.cells(1).iter().map(|cell| cell.experiment.data()).collect();
         sets.sort();
         sets.dedup();
         sets
@@ -143,13 +159,13 @@ impl Figure {
 
 impl Series {
     /// A curve with one setting for each `x`.
-    pub fn new(name: impl Into<String>, xs: &[f64], setting: impl Fn(f64) -> Setting) -> Self {
+    pub fn new<E: Into<Experiment>>(name: impl Into<String>, xs: &[f64], setting: impl Fn(f64) -> E) -> Self {
         Self::best_of(name, xs, |x| vec![setting(x)])
     }
 
     /// A curve with several settings for each `x`, of which the best is shown.
-    pub fn best_of(name: impl Into<String>, xs: &[f64], settings: impl Fn(f64) -> Vec<Setting>) -> Self {
-        let points = xs.iter().map(|&x| Point { x, settings: settings(x) }).collect();
-        Self { name: name.into(), points }
+    pub fn best_of<E: Into<Experiment>>(name: impl Into<String>, xs: &[f64], settings: impl Fn(f64) -> Vec<E>) -> Self {
+        let point = |&x| Point { x, settings: settings(x).into_iter().map(Into::into).collect() };
+        Self { name: name.into(), points: xs.iter().map(point).collect() }
     }
 }

@@ -4,7 +4,7 @@
 //! Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient descent-based
 //! analytics", SIGMOD 2017. Hardwarsing, "Stochastic gradient descent with differentially private updates", Erasmus
 //! University Rotterdam 2018, after Song, Chaudhuri, Sarwate, GlobalSIP 2013. Chen, "Adaptive and efficient optimization
-//! algorithms for differentially private machine learning", dissertation 2020, chapters 3 to 5.
+//! algorithms for differentially private machine learning", dissertation 2020, chapters 3 to 6.
 
 mod bolt_on;
 mod bolt_on_time;
@@ -12,11 +12,15 @@ mod renyi;
 mod renyi_3;
 mod renyi_4;
 mod renyi_5;
+mod renyi_6;
+mod renyi_6_claims;
 mod renyi_table;
 pub mod table;
 #[cfg(test)]
 mod tests;
 mod thesis;
+
+pub use renyi_6::MADE_UP_LISTS;
 
 use crate::error::Error;
 use crate::figure::Figure;

@@ -1,8 +1,8 @@
 //! The experiments of the literature on private stochastic gradient descent, run again with every algorithm calibrated
 //! soundly.
 //!
-//! A [`Figure`] is data: panels of series of points, each a [`Setting`] (data set, algorithm, budget, passes, batch size,
-//! λ, step sizes) that is run several times. A [`Runner`] runs what a [`Store`] does not have yet, in parallel, and
+//! A [`Figure`] is data: panels of series of points, each an [`Experiment`] that is run several times: the [`Setting`] of
+//! a linear model (data set, algorithm, budget, passes, batch size, λ, step sizes) or that of a [ranker](RankerSetting). A [`Runner`] runs what a [`Store`] does not have yet, in parallel, and
 //! keeps each run as it finishes; [`Results`] are the means with their uncertainty; a [`Claim`] is what the paper says,
 //! as comparisons of points, and is judged by the numbers.
 //!
@@ -22,7 +22,7 @@
 //! let folder = tempfile::tempdir()?;
 //! let mut store = Store::open(&folder.path().join("runs.csv"))?;
 //! let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::Pure { epsilon: 1.0 });
-//! let cell = Cell { setting, repetition: 0 };
+//! let cell = Cell::new(setting, 0);
 //! let (cancelled, mut progress) = (AtomicBool::new(false), |_| ());
 //! Runner { folder: folder.path(), threads: 1, cancelled: &cancelled, progress: &mut progress }.run(&[cell], &mut store)?;
 //! assert!(store.get(&cell).is_some_and(|outcome| outcome.accuracy > 0.9));
@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 pub mod algorithm;
+pub mod cell;
 pub mod claim;
 pub mod counted;
 pub mod dataset;
@@ -41,6 +42,7 @@ pub mod figure;
 pub mod figures;
 pub mod knobs;
 pub mod picture;
+pub mod ranker;
 pub mod report;
 pub mod results;
 pub mod runner;
@@ -50,14 +52,16 @@ pub mod statistics;
 pub mod store;
 
 pub use algorithm::{Algorithm, Outcome};
+pub use cell::{Cell, Experiment};
 pub use claim::{Claim, Verdict};
 pub use dataset::{DataFile, DataSet, Prepared};
 pub use error::Error;
 pub use figure::Figure;
 pub use knobs::Knobs;
+pub use ranker::RankerSetting;
 pub use results::Results;
 pub use runner::{Refused, Runner};
-pub use setting::{Cell, Neighbours, Privacy, Setting, Step, Tuning};
+pub use setting::{Neighbours, Privacy, Setting, Step, Tuning};
 pub use statistics::Sample;
 pub use store::Store;
 

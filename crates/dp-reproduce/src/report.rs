@@ -2,11 +2,11 @@
 
 use core::fmt::Write;
 
+use crate::cell::Cell;
 use crate::claim::Finding;
 use crate::error::Error;
 use crate::picture;
 use crate::results::Results;
-use crate::setting::Cell;
 use crate::statistics::number;
 use crate::store::Store;
 
@@ -47,21 +47,23 @@ pub fn documents(results: &Results<'_>, store: &Store, repetitions: u32) -> Resu
 
 /// Every run of the figure, one line each.
 pub fn runs_csv(results: &Results<'_>, store: &Store, repetitions: u32) -> String {
-    let mut text = String::from("panel,series,x,repetition,setting,accuracy,objective,seconds\n");
+    let mut text = String::from("panel,series,x,repetition,setting,accuracy,objective,seconds,measure,value\n");
     for panel in &results.figure.panels {
         for series in &panel.series {
             for point in &series.points {
                 for (setting, repetition) in
                     point.settings.iter().flat_map(|s| (0..repetitions).map(move |repetition| (s, repetition)))
                 {
-                    let Some(outcome) = store.get(&Cell { setting: *setting, repetition }) else { continue };
+                    let Some(outcome) = store.get(&Cell::new(*setting, repetition)) else { continue };
+                    let (measure, value) = (panel.measure.label(), panel.measure.of(outcome));
                     let (panel, series) = (quoted(&panel.title), quoted(&series.name));
                     let setting = quoted(&setting.to_string());
                     let (accuracy, objective, seconds) = (outcome.accuracy, outcome.objective, outcome.seconds);
                     let x = point.x;
                     let _ = writeln!(
                         text,
-                        "{panel},{series},{x},{repetition},{setting},{accuracy:?},{objective:?},{seconds:?}"
+                        "{panel},{series},{x},{repetition},{setting},{accuracy:?},{objective:?},{seconds:?},\
+                         {measure},{value:?}"
                     );
                 }
             }

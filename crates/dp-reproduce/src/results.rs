@@ -1,7 +1,7 @@
 //! A figure with its numbers.
 
+use crate::cell::{Cell, Experiment};
 use crate::figure::{Figure, Measure, Panel, Point};
-use crate::setting::{Cell, Setting};
 use crate::statistics::Sample;
 use crate::store::Store;
 
@@ -9,7 +9,7 @@ use crate::store::Store;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// The setting that is shown, the best if there were several.
-    pub setting: Setting,
+    pub setting: Experiment,
     /// Its repetitions.
     pub sample: Sample,
 }
@@ -52,7 +52,7 @@ impl<'f> Results<'f> {
 
 fn measure(point: &Point, measure: Measure, store: &Store, repetitions: u32) -> Option<Measured> {
     let samples = point.settings.iter().filter_map(|&setting| {
-        let outcomes = (0..repetitions).filter_map(|repetition| store.get(&Cell { setting, repetition }));
+        let outcomes = (0..repetitions).filter_map(|repetition| store.get(&Cell::new(setting, repetition)));
         // An overflowed objective has no mean; infinity says so.
         let values: Vec<f64> = outcomes.map(|outcome| measure.of(outcome)).collect();
         Some(Measured { setting, sample: Sample::of(&values)? })

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use crate::algorithm;
-use crate::dataset::{DataSet, Prepared};
+use crate::algorithm::{self, Outcome};
+use crate::cell::{Cell, Experiment};
+use crate::dataset::{DataSet, Fold, Prepared};
 use crate::error::Error;
-use crate::setting::Cell;
+use crate::ranker;
 use crate::store::Store;
 
 /// How far the runs have come.
@@ -34,8 +35,52 @@ pub struct Runner<'r> {
     pub progress: &'r mut dyn FnMut(Progress),
 }
 
-/// What is done with the result of a run.
-type Keep<'k> = dyn FnMut(&Cell, Result<algorithm::Outcome, Error>) -> Result<Progress, Error> + 'k;
+/// Runs that one training measures.
+type Job = Vec<Cell>;
+
+/// What is done with the results of a training.
+type Keep<'k> = dyn FnMut(&Job, Result<Vec<Outcome>, Error>) -> Result<Progress, Error> + 'k;
+
+/// A data set in memory.
+enum Content {
+    Rows(Box<Prepared>),
+    Lists(Vec<Fold>),
+}
+
+impl Content {
+    fn load(data: DataSet, folder: &Path) -> Result<Self, Error> {
+        if data.has_lists() {
+            data.load_lists(folder).map(Self::Lists)
+        } else {
+            data.load(folder).map(|rows| Self::Rows(Box::new(rows)))
+        }
+    }
+
+    /// What the runs of a job come to, in their order.
+    fn run(&self, job: &Job, cancelled: &AtomicBool) -> Result<Vec<Outcome>, Error> {
+        match self {
+            Self::Rows(rows) => {
+                let one = |cell: &Cell| match cell.experiment {
+                    Experiment::Model(setting) => algorithm::run(cell, &setting, rows, cancelled),
+                    Experiment::Ranker(_) => Err(unfit(cell)),
+                };
+                job.iter().map(one).collect()
+            }
+            Self::Lists(folds) => {
+                let ranker = |cell: &Cell| match cell.experiment {
+                    Experiment::Ranker(setting) => Ok((*cell, setting)),
+                    Experiment::Model(_) => Err(unfit(cell)),
+                };
+                ranker::run(&job.iter().map(ranker).collect::<Result<Vec<_>, _>>()?, folds, cancelled)
+            }
+        }
+    }
+}
+
+/// A linear model of lists, or a ranker of rows.
+fn unfit(cell: &Cell) -> Error {
+    Error::Data { file: cell.experiment.data().to_string(), what: format!("it does not fit what is run: {cell}") }
+}
 
 /// A run whose algorithm refused its public numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,20 +91,35 @@ pub struct Refused {
     pub reason: String,
 }
 
-/// Whether an algorithm refused what it was asked for, before any record was read.
-fn is_refusal(error: &dp_optim::Error) -> bool {
+/// What an algorithm refused before any record was read; an error that says something else comes back.
+fn refused(error: Error) -> Result<Refused, Error> {
     use dp_optim::Error as E;
+    use dp_rank::train::TrainError as R;
     // Of the accountant's errors the one that says that no noise suffices, as under too small a regulariser.
     let no_noise = |error: &dp_accountant::Error| matches!(error, dp_accountant::Error::Unreachable { .. });
-    match error {
-        E::OutOfRange { .. } | E::Count { .. } | E::NotProved { .. } => true,
-        E::Accountant(error) => no_noise(error),
+    let refuses = match &error {
+        Error::Training { source, .. } => match source {
+            E::OutOfRange { .. } | E::Count { .. } | E::NotProved { .. } => true,
+            E::Accountant(error) => no_noise(error),
+            _ => false,
+        },
+        Error::Ranking { source, .. } => match source {
+            R::OutOfRange { .. } => true,
+            R::Accountant(error) => no_noise(error),
+            _ => false,
+        },
         _ => false,
+    };
+    match error {
+        Error::Training { run, source } if refuses => Ok(Refused { run, reason: source.to_string() }),
+        Error::Ranking { run, source } if refuses => Ok(Refused { run, reason: source.to_string() }),
+        error => Err(error),
     }
 }
 
 impl Runner<'_> {
-    /// Runs every cell that `store` does not have yet, once each however often it is named.
+    /// Runs every cell that `store` does not have yet, once each however often it is named, and what is measured by the same
+    /// training together.
     ///
     /// The result of a cell depends on its setting and repetition alone: neither on the number of threads nor on the
     /// order. Only times do, which is why timed cells come last and one by one.
@@ -70,45 +130,48 @@ impl Runner<'_> {
     /// # Errors
     /// The first failure; runs that had finished are in the store.
     pub fn run(&mut self, cells: &[Cell], store: &mut Store) -> Result<Vec<Refused>, Error> {
-        let mut pending: BTreeMap<DataSet, BTreeMap<String, Cell>> = BTreeMap::new();
+        let mut pending: BTreeMap<DataSet, BTreeMap<String, BTreeMap<String, Cell>>> = BTreeMap::new();
         for cell in cells.iter().filter(|cell| store.get(cell).is_none()) {
-            pending.entry(cell.setting.data).or_default().insert(cell.key(), *cell);
+            let of_training =
+                pending.entry(cell.experiment.data()).or_default().entry(cell.training().key()).or_default();
+            of_training.insert(cell.key(), *cell);
         }
-        let total = pending.values().map(BTreeMap::len).sum::<usize>() as u64;
-        let (mut finished, mut refused) = (0, Vec::new());
-        for (data, cells) in pending {
+        let total = pending.values().flat_map(BTreeMap::values).map(BTreeMap::len).sum::<usize>() as u64;
+        let (mut finished, mut without_result) = (0, Vec::new());
+        for (data, trainings) in pending {
             (self.progress)(Progress { finished, total, data });
-            let prepared = data.load(self.folder)?;
-            let (timed, free): (Vec<Cell>, Vec<Cell>) = cells.into_values().partition(|cell| cell.setting.timed);
-            for (cells, threads) in [(free, self.threads.max(1)), (timed, 1)] {
-                self.run_on(&cells, threads, &prepared, &mut |cell, result| {
+            let content = Content::load(data, self.folder)?;
+            let jobs = trainings.into_values().map(|cells| cells.into_values().collect::<Job>());
+            let (timed, free): (Vec<Job>, Vec<Job>) =
+                jobs.partition(|job| job.iter().any(|cell| cell.experiment.is_timed()));
+            for (jobs, threads) in [(free, self.threads.max(1)), (timed, 1)] {
+                self.run_on(&jobs, threads, &content, &mut |job, result| {
                     match result {
-                        Ok(outcome) => store.append(cell, outcome)?,
-                        Err(Error::Training { run, source }) if is_refusal(&source) => {
-                            refused.push(Refused { run, reason: source.to_string() });
+                        Ok(outcomes) => {
+                            job.iter().zip(outcomes).try_for_each(|(cell, outcome)| store.append(cell, outcome))?;
                         }
-                        Err(error) => return Err(error),
+                        Err(error) => without_result.push(refused(error)?),
                     }
-                    finished += 1;
+                    finished += job.len() as u64;
                     Ok(Progress { finished, total, data })
                 })?;
             }
         }
-        Ok(refused)
+        Ok(without_result)
     }
 
-    fn run_on(&mut self, cells: &[Cell], threads: usize, data: &Prepared, keep: &mut Keep<'_>) -> Result<(), Error> {
+    fn run_on(&mut self, jobs: &[Job], threads: usize, content: &Content, keep: &mut Keep<'_>) -> Result<(), Error> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let cancelled = self.cancelled;
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            for _ in 0..threads.min(cells.len()) {
+            for _ in 0..threads.min(jobs.len()) {
                 let (sender, next, stop) = (sender.clone(), &next, &stop);
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
-                        let Some(cell) = cells.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                        let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                         // The receiver is gone after a failure elsewhere.
-                        if sender.send((cell, algorithm::run(cell, data, cancelled))).is_err() {
+                        if sender.send((job, content.run(job, cancelled))).is_err() {
                             return;
                         }
                     }
@@ -116,8 +179,8 @@ impl Runner<'_> {
             }
             drop(sender);
             let mut failure = None;
-            for (cell, result) in receiver {
-                match keep(cell, result) {
+            for (job, result) in receiver {
+                match keep(job, result) {
                     Ok(progress) => (self.progress)(progress),
                     Err(error) => {
                         stop.store(true, Ordering::Relaxed);

@@ -1,17 +1,12 @@
-//! One run of an experiment as data: everything that identifies it.
+//! A run of a linear model as data: everything that identifies it.
 
 use core::fmt;
 
 use dp_losses::LossKind;
-use sha2::{Digest, Sha256};
 
 use crate::algorithm::Algorithm;
 use crate::dataset::DataSet;
 use crate::knobs::Knobs;
-use crate::seed;
-
-/// Raised when the code changes what a run of the same setting measures, so that older records are not taken for it.
-const REVISION: u32 = 1;
 
 /// Regularisation and passes that are chosen among.
 pub(crate) const LAMBDAS: [f64; 3] = [1e-4, 1e-3, 1e-2];
@@ -221,37 +216,10 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cell {
-    /// Everything but the repetition.
-    pub setting: Setting,
-    /// Which repetition, from 0.
-    pub repetition: u32,
-}
-
-impl Cell {
-    /// Sixteen hexadecimal digits that change when anything about the run changes.
-    pub fn key(&self) -> String {
-        let hash = Sha256::digest(self.to_string().as_bytes());
-        hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    /// The seed of everything random in this run.
-    pub fn seed(&self) -> u64 {
-        seed::of(&self.to_string())
-    }
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; repetition {}; revision {REVISION}", self.setting, self.repetition)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::Cell;
 
     #[test]
     fn every_change_changes_the_key() {
@@ -293,8 +261,8 @@ mod tests {
             Setting { on_disk: true, ..base },
             Setting { timed: true, ..base },
         ];
-        let mut keys: Vec<String> = changed.iter().map(|&setting| Cell { setting, repetition: 0 }.key()).collect();
-        keys.push(Cell { setting: base, repetition: 1 }.key());
+        let mut keys: Vec<String> = changed.iter().map(|&setting| Cell::new(setting, 0).key()).collect();
+        keys.push(Cell::new(base, 1).key());
         // Keys of records that are kept are those of before there were knobs.
         let text = "data banknote; algorithm bolt-on; loss logistic; lambda 0; privacy epsilon 0.1; passes 10; batch 50; step usual";
         assert_eq!(base.to_string(), text);
@@ -302,5 +270,26 @@ mod tests {
         keys.sort();
         keys.dedup();
         assert_eq!(keys.len(), count);
+    }
+
+    /// Records of years are found by these: the first eight bytes of the SHA-256 of the names, by another program.
+    #[test]
+    fn keys_of_records_that_are_kept() {
+        let first = Setting::new(DataSet::Banknote, Algorithm::Ours, Privacy::Pure { epsilon: 0.1 });
+        let second = Setting {
+            rows: Some(1000),
+            loss: LossKind::Squared,
+            lambda: 0.001,
+            passes: 50,
+            batch_size: 3907,
+            step: Step::Suited,
+            l1: 1e-4,
+            knobs: Knobs { restart_every: Some(5), falling: true, ..Knobs::default() },
+            neighbours: Neighbours::AddRemove,
+            timed: true,
+            ..Setting::new(DataSet::Mnist, Algorithm::DpBlsgd, Privacy::WithDelta { epsilon: 0.4, delta: 1e-8 })
+        };
+        assert_eq!(Cell::new(first, 0).key(), "620ae67f033036a8");
+        assert_eq!(Cell::new(second, 7).key(), "eb832472bcdf7c22");
     }
 }

@@ -6,14 +6,16 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::algorithm::Outcome;
+use crate::cell::{Cell, Experiment};
 use crate::error::Error;
-use crate::setting::Cell;
+use crate::ranker::Ranked;
+use crate::setting::Setting;
 
 const HEADER: &str = "key,data,algorithm,loss,lambda,privacy,tuning,passes,batch_size,step,rows,repetition,accuracy,\
-                      objective,seconds,reads,coverage";
+                      objective,seconds,reads,coverage,ranking";
 
-/// What a record of before `reads` and `coverage` lacks, in its header and in each line.
-const LACKING: [&str; 2] = [",reads,coverage", ",0.0,"];
+/// What older records lack, in the header and in each line: those of before `reads` and `coverage`, and of before `ranking`.
+const LACKING: [(&str, &str); 2] = [(",reads,coverage,ranking", ",0.0,,"), (",ranking", ",")];
 
 /// Finished runs, in memory and in `runs.csv`.
 ///
@@ -86,23 +88,18 @@ impl Store {
     /// # Errors
     /// [`Error::File`].
     pub fn append(&mut self, cell: &Cell, outcome: Outcome) -> Result<(), Error> {
-        let (setting, key) = (&cell.setting, cell.key());
-        let rows = setting.rows.map(|rows| rows.to_string()).unwrap_or_default();
-        let Outcome { accuracy, objective, seconds, reads, coverage } = outcome;
-        let coverage = coverage.map(|all| all.map(|share| format!("{share:?}")).join(" ")).unwrap_or_default();
+        let (key, repetition) = (cell.key(), cell.repetition);
+        let columns = match &cell.experiment {
+            Experiment::Model(setting) => columns(setting),
+            Experiment::Ranker(setting) => setting.columns(),
+        };
+        let Outcome { accuracy, objective, seconds, reads, coverage, ranked } = outcome;
+        let (coverage, ranking) = (coverage.map(joined), ranked.map(|ranked| joined(ranked.to_array())));
         let line = format!(
-            "{key},{},{},{},{},{},{},{},{},{},{rows},{},{accuracy:?},{objective:?},{seconds:?},\
-             {reads:?},{coverage}\n",
-            setting.data,
-            setting.algorithm,
-            setting.loss,
-            setting.lambda,
-            setting.privacy,
-            setting.tuning,
-            setting.passes,
-            setting.batch_size,
-            setting.step,
-            cell.repetition,
+            "{key},{},{repetition},{accuracy:?},{objective:?},{seconds:?},{reads:?},{},{}\n",
+            columns.join(","),
+            coverage.unwrap_or_default(),
+            ranking.unwrap_or_default(),
         );
         // One call, so that no other line comes in between.
         self.file.write_all(line.as_bytes()).map_err(Error::file(&self.path))?;
@@ -112,19 +109,33 @@ impl Store {
     }
 }
 
+/// What a record says of a linear model: data, algorithm, loss, λ, privacy, tuning, passes, batch size, step, rows.
+fn columns(setting: &Setting) -> [String; 10] {
+    [
+        setting.data.to_string(),
+        setting.algorithm.to_string(),
+        setting.loss.to_string(),
+        setting.lambda.to_string(),
+        setting.privacy.to_string(),
+        setting.tuning.to_string(),
+        setting.passes.to_string(),
+        setting.batch_size.to_string(),
+        setting.step.to_string(),
+        setting.rows.map(|rows| rows.to_string()).unwrap_or_default(),
+    ]
+}
+
 fn refuse(path: &Path, line: usize, what: &str) -> Error {
     Error::Record { path: path.to_owned(), line, what: what.to_owned() }
 }
 
 /// The text of a record of before there were as many columns, with all of them; what was cut off is left away.
 fn completed(text: &str) -> Option<String> {
-    let old = HEADER.strip_suffix(LACKING[0])?;
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
     let mut lines = whole.lines();
-    if lines.next() != Some(old) {
-        return None;
-    }
-    let rest = lines.map(|line| format!("{line}{}\n", LACKING[1]));
+    let header = lines.next()?;
+    let (_, end) = LACKING.iter().find(|(lacking, _)| HEADER.strip_suffix(lacking) == Some(header))?;
+    let rest = lines.map(|line| format!("{line}{end}\n"));
     Some(core::iter::once(format!("{HEADER}\n")).chain(rest).collect())
 }
 
@@ -133,15 +144,31 @@ fn parse(row: &str) -> Option<(String, Outcome)> {
     if cells.len() != HEADER.split(',').count() {
         return None;
     }
-    let [.., accuracy, objective, seconds, reads, coverage] = cells[..] else { return None };
+    let [.., accuracy, objective, seconds, reads, coverage, ranking] = cells[..] else { return None };
     let number = |text: &str| text.parse::<f64>().ok();
-    let coverage = match coverage {
-        "" => None,
-        shares => Some(shares.split(' ').map(number).collect::<Option<Vec<f64>>>()?.try_into().ok()?),
+    let outcome = Outcome {
+        accuracy: number(accuracy)?,
+        objective: number(objective)?,
+        seconds: number(seconds)?,
+        reads: number(reads)?,
+        coverage: separated(coverage)?,
+        ranked: separated(ranking)?.map(Ranked::from_array),
     };
-    let (accuracy, objective, seconds) = (number(accuracy)?, number(objective)?, number(seconds)?);
-    let outcome = Outcome { accuracy, objective, seconds, reads: number(reads)?, coverage };
     Some((cells[0].to_owned(), outcome))
+}
+
+/// Numbers in one cell.
+fn joined<const N: usize>(numbers: [f64; N]) -> String {
+    numbers.map(|number| format!("{number:?}")).join(" ")
+}
+
+/// The inverse: none of an empty cell, and no answer for anything else than so many numbers.
+fn separated<const N: usize>(cell: &str) -> Option<Option<[f64; N]>> {
+    if cell.is_empty() {
+        return Some(None);
+    }
+    let numbers: Option<Vec<f64>> = cell.split(' ').map(|number| number.parse().ok()).collect();
+    Some(Some(numbers?.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -149,11 +176,12 @@ mod tests {
     use super::*;
     use crate::algorithm::Algorithm;
     use crate::dataset::DataSet;
-    use crate::setting::{Privacy, Setting};
+    use crate::ranker::{Loss, Method, RankerSetting, Shape};
+    use crate::setting::Privacy;
 
     fn cell(repetition: u32) -> Cell {
         let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::Approximate { epsilon: 0.1 });
-        Cell { setting, repetition }
+        Cell::new(setting, repetition)
     }
 
     const OUTCOME: Outcome = Outcome {
@@ -162,6 +190,7 @@ mod tests {
         seconds: 1.5,
         reads: 7.25,
         coverage: Some([0.5, 0.1, 0.7, 1.0]),
+        ranked: None,
     };
 
     #[test]
@@ -182,15 +211,44 @@ mod tests {
     fn a_record_with_fewer_columns_is_completed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.csv");
-        let old = HEADER.strip_suffix(",reads,coverage").unwrap();
-        let line = format!("{},sphere,bolt-on,logistic,0,epsilon,given,10,50,usual,,0,0.5,0.25,1.5", cell(0).key());
-        std::fs::write(&path, format!("{old}\n{line}\n{}", &line[..20])).unwrap();
-        let expected = Outcome { accuracy: 0.5, objective: 0.25, seconds: 1.5, ..Outcome::default() };
+        let first = format!("{},sphere,bolt-on,logistic,0,epsilon,given,10,50,usual,,0,0.5,0.25,1.5", cell(0).key());
+        let plain = Outcome { accuracy: 0.5, objective: 0.25, seconds: 1.5, ..Outcome::default() };
+        let covered = Outcome { reads: 7.25, coverage: OUTCOME.coverage, ..plain };
+        for (lacking, line, expected) in [
+            (",reads,coverage,ranking", first.clone(), plain),
+            (",ranking", format!("{first},0.0,"), plain),
+            (",ranking", format!("{first},7.25,0.5 0.1 0.7 1.0"), covered),
+        ] {
+            let old = HEADER.strip_suffix(lacking).unwrap();
+            std::fs::write(&path, format!("{old}\n{line}\n{}", &line[..20])).unwrap();
+            let mut store = Store::open(&path).unwrap();
+            assert_eq!((store.len(), store.get(&cell(0))), (1, Some(&expected)));
+            store.append(&cell(1), OUTCOME).unwrap();
+            let again = Store::open(&path).unwrap();
+            assert_eq!((again.get(&cell(0)), again.get(&cell(1))), (Some(&expected), Some(&OUTCOME)));
+        }
+    }
+
+    #[test]
+    fn points_of_a_ranker_are_kept_to_the_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.csv");
+        let setting = RankerSetting::new(DataSet::Mq2008, Shape::Linear, Method::NonPrivate(Loss::ListNet));
+        let cells = [50, 400].map(|after| Cell::new(RankerSetting { after, ..setting }, 3));
         let mut store = Store::open(&path).unwrap();
-        assert_eq!((store.len(), store.get(&cell(0))), (1, Some(&expected)));
-        store.append(&cell(1), OUTCOME).unwrap();
+        for (cell, map) in cells.iter().zip([0.1 + 0.2, 0.5]) {
+            let ranked = Some(Ranked { map, ndcg: [0.25, 1e-17, 1.0, 0.0] });
+            let nothing = Outcome { accuracy: f64::NAN, objective: f64::NAN, ..Outcome::default() };
+            store.append(cell, Outcome { ranked, ..nothing }).unwrap();
+        }
         let again = Store::open(&path).unwrap();
-        assert_eq!((again.get(&cell(0)), again.get(&cell(1))), (Some(&expected), Some(&OUTCOME)));
+        for (cell, map) in cells.iter().zip([0.1 + 0.2, 0.5]) {
+            let outcome = again.get(cell).unwrap();
+            assert_eq!(outcome.ranked, Some(Ranked { map, ndcg: [0.25, 1e-17, 1.0, 0.0] }));
+            assert!(outcome.accuracy.is_nan() && outcome.objective.is_nan() && outcome.coverage.is_none());
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(",mq2008,ranker linear,list-net,0,none,given,50,10,1,,3,NaN,NaN,"), "{text}");
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dp_reproduce::claim::{Quantifier, Relation};
 use dp_reproduce::figure::{Axis, Bars, Figure, Measure, Panel, Series};
+use dp_reproduce::ranker::{Clipping, Loss, Method, Noise, Shape};
 use dp_reproduce::{
-    Algorithm, Cell, Claim, DataSet, Error, Knobs, Neighbours, Privacy, Results, Runner, Setting, Step, Store, Tuning,
-    report,
+    Algorithm, Cell, Claim, DataSet, Error, Knobs, Neighbours, Privacy, RankerSetting, Results, Runner, Setting, Step,
+    Store, Tuning, report,
 };
 
 fn settings() -> Vec<Setting> {
@@ -61,7 +62,7 @@ fn settings() -> Vec<Setting> {
 }
 
 fn cells() -> Vec<Cell> {
-    settings().into_iter().flat_map(|setting| (0..2).map(move |repetition| Cell { setting, repetition })).collect()
+    settings().into_iter().flat_map(|setting| (0..2).map(move |repetition| Cell::new(setting, repetition))).collect()
 }
 
 fn run(folder: &Path, cells: &[Cell], threads: usize) -> Result<(Store, u64), Error> {
@@ -89,7 +90,8 @@ fn threads_and_order_change_nothing() {
     assert_eq!(measured(&serial, &cells), measured(&parallel, &cells));
     // Repetitions differ: each has its own order of the rows, on disk too, and its own noise.
     let objective = |cell: &Cell| serial.get(cell).unwrap().objective;
-    for pair in cells.chunks_exact(2).filter(|pair| pair[0].setting.algorithm != Algorithm::Minimiser) {
+    let setting = |cell: &Cell| *cell.experiment.model().unwrap();
+    for pair in cells.chunks_exact(2).filter(|pair| setting(&pair[0]).algorithm != Algorithm::Minimiser) {
         assert_ne!(objective(&pair[0]), objective(&pair[1]), "{}", pair[0]);
     }
     for cell in &cells {
@@ -97,8 +99,8 @@ fn threads_and_order_change_nothing() {
         assert!((0.0..=1.0).contains(&outcome.accuracy) && outcome.objective > 0.0 && outcome.seconds > 0.0);
         assert!(outcome.accuracy > 0.55, "{cell}: {}", outcome.accuracy);
         // Batches are drawn, passes are read whole.
-        assert_eq!(outcome.reads > 0.0, !cell.setting.timed, "{cell}");
-        assert!(cell.setting.algorithm != Algorithm::MpAdmm || outcome.reads == 2.0, "{}", outcome.reads);
+        assert_eq!(outcome.reads > 0.0, !setting(cell).timed, "{cell}");
+        assert!(setting(cell).algorithm != Algorithm::MpAdmm || outcome.reads == 2.0, "{}", outcome.reads);
     }
 }
 
@@ -138,10 +140,10 @@ fn a_cancelled_call_keeps_what_had_finished() {
 fn a_failing_run_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::Pure { epsilon: -1.0 });
-    let error = run(folder.path(), &[Cell { setting, repetition: 0 }], 2).unwrap_err();
+    let error = run(folder.path(), &[Cell::new(setting, 0)], 2).unwrap_err();
     assert!(matches!(&error, Error::Training { run, .. } if run.contains("epsilon -1")), "{error}");
     let missing = Setting::new(DataSet::Higgs, Algorithm::Noiseless, Privacy::None);
-    let error = run(folder.path(), &[Cell { setting: missing, repetition: 0 }], 2).unwrap_err();
+    let error = run(folder.path(), &[Cell::new(missing, 0)], 2).unwrap_err();
     assert!(matches!(error, Error::MissingFile { .. }));
 }
 
@@ -195,7 +197,7 @@ fn what_an_algorithm_refuses_has_no_result() {
         setting(Algorithm::Ours),
         Setting { lambda: 1e-6, privacy: Privacy::Pure { epsilon: 0.05 }, ..setting(Algorithm::ObjPert) },
     ];
-    let cells = cells.map(|setting| Cell { setting, repetition: 0 });
+    let cells = cells.map(|setting| Cell::new(setting, 0));
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(&folder.path().join("runs.csv")).unwrap();
     let (cancelled, mut finished) = (AtomicBool::new(false), 0);
@@ -209,4 +211,105 @@ fn what_an_algorithm_refuses_has_no_result() {
     assert!(reasons("obj-pert").is_some_and(|reason| reason.contains("noise")), "{found:?}");
     assert_eq!(cells.map(|cell| store.get(&cell).is_some()), [false, true, false]);
     assert_eq!(finished, 3);
+}
+
+/// Rankers of made-up lists: every way of training, in small.
+fn rankers() -> Vec<RankerSetting> {
+    let data = DataSet::MadeUpLists { lists: 100 };
+    let small = Shape::Network { hidden: 6 };
+    let noisy = |loss, noise, clipping| Method::Private { loss, noise, clipping };
+    let of = |shape, method| RankerSetting { updates: 60, after: 60, ..RankerSetting::new(data, shape, method) };
+    let mut settings = vec![of(Shape::Linear, Method::RandomOrder), of(Shape::Linear, Method::LambdaRank)];
+    for shape in [Shape::Linear, small] {
+        for loss in Loss::ALL {
+            settings.push(of(shape, Method::NonPrivate(loss)));
+            settings.push(of(shape, noisy(loss, Noise::Multiplier(2.0), Clipping::At(0.1))));
+        }
+        settings.push(of(shape, noisy(Loss::BayesRank, Noise::Multiplier(1.0), Clipping::HalfSensitivity)));
+        settings.push(of(shape, noisy(Loss::BayesRank, Noise::Epsilon(2.0), Clipping::At(0.1))));
+    }
+    settings.push(RankerSetting { normalised: true, ..settings[settings.len() - 2] });
+    settings
+}
+
+/// Each ranker after 10, 30 and 60 of its updates, twice.
+fn points() -> Vec<Cell> {
+    let after = |setting: RankerSetting| [10, 30, 60].map(|after| RankerSetting { after, ..setting });
+    rankers().into_iter().flat_map(after).flat_map(|setting| [0, 1].map(|r| Cell::new(setting, r))).collect()
+}
+
+fn ranked(store: &Store, cell: &Cell) -> [f64; 5] {
+    let ranked = store.get(cell).unwrap().ranked.unwrap();
+    [ranked.map, ranked.ndcg[0], ranked.ndcg[1], ranked.ndcg[2], ranked.ndcg[3]]
+}
+
+#[test]
+fn points_of_a_course_are_measured_together_and_the_same_as_alone() {
+    let (together, alone) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let cells = points();
+    let (all, count) = run(together.path(), &cells, 3).unwrap();
+    assert_eq!(count, cells.len() as u64);
+    // Whatever else is measured of the course, and in whatever order, a point is the same.
+    let mut last: Vec<Cell> =
+        cells.iter().filter(|cell| cell.experiment.ranker().unwrap().after != 10).copied().collect();
+    last.reverse();
+    let (some, count) = run(alone.path(), &last, 1).unwrap();
+    assert_eq!(count, last.len() as u64);
+    for cell in &last {
+        assert_eq!(ranked(&all, cell), ranked(&some, cell), "{cell}");
+    }
+    for cell in &cells {
+        let (outcome, ranked) = (all.get(cell).unwrap(), ranked(&all, cell));
+        assert!(ranked.iter().all(|value| (0.0..=1.0).contains(value)) && ranked[0] > 0.1, "{cell}: {ranked:?}");
+        assert!(outcome.accuracy.is_nan() && outcome.coverage.is_none() && outcome.seconds >= 0.0);
+    }
+    // A course moves, but for a random order; repetitions differ.
+    for course in cells.chunks_exact(6) {
+        let values: Vec<[f64; 5]> = course.iter().map(|cell| ranked(&all, cell)).collect();
+        let random = course[0].experiment.ranker().unwrap().method == Method::RandomOrder;
+        assert_eq!(values[0] == values[4] && values[1] == values[5], random, "{}", course[0]);
+        assert_ne!(values[4], values[5], "{}", course[0]);
+    }
+    // What is learnt without privacy is better than a random order by far.
+    let map = |at: usize| ranked(&all, &cells[6 * at + 4])[0];
+    assert!(map(1) > map(0) + 0.1 && map(2) > map(0) + 0.1, "{} {} {}", map(0), map(1), map(2));
+}
+
+#[test]
+fn a_course_that_was_torn_is_trained_again_for_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let cells: Vec<Cell> = points().into_iter().skip(6).take(6).collect();
+    let (whole, _) = run(folder.path(), &cells, 1).unwrap();
+    let path = folder.path().join("runs.csv");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &text[..text.len() - 9]).unwrap();
+    let (resumed, done) = run(folder.path(), &cells, 1).unwrap();
+    assert_eq!(done, 1);
+    for cell in &cells {
+        assert_eq!(ranked(&whole, cell), ranked(&resumed, cell));
+    }
+}
+
+#[test]
+fn rankers_that_fail_are_named_and_those_that_no_noise_allows_have_no_result() {
+    let base = rankers()[3];
+    let noisy = |noise| Method::Private { loss: Loss::ListNet, noise, clipping: Clipping::At(0.1) };
+    let folder = tempfile::tempdir().unwrap();
+    let broken = [
+        RankerSetting { after: 61, ..base },
+        RankerSetting { updates: 0, after: 0, ..base },
+        RankerSetting { data: DataSet::Sphere, ..base },
+        RankerSetting { method: noisy(Noise::Epsilon(-1.0)), ..base },
+        RankerSetting { shape: Shape::Network { hidden: 0 }, ..base },
+    ];
+    for setting in broken {
+        let error = run(folder.path(), &[Cell::new(setting, 0)], 1).unwrap_err();
+        assert!(matches!(error, Error::Ranking { .. } | Error::Data { .. }), "{setting}: {error}");
+    }
+    let model = Setting::new(DataSet::MadeUpLists { lists: 10 }, Algorithm::Ours, Privacy::Pure { epsilon: 1.0 });
+    assert!(matches!(run(folder.path(), &[Cell::new(model, 0)], 1), Err(Error::Data { .. })));
+    // A step of 0 is refused before any grade is read.
+    let refused = Cell::new(RankerSetting { step: 0.0, ..base }, 0);
+    let (store, finished) = run(folder.path(), &[refused], 1).unwrap();
+    assert_eq!((store.get(&refused), finished), (None, 1));
 }

@@ -19,6 +19,7 @@ Examples:
   dp reproduce all --data data --out reproduction
   dp reproduce table --data data --out reproduction
   dp reproduce renyi-table --data data --set adult bank --out reproduction
+  dp reproduce renyi-6-3 --set made-up-784-lists --out reproduction
   dp reproduce export --data data --out folds
 
 The files of the data sets are yours to provide: `dp reproduce list` names them. Every finished run is kept in runs.csv

@@ -18,12 +18,14 @@ use rand::seq::index;
 
 use super::recipes::{Public, radius, recipe, schedule};
 use super::{Algorithm, published};
+use crate::cell::Cell;
 use crate::counted::Counted;
 use crate::dataset::Prepared;
 use crate::disk::DiskRows;
 use crate::error::Error;
 use crate::evaluate;
-use crate::setting::{Cell, Neighbours, Setting, Tuning};
+use crate::ranker::Ranked;
+use crate::setting::{Neighbours, Setting, Tuning};
 
 /// How many attributes are selected where selection is measured.
 pub const SELECTED: [usize; 4] = [20, 25, 30, 40];
@@ -48,17 +50,18 @@ pub struct Outcome {
     /// Of the attributes that matter, the share among the largest weights, for each of [`SELECTED`]; where it is known which
     /// matter.
     pub coverage: Option<[f64; 4]>,
+    /// How well held-out lists are ranked; of rankers alone, which have no accuracy and no objective.
+    pub ranked: Option<Ranked>,
 }
 
-/// Runs `cell` on its data set.
+/// Runs `cell`, which is a linear model of `setting`, on its data set.
 ///
 /// Several classes are learnt one against the rest, each with its even share of epsilon and delta, as the papers do.
 /// Delta is that of all its rows also where each candidate learns on a portion.
 ///
 /// # Errors
 /// [`Error::Training`], [`Error::Interrupted`], [`Error::File`] for rows on disk.
-pub fn run(cell: &Cell, data: &Prepared, cancelled: &AtomicBool) -> Result<Outcome, Error> {
-    let setting = &cell.setting;
+pub fn run(cell: &Cell, setting: &Setting, data: &Prepared, cancelled: &AtomicBool) -> Result<Outcome, Error> {
     let rng = SeededRng::new(cell.seed());
     let disordered = |error| disordered(cell, &error);
     let subset = setting.rows.map(|rows| draw_rows(&data.train, rows, &rng)).transpose().map_err(disordered)?;
@@ -115,6 +118,7 @@ pub fn run(cell: &Cell, data: &Prepared, cancelled: &AtomicBool) -> Result<Outco
         seconds: spent.time.as_secs_f64(),
         reads: spent.rows as f64 / train.len().max(1) as f64,
         coverage,
+        ranked: None,
     })
 }
 
@@ -126,7 +130,7 @@ fn failed(cell: &Cell, source: dp_optim::Error) -> Error {
 }
 
 fn disordered(cell: &Cell, error: &dyn Display) -> Error {
-    Error::Data { file: cell.setting.data.to_string(), what: error.to_string() }
+    Error::Data { file: cell.experiment.data().to_string(), what: error.to_string() }
 }
 
 /// The position of a candidate, by how many rows of the last portion each gets right; the best where nothing is private.

@@ -1,8 +1,9 @@
 use super::*;
 use crate::algorithm::{Algorithm, Outcome};
+use crate::cell::Cell;
 use crate::dataset::DataSet;
 use crate::figure::{Axis, Bars, Measure, Panel, Series};
-use crate::setting::{Cell, Privacy, Setting};
+use crate::setting::{Privacy, Setting};
 use crate::store::Store;
 
 fn setting(algorithm: Algorithm, epsilon: f64) -> Setting {
@@ -31,7 +32,7 @@ fn store(folder: &std::path::Path, accuracies: [[f64; 2]; 2]) -> Store {
         for (epsilon, mean) in [0.1, 1.0].into_iter().zip(means) {
             for (repetition, error) in [(0, 0.01), (1, -0.01)] {
                 let outcome = Outcome { accuracy: mean + error, objective: 1.0, seconds: 1.0, ..Outcome::default() };
-                store.append(&Cell { setting: setting(algorithm, epsilon), repetition }, outcome).unwrap();
+                store.append(&Cell::new(setting(algorithm, epsilon), repetition), outcome).unwrap();
             }
         }
     }
@@ -109,7 +110,7 @@ fn what_has_no_result_confirms_nothing() {
     for (algorithm, epsilon, accuracy) in runs {
         for repetition in [0, 1] {
             let outcome = Outcome { accuracy, objective: 1.0, seconds: 1.0, ..Outcome::default() };
-            store.append(&Cell { setting: setting(algorithm, epsilon), repetition }, outcome).unwrap();
+            store.append(&Cell::new(setting(algorithm, epsilon), repetition), outcome).unwrap();
         }
     }
     let figure = figure(Vec::new());
@@ -123,4 +124,28 @@ fn what_has_no_result_confirms_nothing() {
     assert_eq!(judged(Quantifier::Some).verdict, Verdict::Holds);
     let text = crate::report::markdown(&Results::collect(&figure, &store, 2));
     assert!(text.contains("| no result |"), "{text}");
+}
+
+/// Half of the way from 0.2 to 0.6 is 0.4; its noise at two standard errors of 0.01 each is 2 · 0.01 · √(1 + 1/4 + 1/4),
+/// which is 0.0245.
+#[test]
+fn a_share_of_the_way_between_two_points() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), [[0.2, 0.6], [0.42, 0.43]]);
+    let figure = figure(Vec::new());
+    let judged = |point: usize, share: f64, start: Place| {
+        let (left, right) = (Place { panel: 0, series: 1, point }, Place { panel: 0, series: 0, point: 1 });
+        let comparisons = vec![Comparison { left, relation: Relation::PartOfTheWay { share, start }, right }];
+        let claim = Claim { statement: "half-way".to_owned(), quantifier: Quantifier::Every, comparisons };
+        claim.judge(&Results::collect(&figure, &store, 2))
+    };
+    let start = Place { panel: 0, series: 0, point: 0 };
+    assert_eq!(judged(0, 0.5, start).verdict, Verdict::DoesNotHold);
+    let finding = judged(1, 0.5, start);
+    assert_eq!(finding.verdict, Verdict::Holds);
+    let three =
+        "0.4300 ± 0.01000 against sound at epsilon = 0.1000, 0.2000 ± 0.01000, and sound at epsilon = 1.000, 0.6000";
+    assert!(finding.sentence.contains(three), "{}", finding.sentence);
+    assert_eq!(judged(1, 0.6, start).verdict, Verdict::DoesNotHold);
+    assert_eq!(judged(1, 0.5, Place { point: 9, ..start }).verdict, Verdict::NotMeasured);
 }

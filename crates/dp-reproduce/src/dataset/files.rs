@@ -7,14 +7,33 @@ use super::DataSet;
 pub struct DataFile {
     /// Its name in the data folder.
     pub name: &'static str,
-    /// Its size, for recognising it; other compressions of the same content do as well.
-    pub bytes: u64,
+    /// Its size, where it is known, for recognising it; other compressions of the same content do as well.
+    pub bytes: Option<u64>,
     /// What it is.
     pub origin: &'static str,
 }
 
+impl DataFile {
+    /// Its size in words.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_reproduce::DataSet;
+    /// assert_eq!(DataSet::Banknote.files()[0].size(), "19006 bytes");
+    /// assert_eq!(DataSet::Mq2007.files()[0].size(), "size unknown");
+    /// ```
+    pub fn size(&self) -> String {
+        self.bytes.map_or_else(|| "size unknown".to_owned(), |bytes| format!("{bytes} bytes"))
+    }
+}
+
 const fn file(name: &'static str, bytes: u64, origin: &'static str) -> DataFile {
-    DataFile { name, bytes, origin }
+    DataFile { name, bytes: Some(bytes), origin }
+}
+
+/// A file that was never seen here.
+const fn unseen(name: &'static str, origin: &'static str) -> DataFile {
+    DataFile { name, bytes: None, origin }
 }
 
 const MNIST: &[DataFile] = &[
@@ -87,6 +106,24 @@ const BANK: &[DataFile] = &[file(
     "UCI \"Bank Marketing\" (Moro, Cortez, Rita 2014), 32 numeric columns, header, label `y`",
 )];
 
+const LETOR_2007: &str =
+    "LETOR 4.0 (Qin, Liu 2013), MQ2007, supervised ranking: this part as it is, plain or compressed";
+const MQ2007: &[DataFile] = &[
+    unseen("mq2007/S1.txt", LETOR_2007),
+    unseen("mq2007/S2.txt", LETOR_2007),
+    unseen("mq2007/S3.txt", LETOR_2007),
+    unseen("mq2007/S4.txt", LETOR_2007),
+    unseen("mq2007/S5.txt", LETOR_2007),
+];
+const LETOR_2008: &str = "LETOR 4.0 (Qin, Liu 2013), MQ2008, supervised ranking: this part as it is";
+const MQ2008: &[DataFile] = &[
+    file("mq2008/S1.txt.xz", 229520, LETOR_2008),
+    file("mq2008/S2.txt.xz", 287712, LETOR_2008),
+    file("mq2008/S3.txt.xz", 246028, LETOR_2008),
+    file("mq2008/S4.txt.xz", 216900, LETOR_2008),
+    file("mq2008/S5.txt.xz", 232764, LETOR_2008),
+];
+
 pub(super) const fn of(set: DataSet) -> &'static [DataFile] {
     match set {
         DataSet::Mnist | DataSet::MnistZero => MNIST,
@@ -97,6 +134,8 @@ pub(super) const fn of(set: DataSet) -> &'static [DataFile] {
         DataSet::Occupancy => OCCUPANCY,
         DataSet::Adult => ADULT,
         DataSet::Bank => BANK,
-        DataSet::Sphere | DataSet::SparseModel | DataSet::MadeUp { .. } => &[],
+        DataSet::Mq2007 => MQ2007,
+        DataSet::Mq2008 => MQ2008,
+        DataSet::Sphere | DataSet::SparseModel | DataSet::MadeUp { .. } | DataSet::MadeUpLists { .. } => &[],
     }
 }

@@ -4,8 +4,9 @@ use core::fmt::Write;
 
 use super::Effort;
 use crate::algorithm::Algorithm;
+use crate::cell::Cell;
 use crate::dataset::DataSet;
-use crate::setting::{Cell, Privacy, Setting};
+use crate::setting::{Privacy, Setting};
 use crate::statistics::{Sample, number};
 use crate::store::Store;
 
@@ -62,14 +63,14 @@ pub fn settings(effort: Effort) -> Vec<Setting> {
 /// Every run of the table.
 pub fn cells(effort: Effort, repetitions: u32) -> Vec<Cell> {
     let settings = settings(effort).into_iter();
-    settings.flat_map(|setting| (0..repetitions).map(move |repetition| Cell { setting, repetition })).collect()
+    settings.flat_map(|setting| (0..repetitions).map(move |repetition| Cell::new(setting, repetition))).collect()
 }
 
 /// The rows that have been run.
 pub fn rows(effort: Effort, store: &Store, repetitions: u32) -> Vec<Row> {
     let row = |setting| {
         let outcomes: Vec<_> =
-            (0..repetitions).filter_map(|repetition| store.get(&Cell { setting, repetition }).copied()).collect();
+            (0..repetitions).filter_map(|repetition| store.get(&Cell::new(setting, repetition)).copied()).collect();
         let sample =
             |value: fn(&crate::algorithm::Outcome) -> f64| Sample::of(&outcomes.iter().map(value).collect::<Vec<_>>());
         Some(Row {
@@ -190,7 +191,7 @@ mod tests {
             for repetition in [0, 1] {
                 let accuracy = 0.5 + 1e-4 * i as f64 + 0.01 * f64::from(repetition);
                 let outcome = Outcome { accuracy, objective: 0.25, seconds: 2.0, ..Outcome::default() };
-                store.append(&Cell { setting: *setting, repetition }, outcome).unwrap();
+                store.append(&Cell::new(*setting, repetition), outcome).unwrap();
             }
         }
         let rows = rows(Effort::Quick, &store, 2);

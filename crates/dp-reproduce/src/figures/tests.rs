@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::algorithm::{self, Algorithm};
+use crate::cell::Experiment;
 use crate::claim::Comparison;
 use crate::figure::Measure;
 use crate::setting::{Neighbours, Setting};
@@ -20,7 +21,13 @@ fn every_figure_is_drawn_and_compared_from_points_that_exist() {
                 for point in panel.series.iter().flat_map(|series| &series.points) {
                     assert!(point.x.is_finite() && !point.settings.is_empty());
                     assert!(!panel.x.log || point.x > 0.0);
-                    assert!(point.settings.iter().all(|setting| setting.passes > 0 && setting.batch_size > 0));
+                    for experiment in &point.settings {
+                        let counts = match experiment {
+                            Experiment::Model(setting) => [setting.passes, setting.batch_size],
+                            Experiment::Ranker(setting) => [setting.updates, setting.batch_size],
+                        };
+                        assert!(counts.iter().all(|&count| count > 0), "{}: {experiment}", figure.id);
+                    }
                 }
             }
             for claim in &figure.claims {
@@ -35,8 +42,14 @@ fn every_figure_is_drawn_and_compared_from_points_that_exist() {
     }
 }
 
+/// Those of linear models.
 fn of_the_dissertation() -> Vec<Figure> {
-    all(Effort::Quick).into_iter().filter(|figure| figure.id.starts_with("renyi")).collect()
+    let of_models = |figure: &Figure| figure.id.starts_with("renyi") && !figure.id.starts_with("renyi-6");
+    all(Effort::Quick).into_iter().filter(of_models).collect()
+}
+
+fn settings(figure: &Figure) -> Vec<Setting> {
+    figure.cells(1).iter().map(|cell| *cell.experiment.model().unwrap()).collect()
 }
 
 /// One neighbouring relation in each figure, and it is said which; delta is that of the chapters.
@@ -49,10 +62,10 @@ fn a_figure_of_the_dissertation_compares_under_one_relation() {
     assert_eq!(ids[..8], expected);
     assert_eq!(ids[8..], ["renyi-4-3", "renyi-4-4", "renyi-4-5", "renyi-5-1", "renyi-5-2", "renyi-5-3", "renyi-5-4"]);
     for figure in &figures {
-        let cells = figure.cells(1);
+        let cells = settings(figure);
         let replaced = |setting: &Setting| setting.neighbours == Neighbours::ReplaceOne;
-        let all_replaced = cells.iter().all(|cell| replaced(&cell.setting));
-        assert!(all_replaced || !cells.iter().any(|cell| replaced(&cell.setting)), "{}", figure.id);
+        let all_replaced = cells.iter().all(replaced);
+        assert!(all_replaced || !cells.iter().any(replaced), "{}", figure.id);
         let said = match (figure.description.contains("eplaced records"), all_replaced) {
             (true, true) => true,
             (false, false) => ["add-remove", "there or not"].iter().any(|word| figure.description.contains(word)),
@@ -60,7 +73,7 @@ fn a_figure_of_the_dissertation_compares_under_one_relation() {
             _ => figure.description.contains("runs of figure") || figure.description.contains("for replaced records"),
         };
         assert!(said, "{}: {}", figure.id, figure.description);
-        for privacy in cells.iter().map(|cell| cell.setting.privacy) {
+        for privacy in cells.iter().map(|setting| setting.privacy) {
             let delta = if figure.data_sets() == [crate::DataSet::KddCup] { 1e-12 } else { 1e-8 };
             assert!(privacy.epsilon().is_none() || privacy.delta(1000) == delta, "{}: {privacy}", figure.id);
         }
@@ -72,15 +85,15 @@ fn a_figure_of_the_dissertation_compares_under_one_relation() {
 #[test]
 fn settings_of_the_dissertation_are_planned_and_calibrated() {
     let mut seen = BTreeSet::new();
-    for cell in of_the_dissertation().iter().flat_map(|figure| figure.cells(1)) {
-        let Setting { algorithm, neighbours, l1, knobs, .. } = cell.setting;
-        let epsilon = cell.setting.privacy.epsilon();
+    for setting in of_the_dissertation().iter().flat_map(settings) {
+        let Setting { algorithm, neighbours, l1, knobs, .. } = setting;
+        let epsilon = setting.privacy.epsilon();
         if epsilon.is_some_and(|epsilon| epsilon != 0.4)
             || !seen.insert(format!("{algorithm} {neighbours:?} {l1} {knobs}"))
         {
             continue;
         }
-        let setting = Setting { batch_size: cell.setting.batch_size.min(1000), ..cell.setting };
+        let setting = Setting { batch_size: setting.batch_size.min(1000), ..setting };
         let reached = algorithm::reached(&setting, 10_000, 10).unwrap_or_else(|error| panic!("{setting}: {error}"));
         match (reached, epsilon) {
             (Some((reached, delta)), Some(epsilon)) => {
@@ -102,7 +115,7 @@ fn selection_is_measured_on_the_runs_of_the_simulated_data() {
     let figures = all(Effort::Full);
     let keys = |id: &str| {
         let figure = figures.iter().find(|figure| figure.id == id).unwrap();
-        let private = |cell: &crate::Cell| cell.setting.algorithm != Algorithm::TrueModel;
+        let private = |cell: &crate::Cell| cell.experiment.model().unwrap().algorithm != Algorithm::TrueModel;
         figure.cells(2).iter().filter(|cell| private(cell)).map(crate::Cell::key).collect::<BTreeSet<_>>()
     };
     assert_eq!(keys("renyi-4-3"), keys("renyi-4-4"));

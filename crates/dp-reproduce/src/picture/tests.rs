@@ -21,7 +21,7 @@ fn figure(panels: usize, columns: usize, log_y: bool) -> Figure {
 }
 
 fn results(figure: &Figure, means: [f64; 3]) -> Results<'_> {
-    let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::None);
+    let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::None).into();
     let series = |_| means.map(|mean| Some(Measured { setting, sample: Sample { n: 3, mean, std_dev: 0.1 } })).to_vec();
     let measured = figure.panels.iter().map(|panel| panel.series.iter().map(series).collect()).collect();
     Results { figure, measured }

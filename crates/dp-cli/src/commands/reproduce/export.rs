@@ -46,9 +46,15 @@ pub(super) fn run(args: &ReproduceExportArgs, console: &Console) -> Result<(), F
 /// The data sets that were asked for, or all whose files are there.
 fn chosen(args: &ReproduceExportArgs) -> Result<Vec<DataSet>, Failure> {
     if args.set.is_empty() {
-        return Ok(known().filter(|&set| dataset::missing(&args.data, [set]).is_empty()).collect());
+        let with_rows = known().filter(|set| !set.has_lists());
+        return Ok(with_rows.filter(|&set| dataset::missing(&args.data, [set]).is_empty()).collect());
     }
     let chosen = named(&args.set)?;
+    if let Some(set) = chosen.iter().find(|set| set.has_lists()) {
+        return Err(Failure::usage("--set", format!("`{set}` has lists of documents, not rows"))
+            .expected("a data set of rows")
+            .help("other programs read the files of such lists themselves"));
+    }
     chosen.iter().try_for_each(|&set| refuse_missing(&args.data, [set]))?;
     Ok(chosen)
 }

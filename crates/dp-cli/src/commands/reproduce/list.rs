@@ -42,7 +42,7 @@ pub(super) fn run(args: &ReproduceListArgs, console: &Console) -> Result<(), Fai
             Some(true) => "  MISSING",
             Some(false) => "  there",
         };
-        let _ = writeln!(text, "  {:36} {:>9} bytes{state}  {}", file.name, file.bytes, file.origin);
+        let _ = writeln!(text, "  {:36} {:>13}{state}  {}", file.name, file.size(), file.origin);
         of_files.push(json!({"name": file.name, "bytes": file.bytes, "origin": file.origin, "missing": missing}));
     }
     console.result(&json!({"schema": "dp.reproduce-list/1", "figures": listed, "files": of_files}), &text)

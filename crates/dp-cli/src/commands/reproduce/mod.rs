@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use dp_reproduce::claim::Finding;
-use dp_reproduce::figures::{self, Effort, table};
+use dp_reproduce::figures::{self, Effort, MADE_UP_LISTS, table};
 use dp_reproduce::report::{self, Document};
 use dp_reproduce::{Cell, DataSet, Error, Figure, Results, Runner, Store, dataset};
 use serde_json::json;
@@ -122,7 +122,7 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
 
 /// The data sets that have a name.
 fn known() -> impl Iterator<Item = DataSet> {
-    DataSet::FROM_FILES.into_iter().chain([DataSet::Sphere, DataSet::SparseModel])
+    DataSet::FROM_FILES.into_iter().chain([DataSet::Sphere, DataSet::SparseModel, MADE_UP_LISTS])
 }
 
 /// The data sets of these names.
@@ -148,13 +148,13 @@ fn of_sets(mut cells: Vec<Cell>, args: &ReproduceRunArgs) -> Result<Vec<Cell>, F
     if sets.is_empty() {
         return Ok(cells);
     }
-    let there: BTreeSet<DataSet> = cells.iter().map(|cell| cell.setting.data).collect();
+    let there: BTreeSet<DataSet> = cells.iter().map(|cell| cell.experiment.data()).collect();
     if let Some(missing) = sets.iter().find(|set| !there.contains(set)) {
         let names: Vec<String> = there.iter().map(ToString::to_string).collect();
         return Err(Failure::usage("--set", format!("`{missing}` is not among the data sets of what is to be run"))
             .expected(names.join(", ")));
     }
-    cells.retain(|cell| sets.contains(&cell.setting.data));
+    cells.retain(|cell| sets.contains(&cell.experiment.data()));
     Ok(cells)
 }
 
@@ -166,7 +166,7 @@ fn run_cells(
     global: &GlobalArgs,
     console: &Console,
 ) -> Result<Option<Store>, Failure> {
-    let sets: BTreeSet<DataSet> = cells.iter().map(|cell| cell.setting.data).collect();
+    let sets: BTreeSet<DataSet> = cells.iter().map(|cell| cell.experiment.data()).collect();
     if args.dry_run {
         let names: BTreeSet<&str> = sets.iter().flat_map(|set| set.files()).map(|file| file.name).collect();
         let reads: Vec<String> = names.iter().map(|name| atomic::shown(&args.data.join(name))).collect();
@@ -211,7 +211,7 @@ fn refuse_missing(folder: &Path, sets: impl IntoIterator<Item = DataSet>) -> Res
     let missing = dataset::missing(folder, sets);
     let Some(first) = missing.first() else { return Ok(()) };
     let lines: Vec<String> =
-        missing.iter().map(|file| format!("{} ({} bytes; {})", file.name, file.bytes, file.origin)).collect();
+        missing.iter().map(|file| format!("{} ({}; {})", file.name, file.size(), file.origin)).collect();
     Err(Failure::new(
         ExitStatus::Input,
         "reproduce.data",
