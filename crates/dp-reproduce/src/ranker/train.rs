@@ -13,7 +13,7 @@ use dp_rank::loss::{BayesRank, LambdaRank, ListLoss, ListMle, ListNet, RankingLo
 use dp_rank::scorer::{Activation, Linear, Mlp, Scorer};
 use dp_rank::sensitivity::{Contributions, Gram};
 use dp_rank::spectral::{Normalise, PowerIteration};
-use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking, RankingDerivation, TrainError};
+use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking, Protected, RankingDerivation, Scaling, TrainError};
 use rand::Rng;
 
 use super::measure::{Ranked, of_random_order, of_scorer};
@@ -246,6 +246,8 @@ pub fn epsilon_of(
         clipping: 0.5,
         std_dev: multiplier,
         exact_noise: true,
+        protects: Protected::Grades,
+        scaling: Scaling::Clip,
     };
     Ok(bound::epsilon(&derivation.event()?, Delta::new(DELTA)?)?.value)
 }
