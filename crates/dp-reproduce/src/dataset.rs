@@ -22,7 +22,8 @@ use crate::error::Error;
 ///
 /// Numeric columns are scaled to `[0, 1]` by their smallest and largest value, and every row is divided by its norm where
 /// that exceeds 1. Ranges are read off the data: a reproduction says how good an algorithm is and releases nothing.
-/// Lists of documents, which rankers learn from, are taken as they are.
+/// Lists of documents, which rankers learn from, are taken as they are, but for the order of a list's documents, which is drawn at
+/// random: files have them by name, and ListMLE learns the order of what is graded alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DataSet {

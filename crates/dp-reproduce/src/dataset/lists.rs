@@ -1,4 +1,7 @@
 //! Lists of documents in five parts, and the folds that they make.
+//!
+//! Files of LETOR have a list's documents in the order of their names, that is by web site. ListMLE tells apart what is
+//! graded alike by the order in which it is given, and learns that one: documents are put in random order first.
 
 use std::fs::File;
 use std::path::Path;
@@ -7,6 +10,8 @@ use dp_data::read::Input;
 use dp_rank::QueryLists;
 use dp_rank::read::{ListOptions, SplitLists, load_letor};
 use dp_rank::synthetic;
+use rand::rngs::StdRng;
+use rand::{SeedableRng, seq::index};
 
 use super::DataSet;
 use crate::error::Error;
@@ -31,7 +36,11 @@ pub(super) fn load(set: DataSet, folder: &Path) -> Result<Vec<Fold>, Error> {
     let refuse = |what: String| Error::Data { file: set.to_string(), what };
     let parts = match set {
         DataSet::Mq2007 | DataSet::Mq2008 => {
-            set.files().iter().map(|file| letor(&folder.join(file.name))).collect::<Result<Vec<_>, _>>()?
+            let part = |file: &super::DataFile| {
+                let lists = letor(&folder.join(file.name))?;
+                shuffled(&lists, file.name).map_err(|error| refuse(error.to_string()))
+            };
+            set.files().iter().map(part).collect::<Result<Vec<_>, _>>()?
         }
         DataSet::MadeUpLists { lists } => made_up(lists as usize).map_err(|error| refuse(error.to_string()))?,
         _ => return Err(refuse("these are rows, not lists of documents".to_owned())),
@@ -46,6 +55,19 @@ fn letor(path: &Path) -> Result<QueryLists, Error> {
     let input = Input::from_reader(&name, file).map_err(|error| refuse(error.to_string()))?;
     let options = ListOptions { features: Some(FEATURES), split_lists: SplitLists::Refuse, ..ListOptions::default() };
     Ok(load_letor(input, &options).map_err(|error| refuse(error.to_string()))?.lists)
+}
+
+/// The same lists, the documents of each in an order that follows from `name`.
+fn shuffled(lists: &QueryLists, name: &str) -> Result<QueryLists, dp_rank::Error> {
+    let mut rng = StdRng::seed_from_u64(seed::of(name));
+    let mut shuffled = QueryLists::new(lists.width(), GRADES)?;
+    for list in lists.iter() {
+        let order = index::sample(&mut rng, list.documents(), list.documents());
+        let features: Vec<f64> = order.iter().flat_map(|document| list.features().row(document).to_vec()).collect();
+        let grades: Vec<u32> = order.iter().map(|document| list.grades()[document]).collect();
+        shuffled.push(list.id(), &features, &grades)?;
+    }
+    Ok(shuffled)
 }
 
 /// Generated lists, one after another in parts that differ in length by at most one.
@@ -100,6 +122,29 @@ mod tests {
         assert_eq!(ranked.len(), 23);
         let again = DataSet::MadeUpLists { lists: 23 }.load_lists(Path::new("elsewhere")).unwrap();
         assert!(folds.iter().zip(&again).all(|(one, other)| one.train == other.train && one.test == other.test));
+    }
+
+    #[test]
+    fn documents_are_put_in_random_order_with_their_grades() {
+        let mut lists = QueryLists::new(1, 2).unwrap();
+        // Feature and grade of a document belong together.
+        let features: Vec<f64> = (0..30).map(f64::from).collect();
+        let grades: Vec<u32> = (0..30).map(|document| document % 3).collect();
+        for id in ["a", "b"] {
+            lists.push(id, &features, &grades).unwrap();
+        }
+        let shuffled = |name| super::shuffled(&lists, name).unwrap();
+        let one = shuffled("one");
+        for list in one.iter() {
+            let mut rows: Vec<f64> = list.features().values().to_vec();
+            assert_ne!(rows, features);
+            assert!(rows.iter().zip(list.grades()).all(|(&row, &grade)| row as u32 % 3 == grade));
+            rows.sort_by(f64::total_cmp);
+            assert_eq!(rows, features);
+        }
+        assert_ne!(one.list(0).grades(), one.list(1).grades());
+        assert!(one == shuffled("one") && one != shuffled("other"));
+        assert_eq!(ids(&one), ["a", "b"]);
     }
 
     #[test]

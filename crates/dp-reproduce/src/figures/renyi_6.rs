@@ -131,7 +131,8 @@ fn courses(effort: Effort, id: &'static str, title: &'static str, data: DataSet)
                       100, 200 and 300 on. PrivBR is BayesRank clipped at half of the largest sensitivity of a list where training \
                       starts, from public documents, so that nothing is clipped there; the chapter's scale that follows the \
                       batch has no guarantee, and weights from public sensitivities, which shorten every gradient more, are \
-                      not run. What is called clipped is clipped at 0.1, ListMLE at 1: the chapter names no norm. Networks are \
+                      not run. What is called clipped is clipped at 0.1, ListMLE at 1: the chapter names no norm. Documents of a list are in random order: in \
+                      that of the files, which is by name, ListMLE learns the order of what is graded alike. Networks are \
                       46-256-1, spectral norms kept at 1 unless said otherwise; linear rankers have none. LambdaRank is not in \
                       the chapter, LightGBM not here.",
         columns: levels.len(),
