@@ -133,7 +133,7 @@ mod tests {
         for id in ["a", "b"] {
             lists.push(id, &features, &grades).unwrap();
         }
-        let shuffled = |name| super::shuffled(&lists, name).unwrap();
+        let shuffled = |name| shuffled(&lists, name).unwrap();
         let one = shuffled("one");
         for list in one.iter() {
             let mut rows: Vec<f64> = list.features().values().to_vec();
