@@ -69,7 +69,7 @@ fn one_bad_line_does_not_stop_the_rest() {
         (br#"{"job":"gdp","mu":1}"#, Some(("usage.missing", "delta"))),
         (br#"{"job":"gaussian","noise_multiplier":1,"epsilon":0.01,"delta":1e-9}"#, Some(("account.unreachable", "epsilon"))),
         (br#"{"event":{"type":"nothing"},"delta":1e-6}"#, Some(("account.event", "event"))),
-        (br#"{"job":"dpsgd","noise_multiplier":1,"sampling_rate":0.1,"steps":1,"delta":1e-6,"adjacency":"replace-one"}"#,
+        (br#"{"job":"dpsgd","noise_multiplier":1,"sampling_rate":0.1,"steps":1,"delta":1e-6,"sampling":"without-replacement","adjacency":"add-remove"}"#,
             Some(("privacy.adjacency", "adjacency"))),
         (br#"{"job":"gdp","mu":1,"delta":1e-6,"accountant":"exakt"}"#, Some(("account.line", "accountant"))),
         (br#"{"job":"dpsgd","noise_multiplier":1,"sampling_rate":0.1,"steps":1,"delta":1e-6,"accountant":"gdp"}"#,
