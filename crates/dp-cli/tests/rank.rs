@@ -495,7 +495,11 @@ fn orders_without_end_are_announced() {
     let data = ["--data", "long.txt", "--loss", "listnet", "--model", "linear", "--updates", "1"];
     let said = train(&place, &[&data, &["--k", "2"], &BUDGET]);
     said.says("22350 orders");
+    assert!(!said.stderr.contains("for your eyes only"), "{}", said.stderr);
     said.json();
+    // Where whole lists are protected, so is how long they are.
+    let said = train(&place, &[&data, &["--k", "2", "--protect", "lists", "--features", "1"], &BUDGET]);
+    said.says("22350 orders").says("for your eyes only");
     let said = train(&place, &[&data, &BUDGET]);
     assert!(!said.stderr.contains("orders"), "{}", said.stderr);
 }

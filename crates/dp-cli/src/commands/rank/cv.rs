@@ -82,7 +82,7 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
             extend(&mut lists, &parts[part(next)], &args.parts[part(next)])?;
         }
         if fold == 0 {
-            warn_orders(settings.named_loss, &lists, console);
+            warn_orders(&settings, &lists, console);
         }
         if fold == 0
             && let Method::Private(_, budget) = settings.method

@@ -93,7 +93,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
     if settings.normalise_features {
         lists.normalise_features();
     }
-    warn_orders(settings.named_loss, &lists, console);
+    warn_orders(&settings, &lists, console);
     if let Method::Private(_, budget) = settings.method {
         warn_delta(budget, lists.len() as u64, console);
     }

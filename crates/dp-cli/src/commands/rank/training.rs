@@ -240,15 +240,17 @@ pub fn refused(error: &TrainError) -> Failure {
 const MANY_ORDERS: f64 = 1e4;
 
 /// Says that a loss will take long: `n! / (n - k)!` orders of the longest list.
-pub(super) fn warn_orders(loss: NamedLoss, lists: &QueryLists, console: &Console) {
-    let NamedLoss::Listnet { k } = loss else { return };
+pub(super) fn warn_orders(settings: &Settings, lists: &QueryLists, console: &Console) {
+    let NamedLoss::Listnet { k } = settings.named_loss else { return };
     let longest = lists.longest();
     let orders = dp_rank::plackett_luce::prefixes(longest, k);
     if k > 1 && orders > MANY_ORDERS {
-        console.warn(&format!(
+        let text = format!(
             "listnet with --k {k} goes through {orders} orders of a list of {longest} documents, in every update that \
              draws it\nuse --k 1, or bayesrank, which needs no orders"
-        ));
+        );
+        // How long a list is may be what is protected.
+        if settings.protects.has_public_lengths() { console.warn(&text) } else { console.warn_curator(&text) }
     }
 }
 
