@@ -127,6 +127,22 @@ fn networks_and_every_loss() {
     assert!((norm - 1.0).abs() < 1e-6, "{weights}");
 }
 
+/// ListMLE breaks ties by the order of documents, and a file has them in some order: where all grades are alike there is
+/// nothing to learn but that order.
+#[test]
+fn listmle_does_not_learn_the_order_of_a_file() {
+    let place = Workplace::new();
+    let document = |list: usize, at: usize| format!("0 qid:{list} 1:{}\n", 1.0 - at as f64 / 8.0);
+    let lists: String = (0..300).flat_map(|list| (0..8).map(move |at| document(list, at))).collect();
+    place.write("sorted.txt", &lists);
+    for budget in [&BUDGET[..], &["--non-private"]] {
+        train(&place, &[&["--data", "sorted.txt", "--loss", "listmle", "--model", "linear"], budget]).json();
+        // In the order of the file the weight is 12 without privacy.
+        let weight = number(&place.json("r.json"), "/model/weights/0");
+        assert!(weight.abs() < 1.0, "{weight}");
+    }
+}
+
 #[test]
 fn noise_is_fresh_and_a_seed_is_no_privacy() {
     let place = place();

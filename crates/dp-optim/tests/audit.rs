@@ -47,41 +47,40 @@ fn no_recipe_is_refuted() {
 /// Recipes whose runs take long, and show the errors that others do.
 const LONG_RUNS: [&str; 3] = ["dp-ftrl", "dp-newton", "dp-svrg"];
 
-/// Noise for a sensitivity that is too small by `factor` is that of a budget larger by as much. It is caught wherever so
+/// How large a claim is beside what the noise is for, where the noise is that of a larger budget, and which error that is.
+const ERRORS: [(f64, &str); 2] =
+    [(2.0, "add-remove noise for replace-one"), (4.0, "divided by the batch size once too often")];
+
+/// Noise for a sensitivity that is too small by a factor is that of a budget larger by as much. It is caught wherever so
 /// few runs show most of a sound claim: a canary that is drawn now and then, or an epsilon that is compared at one small
 /// delta, takes more of them.
-#[track_caller]
-fn is_caught(factor: f64, why: &str) {
+#[test]
+fn noise_for_too_small_a_sensitivity_is_caught() {
     let sound = subjects(&Parameters::default()).unwrap();
-    let broken = subjects(&Parameters { epsilon: factor, ..Parameters::default() }).unwrap();
+    let broken = ERRORS.map(|(factor, _)| subjects(&Parameters { epsilon: factor, ..Parameters::default() }).unwrap());
     let auditor = Auditor::exactly(30_000).unwrap().with_seed(7);
-    let mut caught = Vec::new();
-    for (sound, broken) in sound.into_iter().zip(broken) {
-        assert_eq!(sound.subject.name(), broken.subject.name());
+    let mut caught = [Vec::new(), Vec::new()];
+    let [half, quarter] = broken;
+    for (sound, broken) in sound.into_iter().zip(half.into_iter().zip(quarter)) {
         if LONG_RUNS.iter().any(|recipe| sound.subject.name().starts_with(recipe)) {
             continue;
         }
         let claim: Claim = sound.subject.claim().clone();
         let shown = auditor.audit(sound.subject.as_ref()).unwrap();
         assert_ne!(shown.verdict, Verdict::Refuted, "{}", shown.subject);
-        if shown.best_ratio() * factor < 1.3 {
-            continue;
+        for (((factor, why), broken), caught) in ERRORS.into_iter().zip([broken.0, broken.1]).zip(&mut caught) {
+            assert_eq!(sound.subject.name(), broken.subject.name());
+            if shown.best_ratio() * factor < 1.3 {
+                continue;
+            }
+            let audit = auditor.audit(&Claimed::new(broken.subject, claim.clone())).unwrap();
+            assert_eq!(audit.verdict, Verdict::Refuted, "{why}: {} {}", audit.subject, audit.best_ratio());
+            caught.push(audit.subject);
         }
-        let audit = auditor.audit(&Claimed::new(broken.subject, claim)).unwrap();
-        assert_eq!(audit.verdict, Verdict::Refuted, "{why}: {} {}", audit.subject, audit.best_ratio());
-        caught.push(audit.subject);
     }
-    for recipe in ["bolt-on-convex", "bolt-on-strongly-convex", "scs13"] {
-        assert!(caught.iter().any(|name| name.starts_with(recipe)), "{why}: {recipe} among {caught:?}");
+    for ((_, why), caught) in ERRORS.iter().zip(caught) {
+        for recipe in ["bolt-on-convex", "bolt-on-strongly-convex", "scs13"] {
+            assert!(caught.iter().any(|name| name.starts_with(recipe)), "{why}: {recipe} among {caught:?}");
+        }
     }
-}
-
-#[test]
-fn a_sensitivity_for_the_wrong_relation_is_caught() {
-    is_caught(2.0, "add-remove noise for replace-one");
-}
-
-#[test]
-fn a_sensitivity_divided_by_the_batch_size_is_caught() {
-    is_caught(4.0, "divided by the batch size once too often");
 }

@@ -37,7 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = ListOptions { features: Some(FEATURES), split_lists: SplitLists::Refuse, ..ListOptions::default() };
     let parts: Vec<QueryLists> = files
         .iter()
-        .map(|file| Ok(load_letor(Input::open(file)?, &options)?.lists))
+        .map(|file| {
+            let mut lists = load_letor(Input::open(file)?, &options)?.lists;
+            // ListMLE would learn the order of the file.
+            lists.shuffle_documents(0);
+            Ok(lists)
+        })
         .collect::<Result<_, Box<dyn Error>>>()?;
     let folds: Vec<Fold> = (0..5)
         .map(|fold| {
@@ -114,9 +119,9 @@ fn private<S: Start>(
     normalise: Option<Normalise>,
     epsilon: f64,
 ) -> Result<(), Box<dyn Error>> {
-    let usual = PrivateRanking::new(loss);
-    let recipe = PrivateRanking { descent: Descent { normalise, ..usual.descent }, ..usual };
     let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(1e-4)? };
+    let usual = PrivateRanking::for_epsilon(loss, budget.epsilon);
+    let recipe = PrivateRanking { descent: Descent { normalise, ..usual.descent }, ..usual };
     row(out, folds, name, &epsilon.to_string(), scorer, |train, seed| {
         let plan = recipe.plan(train.len() as u64, scorer.parameters() as u64, budget)?;
         let trained = plan.train(scorer, scorer.start(seed), train, &mut SeededRng::new(seed), &mut |_, _| {})?;

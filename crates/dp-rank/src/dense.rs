@@ -21,13 +21,25 @@ pub(crate) fn multiply_transposed(
     out: &mut [f64],
 ) {
     let (rows, columns) = (a.len() / inner, b.len() / inner);
-    scratch.resize(b.len(), 0.0);
-    for (column, row) in b.chunks_exact(inner).enumerate() {
-        for (value, at) in row.iter().zip((column..).step_by(columns)) {
-            scratch[at] = *value;
+    transpose(b, inner, scratch);
+    multiply(a, scratch, rows, inner, columns, beta, out);
+}
+
+/// `out <- aᵀ a + beta out` for `a` (inner x columns); `scratch` receives `aᵀ`.
+pub(crate) fn multiply_with_itself(a: &[f64], columns: usize, beta: f64, scratch: &mut Vec<f64>, out: &mut [f64]) {
+    transpose(a, columns, scratch);
+    multiply(scratch, a, columns, a.len() / columns, columns, beta, out);
+}
+
+/// `out <- aᵀ` for rows of `columns` numbers.
+fn transpose(a: &[f64], columns: usize, out: &mut Vec<f64>) {
+    let rows = a.len() / columns;
+    out.resize(a.len(), 0.0);
+    for (column, row) in a.chunks_exact(columns).enumerate() {
+        for (value, at) in row.iter().zip((column..).step_by(rows)) {
+            out[at] = *value;
         }
     }
-    multiply(a, scratch, rows, inner, columns, beta, out);
 }
 
 /// `a · b` in eight running sums, which the compiler turns into vector instructions.

@@ -58,6 +58,12 @@ pub trait RankingLoss {
 /// [`public_centre`](Self::public_centre): it depends on scores alone, so a trainer may take it out of what it hides and
 /// add it back without noise.
 pub trait ListLoss: RankingLoss {
+    /// The first step that serves at epsilon 1 with the other numbers of
+    /// [`PrivateRanking::new`](crate::train::PrivateRanking::new): the longer a loss's gradients, the shorter. Public.
+    fn usual_step(&self) -> f64 {
+        0.2
+    }
+
     /// Whether the public centre is anything but 0.
     fn has_public_centre(&self) -> bool {
         false
@@ -98,6 +104,10 @@ impl<L: RankingLoss> RankingLoss for &L {
 }
 
 impl<L: ListLoss> ListLoss for &L {
+    fn usual_step(&self) -> f64 {
+        (**self).usual_step()
+    }
+
     fn has_public_centre(&self) -> bool {
         (**self).has_public_centre()
     }

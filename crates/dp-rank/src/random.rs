@@ -10,6 +10,11 @@ impl Public {
         Self(ChaCha20Rng::seed_from_u64(seed))
     }
 
+    /// The generator itself, for what draws from any.
+    pub(crate) fn generator(&mut self) -> &mut ChaCha20Rng {
+        &mut self.0
+    }
+
     /// Uniform on `[0, 1)`, 53 bits.
     pub(crate) fn uniform(&mut self) -> f64 {
         uniform(&mut self.0)

@@ -157,7 +157,8 @@ pub struct RankModelArgs {
     /// Updates
     #[arg(long, value_name = "NUMBER", value_parser = count, default_value_t = 400)]
     pub updates: u64,
-    /// Length of the first step; later ones are shorter [default: 2; without privacy 1, or 0.1 for listmle]
+    /// Length of the first step; later ones are shorter [default: epsilon, at most 4, or a fifth of that for listnet and
+    /// listmle; without privacy 1, or 0.1 for listmle]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub step: Option<f64>,
     /// The norm that a list's gradient is clipped to [default: 0.1]

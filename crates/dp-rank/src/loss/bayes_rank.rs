@@ -133,6 +133,11 @@ impl RankingLoss for BayesRank {
 }
 
 impl ListLoss for BayesRank {
+    /// Its gradients are those of probabilities, and short where scores are still alike.
+    fn usual_step(&self) -> f64 {
+        1.0
+    }
+
     fn has_known_image(&self) -> bool {
         true
     }

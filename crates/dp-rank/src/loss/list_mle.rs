@@ -9,7 +9,7 @@ use super::{ListLoss, LossBuffers, RankingLoss, check_lengths};
 /// L = Σ_t [ log Z_t - s_{o_t} ],  Z_t = Σ_{v >= t} exp(s_{o_v}),  g_{o_t} = exp(s_{o_t}) Σ_{u <= t} 1/Z_u - 1
 /// ```
 /// with `o` the documents sorted by grade. Documents of equal grade keep the order in which they were given, so the loss
-/// *depends on that order*; shuffle lists beforehand by a public coin where it carries meaning.
+/// *depends on that order*; [`shuffle_documents`](crate::QueryLists::shuffle_documents) beforehand where it carries meaning.
 ///
 /// # Examples
 /// ```

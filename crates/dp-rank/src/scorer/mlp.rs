@@ -1,7 +1,7 @@
 //! Scores by a network with one hidden layer.
 
 use super::{ParameterBlock, Scorer, check_shapes};
-use crate::dense::{add_scaled, dot, multiply, multiply_transposed};
+use crate::dense::{add_scaled, dot, multiply, multiply_transposed, multiply_with_itself};
 use crate::error::Error;
 use crate::lists::Features;
 use crate::random::Public;
@@ -134,12 +134,13 @@ impl Mlp {
     }
 }
 
-/// Buffers of [`Mlp`] for one list.
+/// Buffers of [`Mlp`] for one list. Units come before documents: the matrix that is transposed on the way is then the list,
+/// not the weights.
 #[derive(Debug, Clone, Default)]
 pub struct MlpWorkspace {
-    /// `a`, documents x hidden.
+    /// `a`, hidden x documents.
     activations: Vec<f64>,
-    /// `D`, documents x hidden.
+    /// `D`, hidden x documents.
     slopes: Vec<f64>,
     /// hidden x documents, or documents x documents.
     scratch: Vec<f64>,
@@ -174,14 +175,15 @@ impl Scorer for Mlp {
         workspace.activations.resize(n * hidden, 0.0);
         workspace.slopes.resize(n * hidden, 0.0);
         let MlpWorkspace { activations, slopes, turned, .. } = workspace;
-        multiply_transposed(list.values(), w1, self.features, 0.0, turned, activations);
-        let rows = activations.chunks_exact_mut(hidden).zip(slopes.chunks_exact_mut(hidden));
-        for (score, (activations, slopes)) in out.iter_mut().zip(rows) {
-            for (((a, slope), b), w) in activations.iter_mut().zip(slopes).zip(b1).zip(w2) {
+        multiply_transposed(w1, list.values(), self.features, 0.0, turned, activations);
+        out.fill(self.output_bias);
+        let units = activations.chunks_exact_mut(n).zip(slopes.chunks_exact_mut(n));
+        for (((activations, slopes), b), w) in units.zip(b1).zip(w2) {
+            for (a, slope) in activations.iter_mut().zip(slopes) {
                 let (value, derivative) = self.activation.apply(*a + b);
                 (*a, *slope) = (value, w * derivative);
             }
-            *score = dot(activations, w2) + self.output_bias;
+            add_scaled(*w, activations, out);
         }
     }
 
@@ -202,14 +204,13 @@ impl Scorer for Mlp {
         let MlpWorkspace { activations, slopes, scratch, .. } = workspace;
         // g_i D_i, hidden x documents.
         scratch.resize(n * hidden, 0.0);
-        let rows = slopes.chunks_exact(hidden).zip(activations.chunks_exact(hidden));
-        for (i, (&g, (slopes, activations))) in score_gradient.iter().zip(rows).enumerate() {
-            for (unit, (slope, b1)) in slopes.iter().zip(b1_sum.iter_mut()).enumerate() {
-                let weighted = g * slope;
-                scratch[unit * n + i] = weighted;
-                *b1 += weighted;
+        let units = slopes.chunks_exact(n).zip(scratch.chunks_exact_mut(n)).zip(activations.chunks_exact(n));
+        for (((slopes, weighted), activations), (b1, w2)) in units.zip(b1_sum.iter_mut().zip(w2_sum)) {
+            for ((weighted, slope), g) in weighted.iter_mut().zip(slopes).zip(score_gradient) {
+                *weighted = g * slope;
             }
-            add_scaled(g, activations, w2_sum);
+            *b1 += weighted.iter().sum::<f64>();
+            *w2 += dot(score_gradient, activations);
         }
         multiply(scratch, list.values(), hidden, n, self.features, 1.0, w1_sum);
     }
@@ -222,11 +223,11 @@ impl Scorer for Mlp {
         let MlpWorkspace { activations, slopes, scratch, turned } = workspace;
         scratch.resize(n * n, 0.0);
         multiply_transposed(list.values(), list.values(), self.features, 0.0, turned, scratch);
-        multiply_transposed(slopes, slopes, hidden, 0.0, turned, out);
+        multiply_with_itself(slopes, n, 0.0, turned, out);
         for (out, inputs) in out.iter_mut().zip(scratch.iter()) {
             *out *= inputs + 1.0;
         }
-        multiply_transposed(activations, activations, hidden, 1.0, turned, out);
+        multiply_with_itself(activations, n, 1.0, turned, out);
     }
 
     fn gram_terms(&self) -> usize {

@@ -57,7 +57,7 @@ pub use run::{RankingPlan, TrainedRanker};
 pub use scaling::Scaling;
 
 use dp_accountant::certificate::{Derivation as _, EpsilonDelta, NoiseMode};
-use dp_accountant::{DpEvent, bound, calibrate};
+use dp_accountant::{DpEvent, Epsilon, bound, calibrate};
 use dp_optim::recipes::Budget;
 
 use super::descent::Descent;
@@ -112,11 +112,11 @@ pub struct PrivateRanking<L, P = Grades> {
 }
 
 impl<L: ListLoss> PrivateRanking<L> {
-    /// What serves at epsilons about 1, the numbers chosen by a grid on made-up lists ([`synthetic`](crate::synthetic)): batches of forty,
-    /// clipped at 0.1, and 400 falling steps from 2 on. At epsilon 0.3 half as long steps are better, at 3 three times as
-    /// long ones.
+    /// What serves at epsilon 1, the numbers chosen by grids on made-up lists ([`synthetic`](crate::synthetic)): batches of
+    /// forty, clipped at 0.1, and 400 falling steps from the loss's [usual one](ListLoss::usual_step) on. For another epsilon
+    /// see [`for_epsilon`](Self::for_epsilon).
     pub fn new(loss: L) -> Self {
-        let descent = Descent { step: 2.0, ..Descent::default() };
+        let descent = Descent { step: loss.usual_step(), ..Descent::default() };
         Self {
             loss,
             batch_size: 40,
@@ -129,7 +129,30 @@ impl<L: ListLoss> PrivateRanking<L> {
             protects: Grades,
         }
     }
+
+    /// The same with steps that serve at this epsilon: in proportion to it up to 4, since the noise goes as one over it, so
+    /// that chance moves the weights about as far at any.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::Epsilon;
+    /// use dp_rank::loss::{BayesRank, ListNet};
+    /// use dp_rank::train::PrivateRanking;
+    ///
+    /// let strict = Epsilon::new(0.5)?;
+    /// assert_eq!(PrivateRanking::for_epsilon(BayesRank::TOP_1, strict).descent.step, 0.5);
+    /// assert_eq!(PrivateRanking::for_epsilon(ListNet::TOP_1, strict).descent.step, 0.1);
+    /// # Ok::<(), dp_accountant::Error>(())
+    /// ```
+    pub fn for_epsilon(loss: L, epsilon: Epsilon) -> Self {
+        let usual = Self::new(loss);
+        let step = usual.descent.step * epsilon.get().min(LOOSEST);
+        Self { descent: Descent { step, ..usual.descent }, ..usual }
+    }
 }
+
+/// Steps do not grow beyond those of this epsilon: noise is no longer what limits them.
+const LOOSEST: f64 = 4.0;
 
 impl<L: ListLoss, P: Protect> PrivateRanking<L, P> {
     /// The same training, to protect something else.

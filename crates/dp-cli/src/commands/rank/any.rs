@@ -120,6 +120,14 @@ impl RankingLoss for AnyLoss {
 }
 
 impl ListLoss for AnyLoss {
+    fn usual_step(&self) -> f64 {
+        match self {
+            Self::BayesRank(loss) => loss.usual_step(),
+            Self::ListNet(loss) => loss.usual_step(),
+            Self::ListMle(loss) => loss.usual_step(),
+        }
+    }
+
     fn has_known_image(&self) -> bool {
         match self {
             Self::BayesRank(loss) => loss.has_known_image(),

@@ -95,7 +95,7 @@ impl Settings {
         }
         let method = match budget {
             Some(budget) => {
-                let usual = PrivateRanking::new(loss);
+                let usual = PrivateRanking::for_epsilon(loss, budget.epsilon);
                 let recipe = PrivateRanking {
                     batch_size: model.batch_size.unwrap_or(usual.batch_size),
                     clipping: model.clip.unwrap_or(usual.clipping),

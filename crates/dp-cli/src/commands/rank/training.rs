@@ -1,5 +1,6 @@
 //! One training, private or not, of the scorer and with the loss that were asked for.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dp_accountant::AdjacencyKind;
@@ -127,7 +128,8 @@ impl ForProtected for Train<'_> {
     }
 }
 
-/// Trains on `lists`; `start` is the public seed of a network's initial weights.
+/// Trains on `lists`; `start` is the public seed of a network's initial weights and of the order in which a loss that asks
+/// for one sees documents.
 pub(super) fn fit(
     settings: &Settings,
     lists: &QueryLists,
@@ -137,6 +139,15 @@ pub(super) fn fit(
 ) -> Result<Fitted, Failure> {
     let parameters = settings.parameters(lists.width())? as u64;
     let scorer = settings.shape.scorer(lists.width()).map_err(|error| refused(&error.into()))?;
+    let lists = match settings.named_loss {
+        // It breaks ties by the order of the file, which it would learn.
+        NamedLoss::Listmle {} => {
+            let mut shuffled = lists.clone();
+            shuffled.shuffle_documents(start);
+            &Cow::Owned(shuffled)
+        }
+        _ => &Cow::Borrowed(lists),
+    };
     let start = scorer.start(start);
     let observer = &mut |update: u64, _: &[f64]| observer(update);
     let m = lists.len() as u64;
