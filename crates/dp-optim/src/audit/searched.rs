@@ -1,7 +1,8 @@
 //! The canary of descent with a private line search: one gradient and one choice, of which the attacker sees both.
 //!
 //! All records lie along the first axis, so that what a release is drawn around, or chosen by, follows from slopes and
-//! losses of one number.
+//! losses of one number. Of batches, which are drawn afresh for the gradient and for the choice, each law is a mixture: the
+//! canary is in the batch or not, and all others are null records.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -11,7 +12,7 @@ use dp_losses::{Loss, ScalarLoss};
 use dp_mechanisms::SeededRng;
 
 use super::{Audited, Distance, Parameters};
-use crate::engine::Control;
+use crate::engine::{BatchLaw, Control};
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::searched_descent::{Observation, Plan, Searcher, Sums};
@@ -26,6 +27,15 @@ pub(super) fn dp_blgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let selection = SearchedDescent { search: Search::Selection, ..backtracking.clone() };
     let mut all = each("dp-blgd/backtracking", &backtracking, parameters)?;
     all.extend(each("dp-blgd/selection", &selection, parameters)?);
+    // No batches have a proof where a record is replaced.
+    if parameters.relation == AdjacencyKind::ZeroOut {
+        let batch_size = Some(parameters.batch_size);
+        let in_batches = [("backtracking", backtracking), ("selection", selection)];
+        for (search, recipe) in in_batches {
+            let name = format!("dp-blgd/in-batches/{search}");
+            all.extend(each(&name, &SearchedDescent { batch_size, ..recipe }, parameters)?);
+        }
+    }
     Ok(all)
 }
 
@@ -62,10 +72,19 @@ fn audited<A: RecordAdjacency + 'static>(
     let rows = usize::try_from(parameters.n).map_err(|_| refused("number of records", parameters.n))?;
     let dim = usize::try_from(parameters.dim).map_err(|_| refused("dimension", parameters.dim))?;
     let other = if A::KIND == AdjacencyKind::ReplaceOne { Some(-1.0) } else { None };
+    let batches = recipe.batch_size.map(|size| BatchLaw::Poisson { mean_darts: size.min(parameters.n) });
     let sides = [Some(1.0), other].map(|first| {
-        let others = (1..rows).map(|row| if row % 2 == 0 { 1.0 } else { -1.0 });
-        OnAxis { loss, targets: first.into_iter().chain(others).collect(), null: first.is_none(), dim }
+        let of_row = |row: usize| if row.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let others = (1..rows).map(|row| batches.is_none().then(|| of_row(row)));
+        OnAxis { loss, targets: core::iter::once(first).chain(others).collect(), dim }
     });
+    let drawn = match batches {
+        None => vec![(1.0, 1.0)],
+        Some(law) => {
+            let rate = law.sampling_rate(parameters.n)?.get();
+            vec![(rate, 1.0), (1.0 - rate, 0.0)]
+        }
+    };
     let sums = [0, 1].map(|side: usize| sides[side].gradient(0.0, recipe.clipping));
     let claimed = plan.noise(1.0, recipe.clipping)?.sensitivity().get();
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed, pairs: 1 };
@@ -73,26 +92,25 @@ fn audited<A: RecordAdjacency + 'static>(
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let pair = format!("a record of one class against {}", if other.is_some() { "the other" } else { "a null record" });
     let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64;
-    Ok(Audited { subject: Box::new(Transcript { name, pair, claim, plan, sides, cost }), distance })
+    Ok(Audited { subject: Box::new(Transcript { name, pair, claim, plan, sides, drawn, cost }), distance })
 }
 
 /// Records along the first axis.
 struct OnAxis {
     loss: ScalarLoss,
-    targets: Vec<f64>,
-    /// Whether the first record is a null one, which the targets leave out.
-    null: bool,
+    /// Of null records none.
+    targets: Vec<Option<f64>>,
     dim: usize,
 }
 
 impl OnAxis {
     fn examples(&self) -> Result<Examples<f64>, Error> {
-        let targets: Vec<f64> = self.null.then_some(0.0).into_iter().chain(self.targets.iter().copied()).collect();
-        let mut values = vec![0.0; targets.len() * self.dim];
-        values.iter_mut().step_by(self.dim).for_each(|value| *value = 1.0);
-        if self.null {
-            values[0] = f64::NAN;
+        let mut values = vec![0.0; self.targets.len() * self.dim];
+        for (value, target) in values.iter_mut().step_by(self.dim).zip(&self.targets) {
+            // A row that is no number is a null record.
+            *value = if target.is_some() { 1.0 } else { f64::NAN };
         }
+        let targets: Vec<f64> = self.targets.iter().map(|target| target.unwrap_or(0.0)).collect();
         let rows = targets.len() as u64;
         let refused = |_| Error::Count { name: "rows", value: rows, range: "one target each" };
         Examples::dense(values, targets, self.dim).map_err(refused)
@@ -100,13 +118,14 @@ impl OnAxis {
 
     /// The first coordinate of the sum of clipped gradients; all others are 0.
     fn gradient(&self, prediction: f64, clipping: f64) -> f64 {
-        self.targets.iter().map(|&y| self.loss.derivative(prediction, y).clamp(-clipping, clipping)).sum()
+        let of_target = |&y: &f64| self.loss.derivative(prediction, y).clamp(-clipping, clipping);
+        self.targets.iter().flatten().map(of_target).sum()
     }
 
     /// Sums of clamped losses in their unit.
     fn losses(&self, predictions: impl Iterator<Item = f64>, most: f64) -> Vec<f64> {
-        let of_prediction = |p: f64| self.targets.iter().map(|&y| self.loss.value(p, y).clamp(0.0, most) / most).sum();
-        predictions.map(of_prediction).collect()
+        let of_target = |p: f64, y: f64| self.loss.value(p, y).clamp(0.0, most) / most;
+        predictions.map(|p| self.targets.iter().flatten().map(|&y| of_target(p, y)).sum()).collect()
     }
 }
 
@@ -117,6 +136,8 @@ struct Transcript<A: RecordAdjacency> {
     claim: Claim,
     plan: Plan<A>,
     sides: [OnAxis; 2],
+    /// How likely a batch is, and what share of all sums it has.
+    drawn: Vec<(f64, f64)>,
     cost: f64,
 }
 
@@ -127,8 +148,11 @@ impl<A: RecordAdjacency> Transcript<A> {
         match *observation {
             Observation::Gradient { weights, noisy_sum, std_dev, clipping } => {
                 let [base, neighbour] = self.sides.each_ref().map(|side| {
-                    let centre = side.gradient(weights[0], clipping);
-                    -(noisy_sum[0] - centre).powi(2) / (2.0 * std_dev * std_dev)
+                    let sum = side.gradient(weights[0], clipping);
+                    let logs = self.drawn.iter().map(|(probability, share)| {
+                        probability.ln() - (noisy_sum[0] - share * sum).powi(2) / (2.0 * std_dev * std_dev)
+                    });
+                    log_sum_exp(logs)
                 });
                 Ok(neighbour - base)
             }
@@ -139,14 +163,25 @@ impl<A: RecordAdjacency> Transcript<A> {
                 for (side, sign) in self.sides.iter().zip([-1.0, 1.0]) {
                     let lengths = core::iter::once(0.0).chain(steps.iter().copied());
                     let predictions = lengths.map(|step| weights[0] - step * direction[0]);
-                    let losses = side.losses(predictions, recipe.most_loss);
-                    let law = searcher.law(&Sums { losses, required: required.clone() })?;
-                    log_ratio += sign * law[chosen].ln();
+                    let all = side.losses(predictions, recipe.most_loss);
+                    let mut probability = 0.0;
+                    for (of_batch, share) in &self.drawn {
+                        let losses = all.iter().map(|loss| share * loss).collect();
+                        let law = searcher.law(&Sums { losses, required: required.clone() })?;
+                        probability += of_batch * law[chosen];
+                    }
+                    log_ratio += sign * probability.ln();
                 }
                 Ok(log_ratio)
             }
         }
     }
+}
+
+/// `log Σ exp`, of numbers of which one is finite.
+fn log_sum_exp(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    largest + logs.map(|log| (log - largest).exp()).sum::<f64>().ln()
 }
 
 impl<A: RecordAdjacency> Subject for Transcript<A> {
