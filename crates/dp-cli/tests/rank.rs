@@ -143,6 +143,22 @@ fn listmle_does_not_learn_the_order_of_a_file() {
     }
 }
 
+/// Steps that are not given follow from epsilon.
+#[test]
+fn first_steps_are_in_proportion_to_epsilon() {
+    let place = place();
+    let weights = |epsilon: &str, more: &[&str]| {
+        let budget = ["--epsilon", epsilon, "--delta", "1e-4", "--seed", "7"];
+        train(&place, &[&["--data", "train.txt"], &LINEAR, &budget, more]).json();
+        place.json("r.json")["model"]["weights"].clone()
+    };
+    for (epsilon, step, other) in [("0.5", "0.5", "1"), ("3", "3", "1"), ("50", "4", "50")] {
+        let usual = weights(epsilon, &[]);
+        assert_eq!(usual, weights(epsilon, &["--step", step]), "{epsilon}");
+        assert_ne!(usual, weights(epsilon, &["--step", other]), "{epsilon}");
+    }
+}
+
 #[test]
 fn noise_is_fresh_and_a_seed_is_no_privacy() {
     let place = place();

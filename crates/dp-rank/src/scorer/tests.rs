@@ -55,6 +55,36 @@ fn gradients_and_grams<S: Scorer>(scorer: &S, parameters: &[f64], list: Features
     assert!(blocks.windows(2).all(|pair| pair[0].range.end == pair[1].range.start));
 }
 
+/// What a list gets is a function of this list and the parameters alone, whatever the workspace was used for before: on that
+/// rests every sensitivity.
+fn forgets<S: Scorer>(scorer: &S) {
+    let mut random = Public::new(3);
+    let parameters = vector(&mut random, scorer.parameters());
+    let spoilt = vec![f64::NAN; scorer.parameters()];
+    let mut used = S::Workspace::default();
+    for documents in [7, 1, 4, 9] {
+        let values = vector(&mut random, documents * scorer.features());
+        let (list, g) = (Features::new(&values, scorer.features()).unwrap(), vector(&mut random, documents));
+        let all = |parameters: &[f64], workspace: &mut S::Workspace| {
+            let (mut scores, mut sum) = (vec![0.0; documents], vec![0.0; scorer.parameters()]);
+            let mut gram = vec![0.0; documents * documents];
+            scorer.scores(parameters, list, workspace, &mut scores);
+            scorer.add_gradient(parameters, list, &g, workspace, &mut sum);
+            scorer.gram(parameters, list, workspace, &mut gram);
+            [scores, sum, gram]
+        };
+        all(&spoilt, &mut used);
+        assert_eq!(all(&parameters, &mut used), all(&parameters, &mut S::Workspace::default()), "{documents}");
+    }
+}
+
+#[test]
+fn a_workspace_keeps_nothing_of_the_list_before() {
+    forgets(&Linear::new(5).unwrap());
+    forgets(&Mlp::new(5, 3, Activation::Relu).unwrap());
+    forgets(&Mlp::new(5, 16, Activation::Tanh).unwrap());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
