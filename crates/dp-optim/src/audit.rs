@@ -43,6 +43,7 @@ mod random_stopping;
 mod rsgd_ar;
 mod scs13;
 mod searched;
+mod svrg;
 mod tuning;
 
 #[cfg(test)]
@@ -177,7 +178,7 @@ pub const RECIPES: &[Recipe] = &[
     },
     Recipe {
         name: "dp-ftrl",
-        about: "noise that is correlated over the steps of passes in one order (Kairouz et al. 2021)",
+        about: "noise that is correlated over the steps of passes in one order (Kairouz et al. 2021), the last iterate and all of them",
         build: noisy_steps::dp_ftrl,
     },
     Recipe {
@@ -187,8 +188,8 @@ pub const RECIPES: &[Recipe] = &[
     },
     Recipe {
         name: "dp-svrg",
-        about: "noise on the gradient of all records and on differences from it (Johnson, Zhang 2013), one step",
-        build: noisy_steps::dp_svrg,
+        about: "noise on the gradient of all records and on differences from it (Johnson, Zhang 2013), every step seen",
+        build: svrg::subjects,
     },
     Recipe {
         name: "noisy-moments",

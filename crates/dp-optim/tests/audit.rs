@@ -25,7 +25,7 @@ fn no_recipe_is_refuted() {
         Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() },
         Parameters { loss: LossKind::Logistic, passes: 2, dim: 3, ..Parameters::default() },
     ];
-    let auditor = Auditor::new(600_000).unwrap().with_multiplier(multiplier()).with_seed(1);
+    let auditor = Auditor::new(300_000).unwrap().with_multiplier(multiplier()).with_seed(1);
     let auditor = auditor.with_failure_probability(FALSE_ALARM_RATE / families.len() as f64).unwrap();
     for parameters in families {
         let suite = audit_all(&boxed(subjects(&parameters).unwrap()), &auditor, &Unwatched).unwrap();
@@ -45,7 +45,7 @@ fn no_recipe_is_refuted() {
 }
 
 /// Recipes whose runs take long, and show the errors that others do.
-const LONG_RUNS: [&str; 3] = ["dp-ftrl", "dp-newton", "dp-svrg"];
+const LONG_RUNS: [&str; 4] = ["dp-ftrl", "dp-newton", "dp-svrg", "dp-blgd/backtracking"];
 
 /// How large a claim is beside what the noise is for, where the noise is that of a larger budget, and which error that is.
 const ERRORS: [(f64, &str); 2] =
@@ -58,7 +58,7 @@ const ERRORS: [(f64, &str); 2] =
 fn noise_for_too_small_a_sensitivity_is_caught() {
     let sound = subjects(&Parameters::default()).unwrap();
     let broken = ERRORS.map(|(factor, _)| subjects(&Parameters { epsilon: factor, ..Parameters::default() }).unwrap());
-    let auditor = Auditor::exactly(30_000).unwrap().with_seed(7);
+    let auditor = Auditor::exactly(15_000).unwrap().with_seed(7);
     let mut caught = [Vec::new(), Vec::new()];
     let [half, quarter] = broken;
     for (sound, broken) in sound.into_iter().zip(half.into_iter().zip(quarter)) {

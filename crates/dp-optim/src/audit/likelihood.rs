@@ -29,10 +29,15 @@ impl Law {
                     }
             })
         };
-        let largest = terms().fold(f64::NEG_INFINITY, f64::max);
-        if !largest.is_finite() {
-            return largest;
-        }
-        largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln()
+        log_sum_exp(terms())
     }
+}
+
+/// `ln Σ exp`; of numbers none of which is finite the largest.
+pub(super) fn log_sum_exp(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if !largest.is_finite() {
+        return largest;
+    }
+    largest + logs.map(|log| (log - largest).exp()).sum::<f64>().ln()
 }

@@ -20,8 +20,9 @@ use crate::engine::{BatchLaw, Control, GradientEstimate, PlainGradient};
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::linear::size;
 use crate::recipes::noisy_run::{Batching, NoisyPlan, NoisyRun};
-use crate::recipes::{Bst14, DpFtrl, DpSgd, DpSvrg, Planned, RecordAdjacency, Sampling};
+use crate::recipes::{Bst14, DpFtrl, DpSgd, Planned, RecordAdjacency, Sampling};
 use crate::schedule::Schedule;
 
 /// A step so short that no gradient feels it.
@@ -91,8 +92,15 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
                 ..DpFtrl::new(parameters.loss)
             };
             let plan = recipe.plan::<A>(n, dim, budget)?;
-            let form = Form::of(format!("{name}/{mode}"), n, plan.planned(), parameters);
+            let form = Form::of(format!("{name}/last/{mode}"), n, plan.planned(), parameters);
             all.push(form.build(plan.clone())?);
+            // All that was released, in one number: the combination of the iterates that says most of a record in the first
+            // batch of each pass.
+            let all_steps = EveryStep::of(plan.planned())?;
+            let averaging = Averaging::Coefficients { values: all_steps.coefficients.clone() };
+            let plan = DpFtrl { averaging, declared_order: true, ..recipe }.plan::<A>(n, dim, budget)?;
+            let form = Form::of(format!("{name}/every-step/{mode}"), n, plan.planned(), parameters);
+            all.push(all_steps.seen_in(form, plan.planned())?.build(plan.clone())?);
         } else if name == "dp-sgd" {
             let recipe = DpSgd {
                 lambda: parameters.lambda.unwrap_or(0.0),
@@ -167,8 +175,10 @@ struct Form<'p> {
     name: String,
     n: u64,
     run: &'p NoisyRun,
-    /// The sensitivity of a sum.
+    /// The sensitivity of a sum, or of all of them together.
     claimed: f64,
+    /// By how much a gradient moves what is claimed of.
+    weight: f64,
     /// What a sum moves the model by.
     scale: f64,
     /// Of all noise on the model.
@@ -177,51 +187,6 @@ struct Form<'p> {
     times: Vec<(f64, u64)>,
     cost: f64,
     parameters: &'p Parameters,
-}
-
-/// One full gradient of DP-SVRG and a step so soon after it that no record's difference is left.
-pub(super) fn dp_svrg(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    match parameters.relation {
-        AdjacencyKind::ReplaceOne => svrg::<ReplaceOne>(parameters),
-        AdjacencyKind::ZeroOut => svrg::<ZeroOut>(parameters),
-        adjacency => Err(Error::Adjacency { recipe: "dp-svrg", adjacency }),
-    }
-}
-
-fn svrg<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    if !(parameters.delta > 0.0) {
-        return Ok(Vec::new());
-    }
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
-    let (n, dim, budget) = (parameters.n, parameters.dim, parameters.budget()?);
-    let audited = |noise_mode| {
-        let recipe = DpSvrg {
-            lambda: parameters.lambda.unwrap_or(0.0),
-            batch_size: parameters.batch_size,
-            epochs: parameters.passes.min(1),
-            epoch_steps: Some(1),
-            radius: parameters.radius,
-            schedule: Some(Schedule::Constant { step: SHORT }),
-            noise_mode,
-            ..DpSvrg::new(parameters.loss)
-        };
-        let plan = recipe.plan::<A>(n, dim, budget)?;
-        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
-        let scale = plan.first_step() / n as f64;
-        let form = Form {
-            name: format!("dp-svrg/poisson/{mode}"),
-            n,
-            run: plan.steps_run(),
-            claimed: plan.full_sensitivity()?,
-            scale,
-            std_dev: plan.full_std_dev() * scale,
-            times: vec![(1.0, 1)],
-            cost: cost(plan.steps_run(), dim, 2 * n),
-            parameters,
-        };
-        form.build(plan.clone())
-    };
-    modes.into_iter().map(audited).collect()
 }
 
 /// What a run costs in units of releasing one number.
@@ -239,6 +204,7 @@ impl<'p> Form<'p> {
             n,
             run,
             claimed: plan.sensitivity(),
+            weight: 1.0,
             scale,
             // Of the sum of all steps.
             std_dev: plan.std_dev()
@@ -308,7 +274,61 @@ impl<'p> Form<'p> {
             cost: self.cost,
             relation: core::marker::PhantomData::<A>,
         };
-        Ok(Audited { subject: Box::new(subject), distance: Distance { reached, claimed: self.claimed, pairs } })
+        Ok(Audited {
+            subject: Box::new(subject),
+            distance: Distance { reached: self.weight * reached, claimed: self.claimed, pairs },
+        })
+    }
+}
+
+/// What all iterates of a run with correlated noise say of a record in the first batch of each pass.
+///
+/// ```text
+/// y = Cf c g + Z          the rows released: c has ones at the record's steps, g is its gradient
+/// p = A Cf⁻¹ y            noisy sums of all gradients so far: iterates are multiples of them
+/// a = A⁻ᵀ Cfᵀ Cf c        so that ⟨a, p⟩ = ⟨Cf c, y⟩, which is all that y says of g: ‖Cf c‖² g + N(0, σ² ‖Cf c‖²)
+/// ```
+struct EveryStep {
+    /// a
+    coefficients: Vec<f64>,
+    /// `‖Cf c‖`
+    norm: f64,
+}
+
+impl EveryStep {
+    fn of(plan: &NoisyPlan) -> Result<Self, Error> {
+        let run = &plan.run;
+        let steps = size("steps", run.updates())?;
+        let participation = run.participation()?;
+        let apart = size("steps of a pass", participation.separation())?;
+        let coefficient = |row, column| run.factor.as_ref().map_or(0.0, |factor| factor.coefficient(row, column));
+        let row = |t: usize| (0..=t).step_by(apart).map(|column| coefficient(t, column)).sum::<f64>();
+        let moved: Vec<f64> = (0..steps).map(row).collect();
+        let column = |t: usize| (t..steps).map(|row| coefficient(row, t) * moved[row]).sum::<f64>();
+        let back: Vec<f64> = (0..steps).map(column).collect();
+        // A⁻ᵀ takes from each entry the next one.
+        let next = back.iter().skip(1).chain(core::iter::once(&0.0));
+        let coefficients = back.iter().zip(next).map(|(entry, next)| entry - next).collect();
+        Ok(Self { coefficients, norm: norm(&moved) })
+    }
+
+    /// The form of this combination: the sum of all steps is replaced by it.
+    fn seen_in<'p>(&self, form: Form<'p>, plan: &NoisyPlan) -> Result<Form<'p>, Error> {
+        let run = form.run;
+        let claimed = match &run.factor {
+            Some(factor) => factor.sensitivity(run.participation()?)?.value * plan.sensitivity(),
+            None => plan.sensitivity(),
+        };
+        let step = form.scale;
+        let std_dev = step * self.norm * plan.std_dev();
+        Ok(Form {
+            claimed,
+            weight: self.norm,
+            scale: step * self.norm * self.norm,
+            std_dev,
+            times: vec![(1.0, 1)],
+            ..form
+        })
     }
 }
 

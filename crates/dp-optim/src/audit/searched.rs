@@ -11,6 +11,7 @@ use dp_data::Examples;
 use dp_losses::{Loss, ScalarLoss};
 use dp_mechanisms::SeededRng;
 
+use super::likelihood::log_sum_exp;
 use super::{Audited, Distance, Parameters};
 use crate::engine::{BatchLaw, Control};
 use crate::error::Error;
@@ -18,8 +19,10 @@ use crate::memory::MemorySource;
 use crate::recipes::searched_descent::{Observation, Plan, Searcher, Sums};
 use crate::recipes::{RecordAdjacency, Search, SearchedDescent};
 
-/// What a row counts in units of releasing one number, and the rest of a run.
+/// What a row counts in units of releasing one number, the probability of an answer of NoisyBTLS, which is an integral, and
+/// the rest of a run.
 const COST_OF_A_ROW: f64 = 1.0;
+const COST_OF_AN_INTEGRAL: f64 = 1000.0;
 const COST_OF_A_RUN: f64 = 60.0;
 
 pub(super) fn dp_blgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
@@ -91,7 +94,9 @@ fn audited<A: RecordAdjacency + 'static>(
     // The event that the certificate's reader recomputes, not the one that the plan keeps.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let pair = format!("a record of one class against {}", if other.is_some() { "the other" } else { "a null record" });
-    let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64;
+    // Under each of two data sets, of each batch that there may be.
+    let integrals = if recipe.search == Search::Backtracking { 2 * drawn.len() } else { 0 };
+    let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64 + COST_OF_AN_INTEGRAL * integrals as f64;
     Ok(Audited { subject: Box::new(Transcript { name, pair, claim, plan, sides, drawn, cost }), distance })
 }
 
@@ -176,12 +181,6 @@ impl<A: RecordAdjacency> Transcript<A> {
             }
         }
     }
-}
-
-/// `log Σ exp`, of numbers of which one is finite.
-fn log_sum_exp(logs: impl Iterator<Item = f64> + Clone) -> f64 {
-    let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
-    largest + logs.map(|log| (log - largest).exp()).sum::<f64>().ln()
 }
 
 impl<A: RecordAdjacency> Subject for Transcript<A> {

@@ -107,8 +107,9 @@ fn scores_are_log_likelihood_ratios() {
     assert_eq!(in_batches.len(), 4);
     for audited in replaced.into_iter().chain(in_batches) {
         let name = audited.subject.name();
-        let takes_long = ["dp-ftrl", "dp-newton", "dp-svrg"].iter().any(|recipe| name.starts_with(recipe));
-        let [base, neighbour] = scores(&audited, if takes_long { 4_000 } else { 20_000 });
+        // The law of a search is an integral for each answer.
+        let trials = if name.contains("backtracking") { 2_000 } else { 20_000 };
+        let [base, neighbour] = scores(&audited, trials);
         for (sign, scores) in [(1.0, base), (-1.0, neighbour)] {
             let ratios: Vec<f64> = scores.iter().map(|score| (sign * score).exp()).collect();
             let count = ratios.len() as f64;
@@ -116,7 +117,7 @@ fn scores_are_log_likelihood_ratios() {
             let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / count;
             let error = (variance / count).sqrt();
             assert!((mean - 1.0).abs() < 6.0 * error, "{}: {mean} within {error}", audited.subject.name());
-            assert!(variance > 0.01, "{}: the score says something", audited.subject.name());
+            assert!(variance > 0.003, "{}: the score says something", audited.subject.name());
         }
     }
 }

@@ -40,6 +40,8 @@ mod tests;
 
 pub use derivation::DpSvrgDerivation;
 pub use plan::Plan;
+#[cfg(feature = "audit")]
+pub(crate) use training::Observation;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, DpEvent};

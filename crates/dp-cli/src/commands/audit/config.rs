@@ -82,65 +82,76 @@ impl AuditConfig {
     /// # Errors
     /// `usage.*`, and `privacy.*` where the recipe gives no guarantee.
     pub fn new(job: &AuditJob) -> Result<Option<Self>, Failure> {
-        let (run, what, audited) = match job {
+        let run = match job {
             AuditJob::List => return Ok(None),
-            AuditJob::Mechanism(args) => {
-                let claim = Reclaim::new(&args.claim)?;
-                let audited = match parameters::subjects(&args.names, &args.of)? {
-                    Some(subjects) => catalogue::without_distance(subjects),
-                    None => catalogue::mechanisms(&args.names)?,
-                };
-                let names: Vec<String> = args.names.iter().map(|name| quoted(name)).collect();
-                let what =
-                    format!("mechanism {}{}{}", names.join(" "), parameter_flags(&args.of), claim_flags(&args.claim));
-                (&args.run, what, reclaimed(audited, claim)?)
-            }
-            AuditJob::Recipe(args) => {
-                let claim = Reclaim::new(&args.claim)?;
-                (&args.run, recipe_flags(args), reclaimed(recipe(args)?, claim)?)
-            }
-            AuditJob::All(args) => (&args.run, "all".to_owned(), catalogue::everything()?),
+            AuditJob::Mechanism(args) => &args.run,
+            AuditJob::Recipe(args) => &args.run,
+            AuditJob::All(args) => &args.run,
         };
-        let seed = seed(&run.seed)?;
+        check_files(run)?;
         // One pair of inputs deserves more than each of a hundred.
         let usual = if matches!(job, AuditJob::All(_)) { USUAL_TRIALS_OF_ALL } else { USUAL_TRIALS };
-        let effort = effort(run, usual)?;
-        let config = Self {
+        let (effort, seed) = (effort(run, usual)?, seed(&run.seed)?);
+        let (confidence, threads) = (confidence(run.confidence)?, threads(run.threads)?);
+        // What is built searches for the pair that is the farthest apart: the last thing to do.
+        let (what, audited) = what_is_audited(job)?;
+        if run.picture.is_some() && audited.len() > MOST_PANELS {
+            let message = format!("{} pairs of inputs are too many for one picture", audited.len());
+            return Err(conflict("--picture", &message).expected(format!("at most {MOST_PANELS}")));
+        }
+        Ok(Some(Self {
             effort,
-            confidence: confidence(run.confidence)?,
+            confidence,
             seed,
-            threads: threads(run.threads)?,
+            threads,
             report: run.report.clone(),
             picture: run.picture.clone(),
             force: run.force,
             dry_run: run.dry_run,
             rerun: format!("dp audit {what}{}", run_flags(run, seed)),
             audited,
-        };
-        config.check_outputs()?;
-        Ok(Some(config))
+        }))
     }
+}
 
-    fn check_outputs(&self) -> Result<(), Failure> {
-        for (flag, target) in [("--report", &self.report), ("--picture", &self.picture)] {
-            if target.as_deref().is_some_and(|target| target.as_os_str() == "-") {
-                return Err(Failure::usage(flag, "standard output is taken by the result").help("name a file"));
-            }
+/// The command line of what is audited, without the flags of every run, and what it stands for.
+fn what_is_audited(job: &AuditJob) -> Result<(String, Vec<Audited>), Failure> {
+    Ok(match job {
+        AuditJob::List => (String::new(), Vec::new()),
+        AuditJob::Mechanism(args) => {
+            let claim = Reclaim::new(&args.claim)?;
+            let audited = match parameters::subjects(&args.names, &args.of)? {
+                Some(subjects) => catalogue::without_distance(subjects),
+                None => catalogue::mechanisms(&args.names)?,
+            };
+            let names: Vec<String> = args.names.iter().map(|name| quoted(name)).collect();
+            let what =
+                format!("mechanism {}{}{}", names.join(" "), parameter_flags(&args.of), claim_flags(&args.claim));
+            (what, reclaimed(audited, claim)?)
         }
-        if self.report.is_some() && self.report == self.picture {
-            return Err(conflict("--picture", "report and picture would be the same file"));
+        AuditJob::Recipe(args) => {
+            let claim = Reclaim::new(&args.claim)?;
+            (recipe_flags(args), reclaimed(recipe(args)?, claim)?)
         }
-        let Some(picture) = &self.picture else { return Ok(()) };
-        let svg = picture.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-        if !svg {
-            return Err(Failure::usage("--picture", "the picture is drawn as SVG").expected("a name that ends in .svg"));
+        AuditJob::All(_) => ("all".to_owned(), catalogue::everything()?),
+    })
+}
+
+/// What the names of outputs tell.
+fn check_files(run: &AuditRunArgs) -> Result<(), Failure> {
+    for (flag, target) in [("--report", &run.report), ("--picture", &run.picture)] {
+        if target.as_deref().is_some_and(|target| target.as_os_str() == "-") {
+            return Err(Failure::usage(flag, "standard output is taken by the result").help("name a file"));
         }
-        if self.audited.len() > MOST_PANELS {
-            let message = format!("{} pairs of inputs are too many for one picture", self.audited.len());
-            return Err(conflict("--picture", &message).expected(format!("at most {MOST_PANELS}")));
-        }
-        Ok(())
     }
+    if run.report.is_some() && run.report == run.picture {
+        return Err(conflict("--picture", "report and picture would be the same file"));
+    }
+    let svg = |picture: &PathBuf| picture.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    if run.picture.as_ref().is_some_and(|picture| !svg(picture)) {
+        return Err(Failure::usage("--picture", "the picture is drawn as SVG").expected("a name that ends in .svg"));
+    }
+    Ok(())
 }
 
 fn seed(text: &str) -> Result<u64, Failure> {

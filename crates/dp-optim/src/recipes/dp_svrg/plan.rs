@@ -7,7 +7,7 @@ use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::derivation::DpSvrgDerivation;
-use super::training::Following;
+use super::training::{Following, Observation};
 use super::{DpSvrg, RECIPE, Svrg};
 use crate::averaging::AveragingWeights;
 use crate::derivation::Derivation;
@@ -94,12 +94,6 @@ impl<A: RecordAdjacency> Plan<A> {
         &self.derivation
     }
 
-    /// The size of the first step.
-    #[cfg(feature = "audit")]
-    pub(crate) fn first_step(&self) -> f64 {
-        self.steps.at(1)
-    }
-
     /// The steps, as they are run.
     #[cfg(feature = "audit")]
     pub(crate) fn steps_run(&self) -> &crate::recipes::noisy_run::NoisyRun {
@@ -123,6 +117,17 @@ impl<A: RecordAdjacency> Plan<A> {
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A>, Error> {
+        self.train_observing(source, rng, control, &mut |_| {})
+    }
+
+    /// The same, showing each release to `observe`.
+    pub(crate) fn train_observing<F: Real>(
+        &self,
+        source: &mut dyn SampleSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+        observe: &mut dyn FnMut(Observation<'_, F>),
+    ) -> Result<Trained<F, A>, Error> {
         let DpSvrgDerivation { recipe, full_std_dev, std_dev, .. } = &self.derivation;
         let following = Following {
             full_std_dev: *full_std_dev,
@@ -131,7 +136,8 @@ impl<A: RecordAdjacency> Plan<A> {
             steps: &self.steps,
             weights: &self.weights,
         };
-        let (weights, log) = self.run.train(&following, self.promise.event(), source, &mut rng.lend(), control)?;
+        let (weights, log) =
+            self.run.train(&following, self.promise.event(), source, &mut rng.lend(), control, observe)?;
         Ok(self.promise.kept(weights, log, Derivation::DpSvrg(self.derivation.clone()), recipe.noise_mode))
     }
 }

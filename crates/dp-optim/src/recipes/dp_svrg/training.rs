@@ -22,6 +22,33 @@ use crate::recipes::noisy_run::{Batching, counted, pieces};
 use crate::recipes::recipe::{Expected, RecordAdjacency};
 use crate::schedule::StepSizes;
 
+/// What a training releases, as an attacker sees it.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "audit"), expect(dead_code, reason = "for audits"))]
+pub(crate) enum Observation<'o, F> {
+    /// The noisy sum of all records' gradients.
+    Full {
+        /// Where they are taken.
+        snapshot: &'o [F],
+        /// Gradients and noise.
+        noisy_sum: &'o [F],
+    },
+    /// The noisy sum of a batch's differences.
+    Step {
+        /// Where the step is taken.
+        point: &'o [F],
+        /// Where the gradients of all records are known.
+        snapshot: &'o [F],
+        /// D: what differences are divided by before they are clipped.
+        reach: F,
+        /// Differences and noise, in units of `reach`.
+        noisy_sum: &'o [F],
+    },
+}
+
+/// Whoever looks on.
+pub(super) type Observer<'o, F> = dyn FnMut(Observation<'_, F>) + 'o;
+
 /// What a training follows beside the run: noises, step sizes, average.
 pub(super) struct Following<'t> {
     pub(super) full_std_dev: f64,
@@ -48,6 +75,7 @@ impl Svrg {
         source: &mut S,
         rng: &mut R,
         control: &mut Control<'_>,
+        observe: &mut Observer<'_, F>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>
     where
         F: Real,
@@ -61,9 +89,9 @@ impl Svrg {
         Expected { n: run.n, dim: run.dim, row_norm, target_bound }.check(&source.describe()?)?;
         control.check()?;
         let released = if run.relation == run.relation_of_steps {
-            self.train_under::<F, A, S, R>(following, source, rng, control)?
+            self.train_under::<F, A, S, R>(following, source, rng, control, observe)?
         } else {
-            self.train_under::<F, ZeroOut, S, R>(following, source, rng, control)?
+            self.train_under::<F, ZeroOut, S, R>(following, source, rng, control, observe)?
         };
         // What the releases cost together is the event's to say.
         let mut log = EventLog::new();
@@ -80,6 +108,7 @@ impl Svrg {
         source: &mut S,
         rng: &mut R,
         control: &mut Control<'_>,
+        observe: &mut Observer<'_, F>,
     ) -> Result<Released<Vec<F>>, Error>
     where
         F: Real,
@@ -87,23 +116,24 @@ impl Svrg {
         S: SampleSource<F> + ?Sized,
         R: ReleaseRng + ?Sized,
     {
-        let training: Training<'_, '_, F, A, S, R> =
-            Training { run: self, following, source, rng, control, float: PhantomData };
+        let training: Training<'_, '_, '_, F, A, S, R> =
+            Training { run: self, following, source, rng, control, observe, relation: PhantomData };
         self.steps.loss.visit_model(size("dimension", self.steps.dim)?, training)
     }
 }
 
 /// Receives the model as a type.
-struct Training<'t, 'c, F, A, S: ?Sized, R: ?Sized> {
+struct Training<'t, 'c, 'o, F, A, S: ?Sized, R: ?Sized> {
     run: &'t Svrg,
     following: &'t Following<'t>,
     source: &'t mut S,
     rng: &'t mut R,
     control: &'t mut Control<'c>,
-    float: PhantomData<(F, A)>,
+    observe: &'t mut Observer<'o, F>,
+    relation: PhantomData<A>,
 }
 
-impl<F, A, S, R> ModelVisitor<F> for Training<'_, '_, F, A, S, R>
+impl<F, A, S, R> ModelVisitor<F> for Training<'_, '_, '_, F, A, S, R>
 where
     F: Real,
     A: RecordAdjacency,
@@ -153,8 +183,9 @@ where
             };
             let gradient = NoisyGradient::start(&model, run.steps.sum, noise.into(), plan, &mut log, &mut *self.rng)?;
             let there = model.pass(0);
-            let estimate =
-                Corrected { run, gradient, there, snapshot: &point, full: &full, counted: BlockBuffer::default() };
+            let observe = &mut *self.observe;
+            let counted = BlockBuffer::default();
+            let estimate = Corrected { run, gradient, there, snapshot: &point, full: &full, counted, observe };
             let rule = GradientDescent { lambda: run.steps.lambda, radius: run.steps.radius };
             let mut iterate = Buffered::new(point.clone(), averaged, estimate, rule);
             let before = epoch * run.epoch_steps;
@@ -174,7 +205,7 @@ where
     }
 }
 
-impl<F, A, S, R> Training<'_, '_, F, A, S, R>
+impl<F, A, S, R> Training<'_, '_, '_, F, A, S, R>
 where
     F: Real,
     A: RecordAdjacency,
@@ -200,6 +231,7 @@ where
         let rows = RowBatches::new(&mut *self.source, Order::Declared).pass(0, &sizes, &mut visit)?;
         expect_rows(steps.n, rows)?;
         gradient.release(&mut sum)?;
+        (self.observe)(Observation::Full { snapshot: point, noisy_sum: &sum });
         Ok(gradient.finish(sum, log)?.into_inner())
     }
 }
@@ -227,7 +259,7 @@ where
 }
 
 /// The gradient of all records at the snapshot, and what a batch says of how it has changed since.
-struct Corrected<'c, 'r, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
+struct Corrected<'c, 'r, 'o, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     run: &'c Svrg,
     gradient: NoisyGradient<'r, F, M, A, R>,
     /// The pass at the snapshot.
@@ -236,9 +268,10 @@ struct Corrected<'c, 'r, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     /// Its noisy gradient, as the sum of a batch.
     full: &'c [F],
     counted: BlockBuffer<F>,
+    observe: &'c mut Observer<'o, F>,
 }
 
-impl<F, M, A, R> GradientEstimate<F, M> for Corrected<'_, '_, F, M, A, R>
+impl<F, M, A, R> GradientEstimate<F, M> for Corrected<'_, '_, '_, F, M, A, R>
 where
     F: Real,
     M: Differences<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
@@ -265,6 +298,8 @@ where
             self.gradient.add_differences(model, between, &mut self.there, piece, piece.len(), sum)?;
         }
         self.gradient.release(sum)?;
+        let snapshot = self.snapshot;
+        (self.observe)(Observation::Step { point: parameters, snapshot, reach, noisy_sum: sum });
         sum.iter_mut().zip(self.full).for_each(|(sum, &full)| *sum = full + reach * *sum);
         Ok(())
     }

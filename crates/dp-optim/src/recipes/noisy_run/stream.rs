@@ -24,7 +24,7 @@ impl NoisyRun {
     }
 
     /// In which steps a record takes part.
-    pub(in crate::recipes) fn participation(&self) -> Result<Participation, Error> {
+    pub(crate) fn participation(&self) -> Result<Participation, Error> {
         Ok(match self.plan {
             StepPlan::DisjointBatches { passes, steps_per_pass } => Participation::repeated(passes, steps_per_pass)?,
             _ => Participation::repeated(self.updates(), 1)?,
