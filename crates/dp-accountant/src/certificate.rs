@@ -10,10 +10,12 @@ use crate::adjacency::AdjacencyKind;
 use crate::event::DpEvent;
 use crate::guarantee::Unit;
 
+mod assemble;
 #[cfg(feature = "serde")]
 mod record;
 mod verify;
 
+pub use assemble::Figures;
 pub use verify::{Verified, VerifyError};
 
 /// The schema name written into every certificate.

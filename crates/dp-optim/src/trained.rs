@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dp_accountant::certificate::{Assumption, Certificate, Derivation as Derives, EpsilonDelta, NoiseMode, SCHEMA};
+use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta, Figures, NoiseMode};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Adjacency, EventLog};
 use dp_mechanisms::Released;
@@ -43,30 +43,12 @@ impl<F, A: Adjacency> Trained<F, A> {
         unit: Unit,
         further: Vec<Assumption>,
         model_sha256: String,
-        mut versions: BTreeMap<String, String>,
+        versions: BTreeMap<String, String>,
     ) -> Certificate<Derivation> {
-        let private = self.log.is_private();
-        let mut assumptions = self.derivation.assumptions();
-        let of_releases = self.log.assumptions().iter().cloned();
-        for assumption in of_releases.chain([Assumption::EarlierRunsNotAccounted]).chain(further) {
-            if !assumptions.contains(&assumption) {
-                assumptions.push(assumption);
-            }
-        }
-        versions.entry(env!("CARGO_PKG_NAME").to_owned()).or_insert_with(|| env!("CARGO_PKG_VERSION").to_owned());
-        Certificate {
-            schema: SCHEMA.to_owned(),
-            adjacency: A::KIND,
-            unit,
-            private,
-            requested: Some(self.requested),
-            reached: private.then_some(self.reached),
-            event: self.log.to_event(),
-            noise: self.noise,
-            derivation: self.derivation.clone(),
-            assumptions,
-            model_sha256,
-            versions,
-        }
+        let figures = Figures { requested: self.requested, reached: self.reached };
+        Certificate::of_log(&self.log, unit, self.derivation.clone(), self.noise, figures)
+            .assuming(further)
+            .of_model(model_sha256, versions)
+            .made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
     }
 }

@@ -274,3 +274,44 @@ fn lists_whose_labels_change_have_certificates_too() {
         assert!(matches!(edited.verify(), Err(VerifyError::EpsilonTooSmall { .. })));
     }
 }
+
+/// A log with reproducible noise has no figure; assumptions are listed once; another form of the recipe says the same.
+#[test]
+fn a_log_becomes_a_certificate() {
+    use crate::adjacency::ReplaceOne;
+    use crate::event_log::EventLog;
+
+    let stated = certificate();
+    let made = |secret: bool| {
+        let mut log = EventLog::<ReplaceOne>::new();
+        log.record(stated.event.clone(), 1);
+        log.assume(Assumption::IdealisedFloat);
+        log.assume(Assumption::PublicN);
+        if !secret {
+            log.mark_not_private();
+        }
+        let (requested, reached) = (stated.requested.unwrap(), stated.reached.unwrap());
+        let figures = Figures { requested, reached };
+        Certificate::of_log(&log, Unit::Record, stated.derivation.clone(), NoiseMode::Rounded, figures)
+    };
+    let certificate = made(true).assuming([Assumption::PublicSchema, Assumption::IdealisedFloat]);
+    let (n, row) = (Assumption::PublicN, Assumption::RowNorm { bound: 1.0 });
+    let (float, earlier) = (Assumption::IdealisedFloat, Assumption::EarlierRunsNotAccounted);
+    assert_eq!(certificate.assumptions, [n, row, float, earlier, Assumption::PublicSchema]);
+    assert!(certificate.verify().is_ok());
+    assert_eq!((certificate.event.clone(), certificate.reached), (stated.event.clone(), stated.reached));
+    let seeded = made(false);
+    assert!(!seeded.private && seeded.reached.is_none() && seeded.requested == stated.requested);
+
+    let versions = [("dp-accountant".to_owned(), "0.0.1".to_owned())].into();
+    let published = certificate.clone().of_model("hash".to_owned(), versions);
+    let published = published.made_by("dp-accountant", "0.1.0").made_by("mine", "1.2.3");
+    let versions: Vec<(&str, &str)> = published.versions.iter().map(|(name, at)| (&**name, &**at)).collect();
+    assert_eq!(versions, [("dp-accountant", "0.0.1"), ("mine", "1.2.3")]);
+    let boxed = published.clone().map_derivation(Box::new);
+    assert_eq!(boxed.clone().map_derivation(|recipe| *recipe), published);
+
+    let nothing = Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, stated.derivation.clone());
+    assert!(!nothing.private && nothing.requested.is_none() && nothing.reached.is_none());
+    assert_eq!(nothing.event, DpEvent::NonPrivate);
+}

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dp_accountant::AdjacencyKind;
-use dp_accountant::DpEvent;
-use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta, NoiseMode, SCHEMA};
+use dp_accountant::certificate::{Certificate, EpsilonDelta};
 use dp_accountant::guarantee::Unit;
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng as _, SeededRng};
 use dp_optim::recipes::Budget;
@@ -191,36 +190,13 @@ impl Fitted {
         let versions = BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
         match &self.released {
             Some(released) => {
-                let of_ranking = released.certificate(model_sha256, versions);
-                Certificate {
-                    schema: of_ranking.schema,
-                    adjacency: of_ranking.adjacency,
-                    unit: of_ranking.unit,
-                    private: of_ranking.private,
-                    requested: of_ranking.requested,
-                    reached: of_ranking.reached,
-                    event: of_ranking.event,
-                    noise: of_ranking.noise,
-                    derivation: RankerDerivation::PrivateRanking(of_ranking.derivation),
-                    assumptions: of_ranking.assumptions,
-                    model_sha256: of_ranking.model_sha256,
-                    versions: of_ranking.versions,
-                }
+                released.certificate(model_sha256, versions).map_derivation(RankerDerivation::PrivateRanking)
             }
-            None => Certificate {
-                schema: SCHEMA.to_owned(),
-                adjacency: AdjacencyKind::ChangeListLabels,
-                unit: Unit::List,
-                private: false,
-                requested: None,
-                reached: None,
-                event: DpEvent::NonPrivate,
-                noise: NoiseMode::None,
-                derivation: RankerDerivation::NonPrivateRanking(self.plain),
-                assumptions: vec![Assumption::EarlierRunsNotAccounted],
-                model_sha256,
-                versions,
-            },
+            None => {
+                let derivation = RankerDerivation::NonPrivateRanking(self.plain);
+                Certificate::without_guarantee(AdjacencyKind::ChangeListLabels, Unit::List, derivation)
+                    .of_model(model_sha256, versions)
+            }
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dp_accountant::certificate::{Assumption, Certificate, NoiseMode, SCHEMA};
+use dp_accountant::certificate::Certificate;
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::encode::Stored;
 use dp_data::examples::Feature;
 use dp_data::{Encoder, Examples};
@@ -195,20 +195,10 @@ fn train_baseline<F: Real + Stored + Feature>(
     let training = started.elapsed();
     let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
     let model = Model::new(encoder, config.loss, weights)?;
-    let certificate = Certificate {
-        schema: SCHEMA.to_owned(),
-        adjacency: AdjacencyKind::ReplaceOne,
-        unit: Unit::Record,
-        private: false,
-        requested: None,
-        reached: None,
-        event: DpEvent::NonPrivate,
-        noise: NoiseMode::None,
-        derivation: Derivation::NonPrivate(recipe),
-        assumptions: [Assumption::EarlierRunsNotAccounted].into_iter().chain(model.assumptions()).collect(),
-        model_sha256: model.sha256()?,
-        versions: versions(),
-    };
+    let certificate =
+        Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, Derivation::NonPrivate(recipe))
+            .assuming(model.assumptions())
+            .of_model(model.sha256()?, versions());
     Ok(TrainedModel { model, certificate, n: shape.n, training, advice: None, chosen: None })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dp_accountant::certificate::{Assumption, Certificate, Derivation as _, EpsilonDelta, NoiseMode, SCHEMA};
+use dp_accountant::certificate::{Assumption, Certificate, Derivation as _, EpsilonDelta, Figures, NoiseMode};
 use dp_accountant::{DpEvent, EventLog};
 use dp_mechanisms::steps::NoisySteps;
 use dp_mechanisms::{ReleaseRng, Released};
@@ -140,30 +140,12 @@ impl<P: Protect> TrainedRanker<P> {
         &self,
         further: Vec<Assumption>,
         model_sha256: String,
-        mut versions: BTreeMap<String, String>,
+        versions: BTreeMap<String, String>,
     ) -> Certificate<RankingDerivation> {
-        let private = self.log.is_private();
-        let mut assumptions = self.derivation.assumptions();
-        let of_releases = self.log.assumptions().iter().cloned();
-        for assumption in of_releases.chain([Assumption::EarlierRunsNotAccounted]).chain(further) {
-            if !assumptions.contains(&assumption) {
-                assumptions.push(assumption);
-            }
-        }
-        versions.entry(env!("CARGO_PKG_NAME").to_owned()).or_insert_with(|| env!("CARGO_PKG_VERSION").to_owned());
-        Certificate {
-            schema: SCHEMA.to_owned(),
-            adjacency: self.derivation.adjacency(),
-            unit: self.derivation.unit(),
-            private,
-            requested: Some(self.requested),
-            reached: private.then_some(self.reached),
-            event: self.log.to_event(),
-            noise: self.noise,
-            derivation: self.derivation.clone(),
-            assumptions,
-            model_sha256,
-            versions,
-        }
+        let figures = Figures { requested: self.requested, reached: self.reached };
+        Certificate::of_log(&self.log, self.derivation.unit(), self.derivation.clone(), self.noise, figures)
+            .assuming(further)
+            .of_model(model_sha256, versions)
+            .made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
     }
 }
