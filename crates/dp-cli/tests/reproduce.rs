@@ -93,6 +93,8 @@ fn refusals_say_what_is_missing() {
     place.dp(&["reproduce", "export", "--out", "x", "--set", "nothing"]).fails(2, "usage.value");
     place.dp(&["reproduce", "renyi-table", "--set", "nothing"]).fails(2, "usage.value").says("banknote");
     place.dp(&["reproduce", "renyi-table", "--set", "mnist"]).fails(2, "usage.value").says("banknote");
+    place.dp(&["reproduce", "renyi-table", "--algorithm", "nothing"]).fails(2, "usage.value").says("dp-blsgd-ac");
+    place.dp(&["reproduce", "table", "--algorithm", "dp-adam"]).fails(2, "usage.value").says("phased-sgd");
     let one = place.dp(&["reproduce", "renyi-table", "--set", "banknote", "--out", "one"]);
     one.fails(3, "reproduce.data").says("banknote.csv.gz").says("1 of the data sets' files");
     assert!(!place.path("one").exists());
@@ -109,6 +111,19 @@ fn prepared_rows_are_exported() {
     let cells: Vec<f64> = lines.next().unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
     let norm: f64 = cells[1..].iter().map(|x| x * x).sum();
     assert!(cells[0].abs() == 1.0 && (norm - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn only_the_algorithms_that_were_asked_for_are_run() {
+    let place = Workplace::new();
+    let some = ["reproduce", "thesis-6", "--quick", "--repetitions", "1", "--out", "out", "--algorithm", "noiseless"];
+    place.dp(&some).ok();
+    let count = |name: &str| place.read("out/runs.csv").lines().filter(|line| line.contains(name)).count();
+    let (lines, noiseless) = (place.read("out/runs.csv").lines().count(), count(",noiseless,"));
+    assert!(noiseless > 0 && lines == noiseless + 1, "{noiseless} of {lines} lines");
+    // The others join them; none is run twice.
+    place.dp(&some[..7]).ok();
+    assert!(count(",noiseless,") == noiseless && place.read("out/runs.csv").lines().count() > lines);
 }
 
 /// Chapter 6: MQ2007 has no known size, made-up lists need no file, and one training serves both rows of panels.

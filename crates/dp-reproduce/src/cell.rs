@@ -20,6 +20,7 @@ const REVISION: u32 = 1;
 /// let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::Pure { epsilon: 1.0 });
 /// let experiment = Experiment::from(setting);
 /// assert_eq!((experiment.data(), experiment.to_string()), (DataSet::Sphere, setting.to_string()));
+/// assert_eq!(experiment.algorithm(), "bolt-on");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
@@ -52,6 +53,15 @@ impl Experiment {
         match self {
             Self::Ranker(setting) => Some(setting),
             Self::Model(_) => None,
+        }
+    }
+
+    /// What learns, by the name that `dp reproduce --algorithm` takes: an [`Algorithm`](crate::algorithm::Algorithm), the
+    /// loss of a ranker, or what ranks without one.
+    pub fn algorithm(&self) -> String {
+        match self {
+            Self::Model(setting) => setting.algorithm.to_string(),
+            Self::Ranker(setting) => setting.method.to_string(),
         }
     }
 

@@ -127,6 +127,17 @@ pub enum Method {
     },
 }
 
+impl fmt::Display for Method {
+    /// What it learns by: not how much noise there is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RandomOrder => f.write_str("random-order"),
+            Self::LambdaRank => f.write_str("lambda-rank"),
+            Self::NonPrivate(loss) | Self::Private { loss, .. } => loss.fmt(f),
+        }
+    }
+}
+
 /// A run of a ranker but for its repetition: how well it ranks after so many of its updates.
 ///
 /// One training measures all points of its course, on each of five folds: four parts of the lists are trained on and the
@@ -181,11 +192,13 @@ impl RankerSetting {
     /// The columns of a record that say what this is: data, algorithm, loss, λ, privacy, tuning, passes, batch size, step,
     /// rows. In place of passes there are updates.
     pub(crate) fn columns(&self) -> [String; 10] {
-        let (algorithm, loss, privacy) = match self.method {
-            Method::RandomOrder => ("random-order", String::new(), "none".to_owned()),
-            Method::LambdaRank => ("ranker", "lambda-rank".to_owned(), "none".to_owned()),
-            Method::NonPrivate(loss) => ("ranker", loss.to_string(), "none".to_owned()),
-            Method::Private { loss, noise, clipping } => ("ranker", loss.to_string(), format!("{noise} {clipping}")),
+        let (algorithm, loss) = match self.method {
+            Method::RandomOrder => ("random-order", String::new()),
+            learns => ("ranker", learns.to_string()),
+        };
+        let privacy = match self.method {
+            Method::Private { noise, clipping, .. } => format!("{noise} {clipping}"),
+            _ => "none".to_owned(),
         };
         let normalised = if self.normalised { " normalised" } else { "" };
         [

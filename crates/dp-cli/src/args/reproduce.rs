@@ -19,6 +19,7 @@ Examples:
   dp reproduce all --data data --out reproduction
   dp reproduce table --data data --out reproduction
   dp reproduce renyi-table --data data --set adult bank --out reproduction
+  dp reproduce renyi-table --data data --set adult --algorithm auto dp-sgd --repetitions 3 --out reproduction
   dp reproduce renyi-6-3 --set made-up-784-lists --out reproduction
   dp reproduce export --data data --out folds
 
@@ -71,6 +72,9 @@ pub struct ReproduceRunArgs {
     /// Only these data sets; what was run of the others before is shown all the same
     #[arg(long, value_name = "NAME", num_args = 1.., help_heading = "Data")]
     pub set: Vec<String>,
+    /// Only these algorithms; what was run of the others before is shown all the same
+    #[arg(long, value_name = "NAME", num_args = 1.., help_heading = "Effort")]
+    pub algorithm: Vec<String>,
     /// The folder for results, made if it is not there; finished runs in it are not done again
     #[arg(long, value_name = "DIR", default_value = "reproduction", help_heading = "Output")]
     pub out: PathBuf,

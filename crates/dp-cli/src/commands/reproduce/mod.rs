@@ -52,7 +52,7 @@ fn run_figures(
     let figures = figures::named(names, effort(args.quick)).map_err(|error| failure(&error))?;
     let repetitions = |figure: &Figure| args.repetitions.unwrap_or(figure.repetitions);
     let cells = figures.iter().flat_map(|figure| figure.cells(repetitions(figure))).collect();
-    let cells = of_sets(cells, args)?;
+    let cells = chosen(cells, args)?;
     let ends = ["-runs.csv", "-summary.csv", ".md", ".svg", ".png"];
     let files = figures.iter().flat_map(|figure| ends.map(|end| format!("{}{end}", figure.id))).collect();
     let Some(store) = run_cells(&cells, files, args, global, console)? else { return Ok(()) };
@@ -86,7 +86,7 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
     let effort = effort(args.quick);
     let repetitions = args.repetitions.unwrap_or(table::repetitions(effort));
     let files = vec![format!("{}.md", table::ID), format!("{}.csv", table::ID)];
-    let cells = of_sets(table::cells(effort, repetitions), args)?;
+    let cells = chosen(table::cells(effort, repetitions), args)?;
     let Some(store) = run_cells(&cells, files, args, global, console)? else {
         return Ok(());
     };
@@ -139,23 +139,36 @@ fn named(names: &[String]) -> Result<Vec<DataSet>, Failure> {
     names.iter().map(find).collect()
 }
 
-/// The runs on the data sets that were asked for; all if none was.
+/// The runs of the algorithms and on the data sets that were asked for; all if none was.
 ///
 /// # Errors
-/// `usage.value` for a name that is unknown, or for sets of which none is among the runs'.
-fn of_sets(mut cells: Vec<Cell>, args: &ReproduceRunArgs) -> Result<Vec<Cell>, Failure> {
+/// `usage.value` for a name that is unknown, or that is not among the runs'.
+fn chosen(mut cells: Vec<Cell>, args: &ReproduceRunArgs) -> Result<Vec<Cell>, Failure> {
     let sets = named(&args.set)?;
-    if sets.is_empty() {
-        return Ok(cells);
+    if !sets.is_empty() {
+        let there = cells.iter().map(|cell| cell.experiment.data()).collect();
+        all_among(&sets, &there, "--set", "the data sets of what is to be run")?;
+        cells.retain(|cell| sets.contains(&cell.experiment.data()));
     }
-    let there: BTreeSet<DataSet> = cells.iter().map(|cell| cell.experiment.data()).collect();
-    if let Some(missing) = sets.iter().find(|set| !there.contains(set)) {
-        let names: Vec<String> = there.iter().map(ToString::to_string).collect();
-        return Err(Failure::usage("--set", format!("`{missing}` is not among the data sets of what is to be run"))
-            .expected(names.join(", ")));
+    if !args.algorithm.is_empty() {
+        let there = cells.iter().map(|cell| cell.experiment.algorithm()).collect();
+        all_among(&args.algorithm, &there, "--algorithm", "the algorithms of what is to be run")?;
+        cells.retain(|cell| args.algorithm.contains(&cell.experiment.algorithm()));
     }
-    cells.retain(|cell| sets.contains(&cell.experiment.data()));
     Ok(cells)
+}
+
+/// Refuses a name that is not `there`.
+fn all_among<T: Ord + ToString>(
+    names: &[T],
+    there: &BTreeSet<T>,
+    flag: &'static str,
+    what: &str,
+) -> Result<(), Failure> {
+    names.iter().find(|&name| !there.contains(name)).map_or(Ok(()), |missing| {
+        let names: Vec<String> = there.iter().map(ToString::to_string).collect();
+        Err(Failure::usage(flag, format!("`{}` is not among {what}", missing.to_string())).expected(names.join(", ")))
+    })
 }
 
 /// Runs what is missing from the output folder's record; `None` after a dry run, which has printed.
