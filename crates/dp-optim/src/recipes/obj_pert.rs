@@ -6,7 +6,7 @@
 //!
 //!                with delta                   without
 //! b              N(0, σ² I)                   density ∝ exp(-‖b‖/s)
-//! noise          N(0, (30 · 2τ σ/X)² I)       density ∝ exp(-‖z‖/(1000 · 2τ s/X))
+//! noise          N(0, (m · 2τ σ/X)² I)        density ∝ exp(-‖z‖/(m · 2τ s/X))
 //! ```
 //! The whole model costs what *one* release of one record's gradient costs: no composition over steps, and the noise is
 //! turned into the shape that hurts the model least, since the objective's curvature divides it.
@@ -18,8 +18,10 @@
 //!
 //! The released point is near the minimiser, not the minimiser itself. Given the minimiser of either data set, the solver
 //! may return anything within `τ` of it; two such points lie within `2τ` of one another, so that noise on it is a further
-//! release, of sensitivity `2τ`, composed with the first. `τ` is a few roundings, so this costs nothing that one sees; and
-//! it is what makes the statement hold in floating point: no output is an exact function of `b` and the data, and `b`, which
+//! release, of sensitivity `2τ`, composed with the first, of `m` times the noise that the first has for its sensitivity: up to
+//! 30, or 1000 without delta, so that it costs a thousandth of ε, and no more than moves a prediction by .02, but 5 or 20 at least.
+//! `τ` is a few roundings of a sum over all records, over Λ: on hundreds of thousands of records without delta more noise
+//! than this would be seen. It is what makes the statement hold in floating point: no output is an exact function of `b` and the data, and `b`, which
 //! is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is not
 //! [certified](crate::engine::minimise) is never released.
 //!

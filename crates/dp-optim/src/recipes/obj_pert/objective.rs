@@ -14,11 +14,16 @@ use crate::error::{Error, positive};
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 
-/// The noise multiplier of the release over that of the objective, Gaussian: what it costs besides is a thousandth of ε.
-const RELEASE_MULTIPLIER: f64 = 30.0;
+/// The noise multiplier of the release over that of the objective, Gaussian, least and most: what it costs besides is a
+/// fiftieth to a thousandth of ε.
+const RELEASE_MULTIPLIERS: [f64; 2] = [5.0, 30.0];
 
-/// The same for noise without delta, whose costs add up.
-const PURE_RELEASE_MULTIPLIER: f64 = 1000.0;
+/// The same for noise without delta, whose costs add up: a twentieth to a thousandth.
+const PURE_RELEASE_MULTIPLIERS: [f64; 2] = [20.0, 1000.0];
+
+/// The standard deviation, in a prediction, of noise on the minimiser that nobody sees: between least and most the multiplier is
+/// that with this one. What rounding lets be certified grows with the records, and with it what a fixed multiplier would do.
+const UNSEEN: f64 = 0.02;
 
 /// The centre is brought into the ball of this radius, for rows of norm 1: noisy least squares may be anywhere.
 const CENTRE_RADIUS: f64 = 1000.0;
@@ -126,7 +131,11 @@ impl Objective<'_> {
 
     /// The noise on the minimiser for a sensitivity of 1: a multiple of that of the objective in units of a row's norm.
     fn release_in_units(&self) -> NoiseScale {
-        let times = if self.noise.is_pure() { PURE_RELEASE_MULTIPLIER } else { RELEASE_MULTIPLIER };
+        let [least, most] = if self.noise.is_pure() { PURE_RELEASE_MULTIPLIERS } else { RELEASE_MULTIPLIERS };
+        let in_a_weight = self.noise.coordinate_std_dev(self.recipe.loss.parameters(self.dim));
+        // At multiplier 1, on a row as long as there may be: its norm cancels.
+        let in_a_prediction = |tolerance: f64| in_a_weight * 2.0 * tolerance;
+        let times = self.tolerance().map_or(most, |tolerance| (UNSEEN / in_a_prediction(tolerance)).clamp(least, most));
         self.noise.with_scale(times * self.noise.scale() / self.recipe.row_norm)
     }
 

@@ -300,6 +300,28 @@ fn the_model_is_near_its_centre() {
     assert!(around_0[0].abs() < 0.2 && around_centre[0] > 2.0, "{around_0:?} {around_centre:?}");
 }
 
+/// What rounding lets be certified grows with the records; the noise that hides it is not to be seen in a prediction all the
+/// same, and what that costs is small.
+#[test]
+fn the_noise_on_the_minimiser_is_not_seen() {
+    for (delta, law) in [(1e-8, OutputNoise::Gaussian), (0.0, OutputNoise::LaplaceBall)] {
+        let recipe = ObjPert { law, ..ObjPert::new(LossKind::Logistic) };
+        for epsilon in [0.1, 0.5, 2.0, 4.0] {
+            let plan = |n| recipe.plan::<ReplaceOne>(n, 55, budget(epsilon, delta)).unwrap();
+            let of_few = plan(1000).regularization();
+            for n in [1000, 80_000, 500_000] {
+                let lambda = Some(of_few / n as f64);
+                let one =
+                    ObjPert { lambda, ..recipe.clone() }.plan::<ReplaceOne>(n, 55, budget(epsilon, delta)).unwrap();
+                let seen = one.release_noise().coordinate_std_dev(55);
+                assert!(seen < 0.05, "delta {delta}, epsilon {epsilon}, {n} records: {seen}");
+                let more = one.noise().scale() / plan(1000).noise().scale();
+                assert!((0.999..1.06).contains(&more), "delta {delta}, epsilon {epsilon}, {n} records: {more}");
+            }
+        }
+    }
+}
+
 #[test]
 fn it_learns() {
     let three: LossKind = "softmax:3".parse().unwrap();
@@ -446,10 +468,13 @@ fn a_tolerance_buys_time_for_noise() {
     let (tight, loose) = (plan(&usual), plan(&ObjPert { gradient_tolerance: Some(1e-5), ..usual.clone() }));
     // 1e-5 of the mean over a strong convexity of 0.01.
     assert!((loose.tolerance() - 1e-3).abs() < 1e-15 && tight.tolerance() < 1e-9);
-    assert_eq!(loose.noise(), tight.noise());
-    let ratio = loose.release_noise().scale() / tight.release_noise().scale();
-    assert!((ratio * tight.tolerance() / loose.tolerance() - 1.0).abs() < 1e-9);
-    assert_eq!(loose.reached().epsilon, tight.reached().epsilon);
+    // A little more noise in the objective, so that less is needed on the minimiser.
+    let more = loose.noise().scale() / tight.noise().scale();
+    assert!(more > 1.0 && more < 1.025, "{more}");
+    let multiplier =
+        |plan: &Plan<ZeroOut>| plan.release_noise().scale() / (2.0 * plan.tolerance() * plan.noise().scale());
+    assert!((multiplier(&loose) - 5.0).abs() < 1e-9 && (multiplier(&tight) - 30.0).abs() < 1e-9);
+    assert!(loose.reached().epsilon <= 1.0 && tight.reached().epsilon <= 1.0);
     let data = examples(2000, 5);
     let weights = |plan: &Plan<ZeroOut>| {
         let mut source = MemorySource::new(data.clone(), 1.0, 1.0);
