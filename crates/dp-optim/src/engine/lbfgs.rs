@@ -13,8 +13,20 @@ use std::collections::VecDeque;
 
 use nalgebra::RealField;
 
-/// Pairs that are kept.
-const PAIRS: usize = 12;
+/// Pairs that are kept of few parameters. A regulariser of a few units under a sum over records makes conditions of 10⁵, where
+/// twelve pairs take ten times as many gradients; with this many, the method forgets hardly anything before it ends.
+const MOST_PAIRS: usize = 100;
+
+/// Pairs that are kept of however many parameters.
+const LEAST_PAIRS: usize = 12;
+
+/// Numbers in the steps that are kept, where there are more than the least: 16 MiB in double precision, and as much in the changes.
+const NUMBERS: usize = 1 << 21;
+
+/// Pairs that are kept of so many parameters.
+fn pairs(parameters: usize) -> usize {
+    (NUMBERS / parameters.max(1)).clamp(LEAST_PAIRS, MOST_PAIRS)
+}
 
 /// What is known of the curvature.
 pub(super) struct Curvature<F> {
@@ -30,7 +42,7 @@ struct Pair<F> {
 
 impl<F: RealField + Copy> Curvature<F> {
     pub(super) fn new() -> Self {
-        Self { pairs: VecDeque::with_capacity(PAIRS), alphas: Vec::with_capacity(PAIRS) }
+        Self { pairs: VecDeque::new(), alphas: Vec::new() }
     }
 
     /// Takes a step and the change of the gradient along it, unless the two say nothing of curvature.
@@ -39,7 +51,7 @@ impl<F: RealField + Copy> Curvature<F> {
         if !(curvature > F::zero() && curvature.is_finite()) {
             return;
         }
-        if self.pairs.len() == PAIRS {
+        if self.pairs.len() == pairs(step.len()) {
             self.pairs.pop_front();
         }
         self.pairs.push_back(Pair { step, change, rho: F::one() / curvature });
@@ -106,6 +118,17 @@ mod tests {
         known.learn(vec![1.0; 3], vec![0.0; 3]);
         assert_eq!(known.pairs.len(), 3);
         known.forget();
+        assert!(known.pairs.is_empty());
         assert_eq!(known.direction(&[2.0, 0.0, -4.0], 0.5), [-1.0, 0.0, 2.0]);
+    }
+
+    #[test]
+    fn the_newest_pairs_are_kept_as_many_as_there_is_room_for() {
+        assert_eq!([1, 20_000, 30_000, 1 << 30].map(pairs), [100, 100, 69, 12]);
+        let mut known = Curvature::new();
+        for i in 1..=150 {
+            known.learn(vec![f64::from(i)], vec![1.0]);
+        }
+        assert_eq!((known.pairs.len(), known.pairs[0].step[0], known.pairs[99].step[0]), (100, 51.0, 150.0));
     }
 }
