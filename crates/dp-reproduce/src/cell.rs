@@ -4,13 +4,34 @@ use core::fmt;
 
 use sha2::{Digest, Sha256};
 
+use crate::algorithm::Algorithm;
 use crate::dataset::DataSet;
 use crate::ranker::RankerSetting;
 use crate::seed;
 use crate::setting::Setting;
 
-/// Raised when the code changes what a run of the same setting measures, so that older records are not taken for it.
+/// Raised when the code changes what every run of the same setting measures, so that older records are not taken for it.
 const REVISION: u32 = 1;
+
+/// The same of one algorithm, 0 for what has not changed since the revision above: 1 since the noise on a perturbed
+/// objective's minimiser follows from the number of records. Part of the key alone: random numbers stay what they were.
+const fn revision_of(experiment: &Experiment) -> u32 {
+    match experiment {
+        Experiment::Model(setting) => match setting.algorithm {
+            Algorithm::Auto
+            | Algorithm::ObjPert
+            | Algorithm::ObjPertCentred
+            | Algorithm::ObjPertCms11
+            | Algorithm::ObjPertKst12
+            | Algorithm::ObjPertRdp
+            | Algorithm::Amp
+            | Algorithm::AmpAsPublished
+            | Algorithm::AdmmObjPert => 1,
+            _ => 0,
+        },
+        Experiment::Ranker(_) => 0,
+    }
+}
 
 /// What is run.
 ///
@@ -117,7 +138,11 @@ impl Cell {
 
     /// Sixteen hexadecimal digits that change when anything about the run changes.
     pub fn key(&self) -> String {
-        let hash = Sha256::digest(self.to_string().as_bytes());
+        let text = match revision_of(&self.experiment) {
+            0 => self.to_string(),
+            revision => format!("{self}.{revision}"),
+        };
+        let hash = Sha256::digest(text.as_bytes());
         hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -135,5 +160,25 @@ impl Cell {
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; repetition {}; revision {REVISION}", self.experiment, self.repetition)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setting::Privacy;
+
+    #[test]
+    fn an_algorithm_that_has_changed_has_another_key_and_the_same_seed() {
+        let of = |algorithm| Cell::new(Setting::new(DataSet::Sphere, algorithm, Privacy::Pure { epsilon: 1.0 }), 0);
+        let plain = |cell: &Cell| {
+            let hash = Sha256::digest(cell.to_string().as_bytes());
+            hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        for (algorithm, changed) in [(Algorithm::Auto, true), (Algorithm::ObjPert, true), (Algorithm::DpSgd, false)] {
+            let cell = of(algorithm);
+            assert_eq!(cell.key() != plain(&cell), changed, "{algorithm}");
+            assert_eq!(cell.seed(), seed::of(&cell.to_string()), "{algorithm}");
+        }
     }
 }

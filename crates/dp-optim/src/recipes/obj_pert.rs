@@ -18,13 +18,15 @@
 //!
 //! The released point is near the minimiser, not the minimiser itself. Given the minimiser of either data set, the solver
 //! may return anything within `τ` of it; two such points lie within `2τ` of one another, so that noise on it is a further
-//! release, of sensitivity `2τ`, composed with the first. Its noise, for that sensitivity, is `m` times that of the first for its
-//! own: `m` is the largest that moves a prediction by .02 at most, between 5 and 30, or 20 and 1000 without delta. `τ` is a few
-//! roundings of a sum over all records, over Λ. So on most tables `m` is at its largest and costs a thousandth of ε; on hundreds
-//! of thousands of records without delta it is smaller, for some hundredths, lest the noise be seen.
-//! The noise is also what makes the statement hold in floating point: no output is an exact function of `b` and the data, and `b`, which
-//! is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is not
-//! [certified](crate::engine::minimise) is never released.
+//! release, of sensitivity `2τ`, composed with the first. Its noise, for that sensitivity, is `m` times that of the first for
+//! its own: `m` is the largest that moves a prediction by .02 at most (a number by .02 of its bound), between 5 and 30, or 20 and
+//! 1000 without delta. `τ` is a few roundings of a sum over all records, over Λ. So on most tables `m` is at its largest and
+//! costs a thousandth of ε; on hundreds of thousands of records without delta it is smaller, for some hundredths, lest the
+//! noise be seen.
+//!
+//! That noise is also what makes the statement hold in floating point: no output is an exact function of `b` and the data, and
+//! `b`, which is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is
+//! not [certified](crate::engine::minimise) is never released.
 //!
 //! How many gradients the solver takes, and so how long, depends on the data and is not covered by the guarantee. It is
 //! neither returned nor reported.

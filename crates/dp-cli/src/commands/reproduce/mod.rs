@@ -91,9 +91,10 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
         return Ok(());
     };
     let rows = table::rows(effort, &store, repetitions);
-    let sets = named(&args.set)?;
+    // What was not asked for was not refused either.
+    let asked: BTreeSet<String> = cells.iter().map(|cell| cell.experiment.to_string()).collect();
     let mut without_result = table::without_result(effort, &rows);
-    without_result.retain(|setting| sets.is_empty() || sets.contains(&setting.data));
+    without_result.retain(|setting| asked.contains(&setting.to_string()));
     let markdown = table::markdown(&rows, &without_result);
     let documents = [
         Document { name: format!("{}.md", table::ID), content: markdown.clone().into_bytes() },

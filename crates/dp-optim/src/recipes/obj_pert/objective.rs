@@ -22,7 +22,8 @@ const RELEASE_MULTIPLIERS: [f64; 2] = [5.0, 30.0];
 const PURE_RELEASE_MULTIPLIERS: [f64; 2] = [20.0, 1000.0];
 
 /// The standard deviation, in a prediction, of noise on the minimiser that nobody sees: between least and most the multiplier is
-/// that with this one. What rounding lets be certified grows with the records, and with it what a fixed multiplier would do.
+/// that with this one. Of numbers it is so much of their bound; a prediction of classes is a margin or a score, which is of the
+/// order of one. What rounding lets be certified grows with the records, and with it what a fixed multiplier would do.
 const UNSEEN: f64 = 0.02;
 
 /// The centre is brought into the ball of this radius, for rows of norm 1: noisy least squares may be anywhere.
@@ -135,7 +136,9 @@ impl Objective<'_> {
         let in_a_weight = self.noise.coordinate_std_dev(self.recipe.loss.parameters(self.dim));
         // At multiplier 1, on a row as long as there may be: its norm cancels.
         let in_a_prediction = |tolerance: f64| in_a_weight * 2.0 * tolerance;
-        let times = self.tolerance().map_or(most, |tolerance| (UNSEEN / in_a_prediction(tolerance)).clamp(least, most));
+        let unseen = if self.recipe.loss.classes().is_some() { UNSEEN } else { UNSEEN * self.recipe.target_bound };
+        // A tolerance that cannot be had is refused where the plan asks for it.
+        let times = self.tolerance().map_or(most, |tolerance| (unseen / in_a_prediction(tolerance)).clamp(least, most));
         self.noise.with_scale(times * self.noise.scale() / self.recipe.row_norm)
     }
 

@@ -322,6 +322,25 @@ fn the_noise_on_the_minimiser_is_not_seen() {
     }
 }
 
+/// Targets, the loss's width and the tolerance in other units are weights in those units: the noise on them follows.
+#[test]
+fn the_unit_of_the_targets_does_not_matter() {
+    let plan = |unit: f64| {
+        let loss = LossKind::HuberRegression(HuberRegression::new(0.5 * unit).unwrap());
+        let lambda = Some(2e-5 / unit);
+        let recipe = ObjPert { lambda, target_bound: unit, ..gaussian_noise(loss) };
+        let recipe = ObjPert { gradient_tolerance: Some(4e-9), ..recipe };
+        recipe.plan::<ZeroOut>(400_000, 20, budget(1.0, 1e-6)).unwrap()
+    };
+    let (one, hundred) = (plan(1.0), plan(100.0));
+    let ratio = hundred.release_noise().scale() / one.release_noise().scale();
+    assert!((ratio / 100.0 - 1.0).abs() < 1e-6, "{ratio}");
+    assert!((hundred.noise().scale() / one.noise().scale() - 1.0).abs() < 1e-6);
+    // Between the two ends, so that it is the bound that counts.
+    let multiplier = one.release_noise().scale() / (2.0 * one.tolerance() * one.noise().scale());
+    assert!(multiplier > 5.1 && multiplier < 29.0, "{multiplier}");
+}
+
 #[test]
 fn it_learns() {
     let three: LossKind = "softmax:3".parse().unwrap();
