@@ -77,7 +77,7 @@ impl Experiment {
         }
     }
 
-    /// What learns, by the name that `dp reproduce --algorithm` takes: an [`Algorithm`](crate::algorithm::Algorithm), the
+    /// What learns, by the name that `dp reproduce --algorithm` takes: an [`Algorithm`], the
     /// loss of a ranker, or what ranks without one.
     pub fn algorithm(&self) -> String {
         match self {
