@@ -4,6 +4,7 @@
 use dp_accountant::certificate::{Assumption, Certificate, Derivation};
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_rank::scorer::{Activation, Linear, Mlp, Scorer as _};
+use dp_rank::spectral::Normalise;
 use dp_rank::train::{RankingDerivation, TrainError};
 use serde::{Deserialize, Serialize};
 
@@ -218,9 +219,68 @@ impl Ranker {
 #[serde(tag = "recipe", rename_all = "kebab-case")]
 pub enum RankerDerivation {
     /// With privacy.
-    PrivateRanking(RankingDerivation),
+    PrivateRanking(PrivateRanker),
     /// Without.
     NonPrivateRanking(PlainRanking),
+}
+
+/// A training with privacy: what its noise follows from, and what was trained.
+// An unknown member is refused where the file is read, by comparison with what would be written: `flatten` rules out
+// `deny_unknown_fields`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PrivateRanker {
+    /// What the noise follows from.
+    #[serde(flatten)]
+    pub ranking: RankingDerivation,
+    /// What was trained; certificates of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<TrainedModel>,
+}
+
+/// What a ranker was trained as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainedModel {
+    /// The loss, with its number of positions.
+    pub loss: NamedLoss,
+    /// What scores a document.
+    pub scorer: ScorerShape,
+    /// Whether one document of a list's largest grade keeps the grade whenever the list is drawn, by lot.
+    pub thin: bool,
+    /// The largest grade that a document can have, as declared.
+    pub largest_grade: u32,
+    /// Whether each list's features are mapped to [0, 1] before they are scored.
+    pub normalise_features: bool,
+    /// Whether, and when, weight matrices are divided by their spectral norms.
+    pub normalise: Option<NamedNormalise>,
+}
+
+/// When weight matrices are divided by their spectral norms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NamedNormalise {
+    /// After every update.
+    Always,
+    /// After updates that leave a norm above 1.
+    AboveOne,
+}
+
+impl From<Normalise> for NamedNormalise {
+    fn from(normalise: Normalise) -> Self {
+        match normalise {
+            Normalise::Always => Self::Always,
+            Normalise::AboveOne => Self::AboveOne,
+        }
+    }
+}
+
+impl TrainedModel {
+    /// Whether a ranker says of itself what is said here of both.
+    pub fn is_of(&self, ranker: &Ranker) -> bool {
+        let Self { loss, scorer, largest_grade, normalise_features, thin: _, normalise: _ } = *self;
+        (loss, scorer, largest_grade, normalise_features)
+            == (ranker.loss, ranker.scorer, ranker.largest_grade, ranker.normalise_features)
+    }
 }
 
 /// A training without privacy.
@@ -242,21 +302,21 @@ impl Derivation for RankerDerivation {
 
     fn event(&self) -> Result<DpEvent, TrainError> {
         match self {
-            Self::PrivateRanking(private) => private.event(),
+            Self::PrivateRanking(private) => private.ranking.event(),
             Self::NonPrivateRanking(_) => Ok(DpEvent::NonPrivate),
         }
     }
 
     fn adjacency(&self) -> AdjacencyKind {
         match self {
-            Self::PrivateRanking(private) => private.adjacency(),
+            Self::PrivateRanking(private) => private.ranking.adjacency(),
             Self::NonPrivateRanking(_) => AdjacencyKind::ChangeListLabels,
         }
     }
 
     fn assumptions(&self) -> Vec<Assumption> {
         match self {
-            Self::PrivateRanking(private) => private.assumptions(),
+            Self::PrivateRanking(private) => private.ranking.assumptions(),
             Self::NonPrivateRanking(_) => Vec::new(),
         }
     }

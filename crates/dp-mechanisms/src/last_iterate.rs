@@ -141,6 +141,12 @@ struct Stage<A: Adjacency> {
 }
 
 impl<A: Adjacency> LastIterate<A> {
+    /// The grid that the last iterate is released on.
+    pub fn last_grid(&self) -> Grid {
+        let Stage { grid, .. } = self.stages[self.stages.len() - 1];
+        grid
+    }
+
     /// For iterates of `dim` coordinates; `pass` are the iterates of one pass over the records, the same in every pass.
     ///
     /// # Errors

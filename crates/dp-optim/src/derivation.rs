@@ -5,6 +5,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::LossKind;
 
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::admm_obj_pert::AdmmObjPertDerivation;
 use crate::recipes::bolt_on::BoltOnDerivation;
 use crate::recipes::bst14::Bst14Derivation;
@@ -66,6 +67,12 @@ pub trait DerivesModel: Derives<Error = Error> {
 
     /// What the model has to be.
     fn model_terms(&self) -> ModelTerms;
+
+    /// What the released weights can be. See [`lattice`](crate::lattice) for which recipe is held to what.
+    ///
+    /// # Errors
+    /// Those of [`event`](Derives::event), and a derivation that is not of a released model.
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error>;
 }
 
 /// One enumeration of the derivations of private recipes, with every call handed on.
@@ -95,6 +102,16 @@ macro_rules! derivations {
             pub fn model_terms(&self) -> Option<ModelTerms> {
                 match self {
                     $(Self::$variant(derivation) => Some(derivation.model_terms()),)+
+                    Self::NonPrivate(_) => None,
+                }
+            }
+
+            /// What a private recipe's released weights can be; `None` without privacy.
+            ///
+            /// See [`DerivesModel::release_lattice`] for what may be wrong.
+            pub fn release_lattice(&self) -> Option<Result<ReleaseLattice, Error>> {
+                match self {
+                    $(Self::$variant(derivation) => Some(derivation.release_lattice()),)+
                     Self::NonPrivate(_) => None,
                 }
             }

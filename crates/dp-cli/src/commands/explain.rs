@@ -233,6 +233,13 @@ const OWN: &[Page] = &[
                noise came from a seed that makes it reproducible, and so can be subtracted by anyone who knows or \
                guesses the seed. Train again with privacy and without --seed.",
     },
+    Page {
+        code: "verify.weights",
+        text: "The weights are not what the recipe of the certificate can have released. Noise is added on a grid whose \
+               step follows from its scale, and a projection leaves weights in a ball; these lie between the points of \
+               the grid, outside the ball, or need more digits than the recipe's arithmetic has. Such weights were put \
+               in place of those that were released, and may never have met any noise. Ask for the original file.",
+    },
 ];
 
 /// Every code with its page, in alphabetical order.

@@ -1,14 +1,16 @@
 //! `dp verify`: recomputes the guarantee of a model, or a ranker, from its file alone.
 //!
-//! Three layers, each finding out what the one before cannot. The seals find any edit. The recipe's derivation finds
+//! Four layers, each finding out what the one before cannot. The seals find any edit. The recipe's derivation finds
 //! any number that does not follow from the public parameters, even if the seals were repaired. The comparison of model
-//! and certificate finds assumptions that were left out, and any that the recipe does not rest on.
+//! and certificate finds assumptions that were left out, and any that the recipe does not rest on. The weights are held to
+//! the grid of the recipe's noise and to its ball, which finds weights that were never released.
 //!
 //! # What it cannot find out
 //! A certificate is a statement, not a signature. Whoever edits a file and repairs both hashes can still
-//! - replace weights, ranges or names: a worse model under the same arithmetic, which needs no record;
-//! - state a wider guarantee as asked for, other versions, or settings on which this recipe's sensitivity does not
-//!   depend (the promise stays the same);
+//! - replace weights by others that the recipe could have released ([`dp_optim::lattice`] says what that is for which
+//!   recipe), ranges or names: a worse model under the same arithmetic, which needs no record;
+//! - state a wider guarantee as asked for, another number as a crate's version, or settings on which this recipe's
+//!   sensitivity does not depend (the promise stays the same);
 //! - invent a whole run: another number of records with the noise that would follow from it, noise that was never
 //!   drawn, rounded noise called exact, a seeded run called unseeded, columns called reviewed.
 //!
@@ -71,7 +73,7 @@ pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
 /// Verifies a model file whose seals are intact.
 ///
 /// # Errors
-/// `verify.not_private`, `verify.guarantee`, `verify.assumption`.
+/// `verify.not_private`, `verify.guarantee`, `verify.assumption`, `verify.weights`.
 pub fn run(file: &ModelFile) -> Result<Outcome, Failure> {
     let verified = recompute(&file.certificate)?;
     check_model(file)?;
@@ -88,9 +90,10 @@ pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     let mismatch = |message: &str, field: &str| {
         Err(Failure::new(ExitStatus::Verification, "verify.guarantee", message).at_field(field))
     };
-    let RankerDerivation::PrivateRanking(recipe) = &certificate.derivation else {
+    let RankerDerivation::PrivateRanking(derivation) = &certificate.derivation else {
         return mismatch("the recipe gives no guarantee", "certificate.derivation");
     };
+    let recipe = &derivation.ranking;
     if certificate.unit != recipe.unit() {
         return mismatch("the recipe protects another unit than the certificate states", "certificate.unit");
     }
@@ -101,7 +104,16 @@ pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     if certificate.noise != noise {
         return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
     }
+    if let Some(trained) = &derivation.model
+        && !trained.is_of(&file.model)
+    {
+        return mismatch(
+            "the certificate is for a ranker that was trained in another way",
+            "certificate.derivation.model",
+        );
+    }
     check_assumptions(certificate, &[])?;
+    check_versions(certificate)?;
     Ok(Outcome::new(certificate, &verified, &file.certificate_sha256))
 }
 
@@ -176,7 +188,50 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
     if certificate.noise != terms.noise_mode {
         return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
     }
-    check_assumptions(certificate, &model.assumptions())
+    check_assumptions(certificate, &model.assumptions())?;
+    check_versions(certificate)?;
+    check_weights(file)
+}
+
+/// Demands weights that the recipe can have released.
+fn check_weights(file: &ModelFile) -> Result<(), Failure> {
+    let derivation = &file.certificate.derivation;
+    // Without privacy there is nothing to hold weights to, and no guarantee either: that was refused.
+    let Some(lattice) = derivation.release_lattice() else { return Ok(()) };
+    let lattice = lattice.map_err(|error| {
+        Failure::new(ExitStatus::Verification, "verify.guarantee", error.to_string()).at_field("certificate.derivation")
+    })?;
+    lattice.check(&file.model.weights).map_err(|error| {
+        Failure::new(ExitStatus::Verification, "verify.weights", error.to_string())
+            .at_field("model.weights")
+            .expected("weights as the recipe of the certificate releases them")
+            .help("do not rely on this model's guarantee: its weights are not what was released; ask for the original file")
+    })
+}
+
+/// The crates that may have made a certificate.
+const CRATES: [&str; 7] = ["dp-accountant", "dp-cli", "dp-data", "dp-losses", "dp-mechanisms", "dp-optim", "dp-rank"];
+
+/// Demands names of crates and numbers of versions, so that nothing else can be said under `versions`.
+fn check_versions<D>(certificate: &Certificate<D>) -> Result<(), Failure> {
+    let is_number = |part: &str| {
+        let short = !part.is_empty() && part.len() <= 6;
+        short && part.bytes().all(|byte| byte.is_ascii_digit()) && (part.len() == 1 || !part.starts_with('0'))
+    };
+    let is_version = |text: &str| text.split('.').count() == 3 && text.split('.').all(is_number);
+    let unknown =
+        certificate.versions.iter().find(|(name, version)| !CRATES.contains(&name.as_str()) || !is_version(version));
+    match unknown {
+        None => Ok(()),
+        Some((name, version)) => Err(Failure::new(
+            ExitStatus::Verification,
+            "verify.guarantee",
+            format!("`{}` {} is no version of a crate that makes certificates", one_line(name), one_line(version)),
+        )
+        .at_field("certificate.versions")
+        .expected(format!("{} with a version such as {}", CRATES.join(", "), env!("CARGO_PKG_VERSION")))
+        .help("do not rely on this model's guarantee; ask for the original file")),
+    }
 }
 
 /// Demands exactly the assumptions that the statement rests on: one left out hides a risk, one too many (a soothing

@@ -13,6 +13,8 @@ pub struct Row {
     /// Numbers of the certificate's `derivation` on which noise or sensitivity depends in the first run: each is
     /// changed by a tenth or by one, and the seals repaired.
     pub decisive: &'static [&'static str],
+    /// Whether the weights of the second run, or the only one, lie on a lattice, so that some that met no noise are refused.
+    pub weights_are_held: bool,
     /// Combinations that are refused: flags, exit code, error code, a word of the message.
     pub refused: &'static [(&'static [&'static str], i32, &'static str, &'static str)],
 }
@@ -31,6 +33,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--batch-size", "5"],
         decisive: &["/noise/scale", "/release/scale", "/regularization", "/n", "/recipe/row_norm"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1", "--radius", "1e200"], 4, "privacy.refused", "radius"),
             (&["--epsilon", "1", "--loss", "softmax"], 2, "usage.value", "--loss"),
@@ -46,6 +49,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--clip", "1"],
         decisive: &["/noise/scale", "/recipe/passes", "/recipe/schedule/step", "/recipe/row_norm", "/dim"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1", "--output-noise", "gaussian"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--loss", "squared", "--radius", "1e200"], 4, "privacy.refused", "radius"),
@@ -61,6 +65,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--steps", "5"],
         decisive: &["/noise/scale", "/recipe/lambda", "/recipe/row_norm", "/dim"],
+        weights_are_held: true,
         refused: &[(&["--epsilon", "1", "--lambda", "0"], 4, "privacy.refused", "--lambda")],
     },
     Row {
@@ -72,6 +77,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--clip", "1"],
         decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/radius"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--sampling", "passes"], 4, "privacy.refused", "drawn"),
@@ -86,6 +92,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--step-size", "0.5"],
         decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/radius"],
+        weights_are_held: false,
         refused: &[(&["--epsilon", "1", "--delta", "1e-6", "--lambda", "0"], 4, "privacy.refused", "lambda")],
     },
     Row {
@@ -98,6 +105,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--stop", "certified"],
         decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--sampling", "fixed"], 4, "privacy.refused", "replace-one"),
@@ -114,6 +122,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--batch-size", "5"],
         decisive: &["/std_dev", "/recipe/passes", "/recipe/row_norm"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--penalty", "mcp:1:0.0001"], 4, "privacy.refused", "gamma"),
@@ -130,6 +139,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--sampling", "poisson"],
         decisive: &["/std_dev", "/bands", "/recipe/passes", "/recipe/clipping"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--bands", "0"], 2, "usage.value", "--bands"),
@@ -147,6 +157,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--passes", "2"],
         decisive: &["/std_dev", "/moments_std_dev", "/recipe/steps", "/recipe/row_norm"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--loss", "hinge"], 4, "privacy.refused", "smooth"),
@@ -162,6 +173,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--l1", "0.1"],
         decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        weights_are_held: true,
         refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {
@@ -173,6 +185,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--rho", "0.1"],
         decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        weights_are_held: false,
         refused: &[(
             &["--epsilon", "1", "--delta", "1e-6", "--lambda", "1e9", "--step-size", "1"],
             4,
@@ -190,6 +203,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--output-noise", "gaussian"],
         decisive: &["/std_dev", "/n", "/recipe/batch_size", "/recipe/passes", "/recipe/clipping"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--rho", "1e9"], 4, "privacy.refused", "--rho"),
@@ -205,6 +219,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--sampling", "poisson"],
         decisive: &["/std_dev", "/recipe/passes", "/recipe/row_norm"],
+        weights_are_held: false,
         refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {
@@ -216,6 +231,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--batch-size", "5"],
         decisive: &["/std_dev", "/recipe/passes", "/recipe/clipping"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--parties", "0"], 2, "usage.value", "--parties"),
@@ -233,6 +249,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--rho", "1"],
         decisive: &["/std_dev", "/full_std_dev", "/n", "/recipe/batch_size", "/recipe/epochs", "/recipe/clipping"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--full-share", "1"], 2, "usage.value", "--full-share"),
@@ -250,6 +267,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--passes", "2"],
         decisive: &["/noise/std_dev", "/dim", "/recipe/row_norm", "/recipe/target_bound"],
+        weights_are_held: false,
         refused: &[(&["--epsilon", "1", "--lambda", "-1"], 2, "usage.value", "--lambda")],
     },
     Row {
@@ -270,6 +288,7 @@ pub const ALGORITHMS: &[Row] = &[
             "/n",
             "/recipe/row_norm",
         ],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1", "--output-noise", "gaussian"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--centre-share", "1"], 2, "usage.value", "--centre-share"),
@@ -290,6 +309,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--output-noise", "gaussian"],
         decisive: &["/noise/std_dev", "/release/std_dev", "/regularization", "/n", "/recipe/row_norm"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--tolerance", "0"], 2, "usage.value", "--tolerance"),
@@ -306,6 +326,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--passes", "2"],
         decisive: &["/noise/std_dev", "/release/std_dev", "/rho", "/n", "/recipe/iterations", "/recipe/row_norm"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1", "--output-noise", "gaussian"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--rho", "0"], 2, "usage.value", "--rho"),
@@ -323,6 +344,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--averaging", "uniform"],
         decisive: &["/noise_multiplier", "/recipe/step", "/recipe/row_norm", "/recipe/radius", "/dim"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--step-size", "100"], 4, "privacy.refused", "smoothness"),
@@ -338,6 +360,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--passes", "2"],
         decisive: &["/noise_multiplier", "/recipe/step", "/recipe/slack", "/recipe/row_norm", "/dim"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--loss", "squared"], 4, "privacy.refused", "slopes"),
@@ -360,6 +383,7 @@ pub const ALGORITHMS: &[Row] = &[
             "/recipe/row_norm",
             "/dim",
         ],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--step-size", "100"], 4, "privacy.refused", "8.0"),
@@ -376,6 +400,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--passes", "5"],
         decisive: &["/epsilon_of_round", "/rounds", "/recipe/row_norm", "/dim"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1", "--noise", "rounded"], 2, "usage.conflict", "--noise"),
             (&["--epsilon", "1", "--loss", "squared"], 4, "privacy.refused", "slope"),
@@ -387,6 +412,7 @@ pub const ALGORITHMS: &[Row] = &[
         runs: &[&["--epsilon", "1"], &["--epsilon", "0.5", "--delta", "1e-6", "--noise", "rounded", "--loss", "hinge"]],
         untaken: ["--clip", "1"],
         decisive: &["/scale", "/recipe/target_bound", "/dim"],
+        weights_are_held: true,
         refused: &[(&["--epsilon", "1", "--loss", "softmax"], 4, "privacy.refused", "classes")],
     },
     Row {
@@ -399,6 +425,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--passes", "5"],
         decisive: &["/budget/rho", "/recipe/row_norm", "/dim"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--clip-loss", "0"], 2, "usage.value", "--clip-loss"),
@@ -413,6 +440,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--sampling", "fixed"],
         decisive: &["/budget/order", "/budget/divergence", "/recipe/row_norm", "/dim"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--batch-size", "0"], 2, "usage.value", "--batch-size"),
@@ -424,6 +452,7 @@ pub const ALGORITHMS: &[Row] = &[
         runs: &[&["--epsilon", "1", "--delta", "1e-6", "--steps", "10", "--noise", "rounded"]],
         untaken: ["--passes", "5"],
         decisive: &["/budget/order", "/budget/divergence", "/recipe/row_norm", "/dim"],
+        weights_are_held: false,
         refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {
@@ -435,6 +464,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--line-search", "selection"],
         decisive: &["/budget/rho", "/recipe/row_norm", "/dim"],
+        weights_are_held: false,
         refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {
@@ -456,6 +486,7 @@ pub const ALGORITHMS: &[Row] = &[
             "/recipe/row_norm",
             "/dim",
         ],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--schedule", "square-root"], 2, "usage.conflict", "restart"),
@@ -472,6 +503,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--restart-every", "2"],
         decisive: &["/noise/std_dev", "/recipe/passes", "/recipe/step", "/recipe/row_norm", "/dim"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--delta", "1e-6", "--schedule", "restart"], 2, "usage.conflict", "per-pass"),
@@ -486,6 +518,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--batch-size", "5"],
         decisive: &["/noise/std_dev", "/recipe/passes", "/recipe/step", "/recipe/row_norm", "/n", "/dim"],
+        weights_are_held: true,
         refused: &[(&["--epsilon", "1"], 4, "privacy.refused", "delta")],
     },
     Row {
@@ -498,6 +531,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--batch-size", "5"],
         decisive: &["/std_dev", "/rho", "/updates", "/recipe/distance", "/recipe/row_norm", "/dim"],
+        weights_are_held: true,
         refused: &[
             (&["--epsilon", "1"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1e-9", "--delta", "1e-6"], 4, "privacy.refused", "records"),
@@ -524,6 +558,7 @@ pub const ALGORITHMS: &[Row] = &[
         ],
         untaken: ["--stop", "certified"],
         decisive: &["/noise/scale", "/recipe/passes", "/recipe/row_norm", "/dim"],
+        weights_are_held: false,
         refused: &[
             (&["--epsilon", "1", "--output-noise", "gaussian"], 4, "privacy.refused", "delta"),
             (&["--epsilon", "1", "--loss", "squared"], 4, "privacy.refused", "radius"),

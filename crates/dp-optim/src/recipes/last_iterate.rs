@@ -14,6 +14,7 @@ use dp_mechanisms::last_iterate::{Iterates, LastIterate};
 
 use crate::error::{Error, positive};
 use crate::growth::{Rounding, expansion};
+use crate::lattice::ReleaseLattice;
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale};
 
 /// Consecutive updates alike.
@@ -221,6 +222,13 @@ impl Descent {
         positive("standard deviation", std_dev)?;
         // An event says nothing of the relation: any will do.
         Ok(self.mechanism::<ReplaceOne>(std_dev)?.event())
+    }
+
+    /// Where the last iterate is released, under noise of standard deviation `std_dev` on each mean gradient.
+    pub(super) fn lattice(&self, std_dev: f64) -> Result<ReleaseLattice, Error> {
+        // A grid says nothing of the relation: any will do.
+        let grid = self.mechanism::<ReplaceOne>(std_dev)?.last_grid();
+        Ok(ReleaseLattice::on_grid(grid.step()).within(self.inputs.radius))
     }
 
     /// The least noise with which all copies meet the budget.

@@ -113,8 +113,23 @@ impl Majority {
         }
     }
 
+    /// Whether a noisy sum on the grid of this step, of `n` targets in units of their bound, gives this answer; up to the
+    /// rounding of other hardware's logarithm, and of single precision.
+    pub(crate) fn can_answer(&self, weight: f64, n: u64, step: f64) -> bool {
+        let single = f64::from(weight as f32) == weight;
+        let tolerance = 8.0 * if single { f64::from(f32::EPSILON) } else { f64::EPSILON } * weight.abs();
+        let gives = |mean: f64| (self.answer(mean, n) - weight).abs() <= tolerance;
+        let mean = match self.loss {
+            LossKind::Logistic => (0.5 * weight).tanh(),
+            _ => weight / self.target_bound,
+        };
+        let nearest = (mean * n as f64 / step).round();
+        let near = (-16..=16).any(|k| gives((nearest + f64::from(k)) * step / n as f64));
+        near || gives(1.0) || gives(-1.0)
+    }
+
     /// The intercept's weight, given the mean target in units of their bound.
-    fn answer(&self, mean: f64, n: u64) -> f64 {
+    pub(crate) fn answer(&self, mean: f64, n: u64) -> f64 {
         let mean = mean.clamp(-1.0, 1.0) * self.target_bound;
         match self.loss {
             LossKind::Logistic => {

@@ -1,8 +1,9 @@
 //! The law of a release's noise and its scale, as certificates hold it.
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Adjacency, DpEvent, EventLog};
-use dp_mechanisms::{Bounded, Gaussian, LaplaceBall, Mechanism, ReleaseRng, Released};
+use dp_accountant::{Adjacency, DpEvent, EventLog, ReplaceOne};
+use dp_mechanisms::grid::Grid;
+use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, LaplaceBall, Mechanism, ReleaseRng, Released};
 use nalgebra::RealField;
 
 use crate::error::{Error, positive};
@@ -90,6 +91,16 @@ impl NoiseScale {
             Self::LaplaceBall { scale } => scale * (dim + 8.0 * root + 32.0),
             Self::Gaussian { std_dev } => std_dev * (root + 8.0),
         }
+    }
+
+    /// The grid that values are released on, unless they ask for another.
+    pub(crate) fn grid(self) -> Result<Grid, Error> {
+        // It follows from the scale alone: any relation, sensitivity and dimension will do.
+        let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0)?;
+        Ok(match self {
+            Self::LaplaceBall { scale } => LaplaceBall::from_scale(sensitivity, scale, 1)?.grid(),
+            Self::Gaussian { std_dev } => Gaussian::from_std_dev(sensitivity, std_dev)?.grid(),
+        })
     }
 
     /// Releases a bounded vector with this noise; on a grid of so many bits below the noise's scale, if they are given.

@@ -13,7 +13,7 @@ use crate::args::{
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::conflict;
-use crate::ranker_file::{NamedLoss, ScorerShape};
+use crate::ranker_file::{NamedLoss, ScorerShape, TrainedModel};
 
 /// The widest documents and layers that are accepted.
 const WIDEST: u64 = 1 << 20;
@@ -135,6 +135,21 @@ impl Settings {
             protects,
             method,
         })
+    }
+
+    /// What a certificate says of what is trained with privacy.
+    pub(super) fn trained_model(&self) -> Option<TrainedModel> {
+        match self.method {
+            Method::Private(recipe, _) => Some(TrainedModel {
+                loss: self.named_loss,
+                scorer: self.shape,
+                thin: recipe.thin,
+                largest_grade: self.largest_grade,
+                normalise_features: self.normalise_features,
+                normalise: recipe.descent.normalise.map(Into::into),
+            }),
+            Method::NonPrivate(_) => None,
+        }
     }
 
     /// Refuses, before training, a scorer for which there is no room; the number of its parameters otherwise.

@@ -21,7 +21,7 @@ use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
-use crate::ranker_file::{NamedLoss, PlainRanking, RankerDerivation};
+use crate::ranker_file::{NamedLoss, PlainRanking, PrivateRanker, RankerDerivation, TrainedModel};
 
 /// Where random numbers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub(super) struct Fitted {
     /// The private release; `None` without privacy.
     released: Option<Box<dyn Certified>>,
     plain: PlainRanking,
+    /// What was trained with privacy.
+    model: Option<TrainedModel>,
 }
 
 /// A private release, whatever it protects.
@@ -176,7 +178,7 @@ pub(super) fn fit(
     }
     let plain = PlainRanking { lists: m, parameters, batch_size, updates };
     debug_assert_eq!(scorer.parameters(), weights.len());
-    Ok(Fitted { scorer, weights, released, plain })
+    Ok(Fitted { scorer, weights, released, plain, model: settings.trained_model() })
 }
 
 impl Fitted {
@@ -189,9 +191,9 @@ impl Fitted {
     pub(super) fn certificate(&self, model_sha256: String) -> Certificate<RankerDerivation> {
         let versions = BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
         match &self.released {
-            Some(released) => {
-                released.certificate(model_sha256, versions).map_derivation(RankerDerivation::PrivateRanking)
-            }
+            Some(released) => released.certificate(model_sha256, versions).map_derivation(|ranking| {
+                RankerDerivation::PrivateRanking(PrivateRanker { ranking, model: self.model })
+            }),
             None => {
                 let derivation = RankerDerivation::NonPrivateRanking(self.plain);
                 Certificate::without_guarantee(AdjacencyKind::ChangeListLabels, Unit::List, derivation)

@@ -5,7 +5,9 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::AdmmObjPert;
 use crate::derivation::{DerivesModel, ModelTerms};
+use crate::engine::AdmmOutput;
 use crate::error::{Error, positive};
+use crate::lattice::ReleaseLattice;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::obj_pert::{ObjPert, Objective, under_relation};
 use crate::recipes::recipe::repeated;
@@ -88,6 +90,14 @@ impl DerivesModel for AdmmObjPertDerivation {
             row_norm: self.recipe.row_norm,
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
+        }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        match self.recipe.output {
+            // What the penalty's map made of a release.
+            AdmmOutput::Sparse => Ok(ReleaseLattice::ANYWHERE),
+            AdmmOutput::Smooth => Ok(ReleaseLattice::on_grid(self.release.grid()?.step())),
         }
     }
 }

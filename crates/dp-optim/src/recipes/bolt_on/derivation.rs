@@ -3,6 +3,7 @@
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_mechanisms::grid::Grid;
 
 use super::{BoltOn, RECIPE, Stopping, Terms, allow_for};
 use crate::derivation::{DerivesModel, ModelTerms};
@@ -10,6 +11,8 @@ use crate::engine::minimise;
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
 use crate::growth::{OrderPolicy, PositionClasses, closed_form};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::noise_scale;
 
 /// The noise of a release: its law and scale.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +34,19 @@ pub enum NoiseScale {
         /// The standard deviation.
         std_dev: f64,
     },
+}
+
+impl NoiseScale {
+    /// The grid that the model is released on.
+    fn grid(self) -> Result<Grid, Error> {
+        match self {
+            Self::LaplaceBall { scale } => noise_scale::NoiseScale::LaplaceBall { scale },
+            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => {
+                noise_scale::NoiseScale::Gaussian { std_dev }
+            }
+        }
+        .grid()
+    }
 }
 
 /// How a bolt-on release follows from public parameters.
@@ -174,5 +190,11 @@ impl DerivesModel for BoltOnDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let recipe = &self.recipe;
+        let released = ReleaseLattice::on_grid(self.noise.grid()?.step());
+        Ok(released.within(recipe.radius).in_precision(recipe.float))
     }
 }

@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::Bst14;
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 
 /// How a release by BST14 follows from public parameters. The rate, the number of steps and the sensitivity are not
 /// among them: they are recomputed.
@@ -56,5 +57,9 @@ impl DerivesModel for Bst14Derivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE.within(Some(self.recipe.radius)).in_precision(self.recipe.float))
     }
 }

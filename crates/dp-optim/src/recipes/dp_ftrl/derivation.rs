@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::DpFtrl;
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 
 /// How a release by DP-FTRL follows from public parameters. The number of steps and the
 /// sensitivity are not among them: they are recomputed.
@@ -58,5 +59,9 @@ impl DerivesModel for DpFtrlDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE.within(self.recipe.radius).in_precision(self.recipe.float))
     }
 }

@@ -6,6 +6,7 @@ use dp_accountant::{Adjacency, AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use super::{Curvature, DpNewton, RECIPE, sums};
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::{Error, positive};
+use crate::lattice::ReleaseLattice;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::recipe::repeated;
@@ -124,5 +125,9 @@ impl DerivesModel for DpNewtonDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE)
     }
 }

@@ -5,7 +5,10 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::DpSgd;
 use crate::derivation::{DerivesModel, ModelTerms};
+use crate::descent::Descent;
+use crate::engine::AdmmOutput;
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 
 /// How a release by DP-SGD follows from public parameters. The rate, the number of steps and the sensitivity are not
 /// among them: they are recomputed.
@@ -56,5 +59,19 @@ impl DerivesModel for DpSgdDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let recipe = &self.recipe;
+        let in_ball = match recipe.descent {
+            Descent::Plain
+            | Descent::Accelerated { .. }
+            | Descent::Adam { .. }
+            | Descent::AdamBc { .. }
+            | Descent::Admm { output: AdmmOutput::Smooth, .. } => recipe.radius,
+            // The copy that is released is not the one that is projected.
+            Descent::Admm { output: AdmmOutput::Sparse, .. } | Descent::Consensus { .. } => None,
+        };
+        Ok(ReleaseLattice::ANYWHERE.within(in_ball).in_precision(recipe.float))
     }
 }

@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::DpSvrg;
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 
 /// How a release by DP-SVRG follows from public parameters. The rate, the numbers of steps and the sensitivities are not
 /// among them: they are recomputed.
@@ -58,5 +59,9 @@ impl DerivesModel for DpSvrgDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE.within(self.recipe.radius).in_precision(self.recipe.float))
     }
 }

@@ -6,6 +6,8 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::Majority;
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::{Error, positive};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::noise_scale::NoiseScale;
 
 /// How a constant answer follows from public parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,5 +62,10 @@ impl DerivesModel for MajorityDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let grid = NoiseScale::LaplaceBall { scale: self.scale }.grid()?;
+        Ok(ReleaseLattice::answers(self.recipe.clone(), self.n, grid.step()))
     }
 }

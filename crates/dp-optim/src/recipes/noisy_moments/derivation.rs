@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use super::{NoisyMoments, RECIPE};
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::noise_scale::NoiseScale;
 
 /// How a model from noisy moments follows from public parameters.
@@ -66,5 +67,9 @@ impl DerivesModel for NoisyMomentsDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE)
     }
 }

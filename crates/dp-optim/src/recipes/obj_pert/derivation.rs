@@ -7,6 +7,7 @@ use super::objective::Objective;
 use super::{ObjPert, RECIPE};
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::noise_scale::NoiseScale;
 
 /// How a release by objective perturbation follows from public parameters.
@@ -102,5 +103,9 @@ impl DerivesModel for ObjPertDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::on_grid(self.release.grid()?.step()))
     }
 }

@@ -7,6 +7,7 @@ use dp_losses::Softmax;
 use super::{RECIPE, Share, joint};
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::recipe::repeated;
 
 /// How a release of one model for each class follows from public parameters.
@@ -88,5 +89,10 @@ impl DerivesModel for OneVsAllDerivation {
             // No private recipe: its event is refused, and so is every model.
             None => ModelTerms::NONE,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let each = self.each.release_lattice().unwrap_or(Ok(ReleaseLattice::ANYWHERE))?;
+        Ok(each.stacked(self.classes.into()))
     }
 }

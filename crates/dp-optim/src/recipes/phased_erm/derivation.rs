@@ -9,6 +9,7 @@ use super::{PhasedErm, RECIPE};
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::engine::dual_ascent::{Certificate, Terms};
 use crate::error::{Error, positive};
+use crate::lattice::ReleaseLattice;
 use crate::recipes::phases::{Phase, PhaseNoise, Reach};
 
 /// Largest half width of a loss's parabola: beyond it rounding is not that of slopes of size 1.
@@ -133,15 +134,19 @@ impl Derived {
     }
 }
 
+impl PhasedErmDerivation {
+    /// The noise of each phase. Neither its events nor its grids say anything of the relation: any will do.
+    fn noise(&self) -> Result<PhaseNoise<ReplaceOne>, Error> {
+        let derived = Derived::new(&self.recipe, self.n, self.dim, self.relation, self.noise_multiplier)?;
+        PhaseNoise::new(&derived.sensitivities, self.noise_multiplier, self.recipe.noise_mode)
+    }
+}
+
 impl Derives for PhasedErmDerivation {
     type Error = Error;
 
     fn event(&self) -> Result<DpEvent, Error> {
-        let derived = Derived::new(&self.recipe, self.n, self.dim, self.relation, self.noise_multiplier)?;
-        // An event says nothing of the relation: any will do.
-        let noise =
-            PhaseNoise::<ReplaceOne>::new(&derived.sensitivities, self.noise_multiplier, self.recipe.noise_mode)?;
-        Ok(noise.event())
+        Ok(self.noise()?.event())
     }
 
     fn adjacency(&self) -> AdjacencyKind {
@@ -167,5 +172,11 @@ impl DerivesModel for PhasedErmDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let released =
+            self.noise()?.last_grid().map_or(ReleaseLattice::ORIGIN, |grid| ReleaseLattice::on_grid(grid.step()));
+        Ok(released.within(Some(self.recipe.radius)))
     }
 }

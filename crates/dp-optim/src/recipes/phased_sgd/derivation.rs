@@ -9,6 +9,7 @@ use crate::averaging::Averaging;
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::{Error, positive};
 use crate::growth::{Divisor, Growth, OrderPolicy, Rounding};
+use crate::lattice::ReleaseLattice;
 use crate::recipes::phases::{Phase, PhaseNoise, Reach};
 use crate::schedule::Schedule;
 
@@ -98,15 +99,19 @@ impl Derived {
     }
 }
 
+impl PhasedSgdDerivation {
+    /// The noise of each phase. Neither its events nor its grids say anything of the relation: any will do.
+    fn noise(&self) -> Result<PhaseNoise<ReplaceOne>, Error> {
+        let derived = Derived::new(&self.recipe, self.n, self.dim, self.relation, self.noise_multiplier)?;
+        PhaseNoise::new(&derived.sensitivities, self.noise_multiplier, self.recipe.noise_mode)
+    }
+}
+
 impl Derives for PhasedSgdDerivation {
     type Error = Error;
 
     fn event(&self) -> Result<DpEvent, Error> {
-        let derived = Derived::new(&self.recipe, self.n, self.dim, self.relation, self.noise_multiplier)?;
-        // An event says nothing of the relation: any will do.
-        let noise =
-            PhaseNoise::<ReplaceOne>::new(&derived.sensitivities, self.noise_multiplier, self.recipe.noise_mode)?;
-        Ok(noise.event())
+        Ok(self.noise()?.event())
     }
 
     fn adjacency(&self) -> AdjacencyKind {
@@ -132,5 +137,11 @@ impl DerivesModel for PhasedSgdDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let released =
+            self.noise()?.last_grid().map_or(ReleaseLattice::ORIGIN, |grid| ReleaseLattice::on_grid(grid.step()));
+        Ok(released.within(Some(self.recipe.radius)))
     }
 }

@@ -4,6 +4,7 @@ use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog};
 use dp_data::Order;
 use dp_losses::Real;
+use dp_mechanisms::grid::Grid;
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, PrivacyEvent, ReleaseRng, Released};
 
 use crate::engine::project;
@@ -50,6 +51,11 @@ impl<A: Adjacency> PhaseNoise<A> {
     /// What all phases together release.
     pub(in crate::recipes) fn event(&self) -> DpEvent {
         DpEvent::Parallel { events: self.mechanisms.iter().map(PrivacyEvent::event).collect() }
+    }
+
+    /// The grid of the last phase's release, which is the model but for its projection.
+    pub(in crate::recipes) fn last_grid(&self) -> Option<Grid> {
+        self.mechanisms.last().map(Gaussian::grid)
     }
 
     /// Starts a run at the origin.

@@ -11,6 +11,7 @@ use super::{Pnsgd, Updates};
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::last_iterate::Descent;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
@@ -63,6 +64,11 @@ impl DerivesModel for PnsgdDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let descent = self.recipe.descent(self.n, self.dim, self.relation)?;
+        descent.lattice(self.std_dev)
     }
 }
 

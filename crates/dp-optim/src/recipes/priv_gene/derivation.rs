@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::{PrivGene, event, sensitivity};
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::{Error, positive};
+use crate::lattice::ReleaseLattice;
 
 /// How a release by PrivGene follows from public parameters.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,5 +62,10 @@ impl DerivesModel for PrivGeneDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: NoiseMode::Exact,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        self.recipe.check(self.n, self.dim)?;
+        Ok(ReleaseLattice::steps(self.recipe.steps(self.rounds).collect()))
     }
 }

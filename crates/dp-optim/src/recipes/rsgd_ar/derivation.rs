@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::{RECIPE, RsgdAr};
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::bolt_on::{BoltOnDerivation, NoiseScale};
 
 /// How a release by RSGD-AR follows from public parameters. The sensitivities are not among them: they are recomputed.
@@ -59,5 +60,9 @@ impl DerivesModel for RsgdArDerivation {
 
     fn model_terms(&self) -> ModelTerms {
         self.as_bolt_on().model_terms()
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        self.as_bolt_on().release_lattice()
     }
 }

@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::SearchedDescent;
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::{Error, positive};
+use crate::lattice::ReleaseLattice;
 
 /// What a filter admits in all.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,5 +98,9 @@ impl DerivesModel for SearchedDescentDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE)
     }
 }

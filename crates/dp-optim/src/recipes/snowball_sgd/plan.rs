@@ -11,6 +11,7 @@ use super::{RECIPE, Snowball, SnowballSgd};
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::last_iterate::{Descent, Updates};
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary, least_scale};
@@ -68,6 +69,11 @@ impl DerivesModel for SnowballSgdDerivation {
             target_bound: self.recipe.target_bound,
             noise_mode: self.recipe.noise_mode,
         }
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        let (descent, _) = self.recipe.descent(self.n, self.dim, self.relation, self.rho, Some(self.updates))?;
+        descent.lattice(self.std_dev)
     }
 }
 

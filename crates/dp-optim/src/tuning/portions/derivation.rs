@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use super::{Portions, RECIPE};
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::error::{Error, positive};
+use crate::lattice::{self, ReleaseLattice};
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms};
 
@@ -60,5 +61,12 @@ impl DerivesModel for PortionsDerivation {
 
     fn model_terms(&self) -> ModelTerms {
         self.terms().unwrap_or(ModelTerms::NONE)
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        lattice::of_chosen(&self.each, self.chosen).unwrap_or(Err(Error::NotProved {
+            recipe: RECIPE,
+            why: "a released model is that of a candidate, and none is named as chosen",
+        }))
     }
 }

@@ -6,6 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, Repetitions};
 use super::{RECIPE, ScoreNoise};
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::error::Error;
+use crate::lattice::{self, ReleaseLattice};
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms, repetitions};
 
@@ -69,5 +70,10 @@ impl DerivesModel for RandomStoppingDerivation {
 
     fn model_terms(&self) -> ModelTerms {
         self.terms().unwrap_or(ModelTerms::NONE)
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        // Without a repetition the model is that of zeros.
+        lattice::of_chosen(&self.each, self.chosen).unwrap_or(Ok(ReleaseLattice::ORIGIN))
     }
 }

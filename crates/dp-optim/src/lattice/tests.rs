@@ -1,0 +1,82 @@
+use dp_accountant::ReplaceOne;
+use dp_losses::LossKind;
+use dp_mechanisms::{Bounded, L2Sensitivity, LaplaceBall, Mechanism, SeededRng};
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn between_grid_points() {
+    let grid = ReleaseLattice::on_grid(0.25);
+    assert_eq!(grid.check(&[0.0, -0.0, 1.5, -1e300]), Ok(()));
+    let (index, weight, step) = (1, 0.3, 0.25);
+    assert_eq!(grid.check(&[0.5, 0.3]), Err(OffLattice::BetweenGridPoints { index, weight, step }));
+    let two = grid.clone().stacked(2);
+    assert_eq!(two.check(&[0.5, 0.5, 0.75, 0.3]).unwrap_err().to_string().split(' ').nth(1), Some("3"));
+    assert!(matches!(two.check(&[0.5]), Err(OffLattice::Models { weights: 1, models: 2 })));
+    assert!(ReleaseLattice::on_grid(1e-300).in_precision(FloatKind::F32).step().unwrap() > 1e-46);
+}
+
+#[test]
+fn a_projection_leaves_the_grid_for_the_sphere() {
+    let ball = ReleaseLattice::on_grid(0.25).within(Some(2.0));
+    for inside in [[0.5, 0.25], [2.0, 0.0], [1.2, 1.6]] {
+        assert_eq!(ball.check(&inside), Ok(()), "{inside:?}");
+    }
+    for outside in [[0.3, 0.25], [1.5, 1.5], [1.2, 1.6000001]] {
+        assert!(ball.check(&outside).is_err(), "{outside:?}");
+    }
+    // Each model is projected by itself.
+    assert_eq!(ball.stacked(2).check(&[1.5, 0.0, 0.0, 1.5]), Ok(()));
+}
+
+#[test]
+fn singles() {
+    let single = ReleaseLattice::ANYWHERE.in_precision(FloatKind::F32);
+    assert!(single.is_checked() && !ReleaseLattice::ANYWHERE.is_checked());
+    assert_eq!(single.check(&[f64::from(0.1f32), -3.0]), Ok(()));
+    assert_eq!(single.check(&[0.1]), Err(OffLattice::NotSingle { index: 0, weight: 0.1 }));
+}
+
+#[test]
+fn steps_along_axes() {
+    let decaying = ReleaseLattice::steps(vec![0.5, 0.475, 0.45125]);
+    for reached in [[0.5 - 0.475, 0.45125], [0.0, -0.5 + 0.475 + 0.45125], [0.475, -0.5]] {
+        assert_eq!(decaying.check(&reached), Ok(()), "{reached:?}");
+    }
+    for missed in [[0.3, 0.0], [0.5, 0.46], [1.0, 1.0]] {
+        assert!(decaying.check(&missed).is_err(), "{missed:?}");
+    }
+    assert!(decaying.check(&[0.1, 0.1, 0.1, 0.1]).is_err(), "more weights moved than rounds");
+    let equal = ReleaseLattice::steps(vec![0.1; 30]);
+    assert_eq!(equal.check(&[0.1 + 0.1 + 0.1, -0.1]), Ok(()));
+    assert!(equal.check(&[0.1, 0.1, 0.1]).is_err(), "an odd number of steps");
+    assert!(equal.check(&[0.25, 0.05]).is_err());
+}
+
+proptest! {
+    /// What a mechanism releases is on its recipe's grid, in either precision, and gives answers of the majority.
+    #[test]
+    fn releases_are_where_they_are_said_to_be(seed: u64, scale in 1e-12..1e6f64, value in -3.0..3.0f64, n in 1u64..1_000_000) {
+        let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0).unwrap();
+        let ball = LaplaceBall::from_scale(sensitivity, scale, 1).unwrap();
+        let grid = ReleaseLattice::on_grid(ball.grid().step());
+        let mut rng = SeededRng::new(seed);
+        let mut release = |value| {
+            let input = Bounded::with_proven_sensitivity(vec![value], sensitivity);
+            ball.release(input, &mut dp_accountant::EventLog::new(), &mut rng).unwrap().into_inner()
+        };
+        let wide = release(value);
+        prop_assert_eq!(grid.check(&wide), Ok(()));
+        let singles: Vec<f64> = wide.iter().map(|weight| f64::from(*weight as f32)).collect();
+        prop_assert_eq!(grid.in_precision(FloatKind::F32).check(&singles), Ok(()));
+        for loss in [LossKind::Logistic, LossKind::Hinge] {
+            let recipe = Majority::new(loss);
+            let answers = ReleaseLattice::answers(recipe.clone(), n, ball.grid().step());
+            let answer = recipe.answer(release(value)[0] / n as f64, n);
+            prop_assert_eq!(answers.check(&[0.0, answer]), Ok(()));
+            prop_assert_eq!(answers.check(&[0.0, f64::from(answer as f32)]), Ok(()));
+            prop_assert!(answers.check(&[1e-9, answer]).is_err());
+        }
+    }
+}
