@@ -47,17 +47,14 @@ pub fn write(target: &Path, replace: bool, content: &[u8]) -> Result<(), Failure
 pub fn write_together(files: &[(&Path, &[u8])], replace: bool) -> Result<(), Failure> {
     let mut pending = Vec::with_capacity(files.len());
     for (target, content) in files {
-        let mut file = PendingFile::create(target, replace)?;
-        file.write_all(content).map_err(|error| write_failure(&error, &shown(target)))?;
-        file.sync()?;
-        pending.push(file);
+        pending.push(PendingFile::create(target, replace)?.with(content)?);
     }
     commit_together(pending)
 }
 
 /// Gives all files their names. Where one cannot have its name, those that got theirs vanish again, unless they have
 /// replaced something already.
-fn commit_together(pending: Vec<PendingFile>) -> Result<(), Failure> {
+pub(crate) fn commit_together(pending: Vec<PendingFile>) -> Result<(), Failure> {
     let mut named = Vec::with_capacity(pending.len());
     for file in pending {
         let (target, replace) = (file.target.clone(), file.replace);
@@ -97,6 +94,29 @@ impl PendingFile {
     /// `output.exists` where it is there already and `replace` is false, `output.write` where the folder is not
     /// writable or `target` is not an ordinary file.
     pub fn create(target: &Path, replace: bool) -> Result<Self, Failure> {
+        Self::create_with_mode(target, replace, 0o666) // less the umask
+    }
+
+    /// Starts a file that its owner alone may read, and that never replaces another.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub(crate) fn create_secret(target: &Path) -> Result<Self, Failure> {
+        Self::create_with_mode(target, false, 0o600)
+    }
+
+    /// The same with this content.
+    ///
+    /// # Errors
+    /// `output.full`, `output.write`.
+    pub(crate) fn with(mut self, content: &[u8]) -> Result<Self, Failure> {
+        self.write_all(content).map_err(|error| write_failure(&error, &shown(&self.target)))?;
+        self.sync()?;
+        Ok(self)
+    }
+
+    #[cfg_attr(not(unix), expect(unused_variables, reason = "only there files have such modes"))]
+    fn create_with_mode(target: &Path, replace: bool, mode: u32) -> Result<Self, Failure> {
         check_name(target, replace)?;
         let folder = folder(target);
         let writer = interrupt::register(|| {
@@ -105,7 +125,7 @@ impl PendingFile {
             #[cfg(unix)]
             {
                 use std::os::unix::fs::PermissionsExt;
-                builder.permissions(fs::Permissions::from_mode(0o666)); // less the umask
+                builder.permissions(fs::Permissions::from_mode(mode));
             }
             let file = builder.tempfile_in(folder)?;
             let path = file.path().to_owned();

@@ -22,6 +22,7 @@ pub mod progress;
 pub mod ranker_file;
 pub mod report;
 pub mod sealed;
+pub mod signature;
 pub mod wording;
 
 use std::ffi::OsString;
@@ -77,6 +78,7 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
         Command::Rank(args) => commands::rank::execute(args, &cli.global, console),
         Command::Demo(args) => demo::execute(args, &cli.global, console),
         Command::Reproduce(args) => commands::reproduce::execute(args, &cli.global, console),
+        Command::Sign(args) => commands::sign::execute(args, console),
         Command::Verify(args) => commands::verify::execute(args, console),
     }
     .map(|()| ExitStatus::Success)

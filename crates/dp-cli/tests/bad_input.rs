@@ -342,6 +342,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("account_batch.rs"),
         include_str!("audit.rs"),
         include_str!("bad_input.rs"),
+        include_str!("edits.rs"),
         include_str!("images.rs"),
         include_str!("labels.rs"),
         include_str!("outputs.rs"),
@@ -350,6 +351,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("rank_modes.rs"),
         include_str!("reproduce.rs"),
         include_str!("shell.rs"),
+        include_str!("sign.rs"),
         include_str!("train.rs"),
         include_str!("tune.rs"),
         include_str!("usage.rs"),
@@ -368,6 +370,7 @@ fn every_code_is_triggered_somewhere() {
         "encoding.invalid",
         "lists.unreadable",
         "reproduce.failed",
+        "sign.random",
     ];
     let place = Workplace::new();
     let codes = place.dp(&["explain", "--json"]).json();

@@ -145,7 +145,7 @@ fn resealed(file: &Value, path: &str, edit: &Value) -> Value {
 
 #[test]
 fn resealed_edits_of_what_is_promised_are_found_out() {
-    // Versions are free text. What was asked for may be more than what was reached, as any wider statement is true. The
+    // A crate may have another number of a version. What was asked for may be more than what was reached, as any wider statement is true. The
     // remaining ones are settings that the sensitivity of these recipes does not depend on: the promise is the same.
     let without_effect = |path: &str| {
         ["/certificate/versions/", "/certificate/requested/"].iter().any(|start| path.starts_with(start))
@@ -298,6 +298,39 @@ fn a_certificate_belongs_to_its_model() {
     one["model"] = other["model"].clone();
     place.write("mixed.json", one.to_string());
     place.dp(&["verify", "mixed.json"]).fails(5, "verify.model_hash");
+}
+
+/// Weights of the same length that were never released: both hashes repaired, they lie off the grid of the noise.
+#[test]
+fn weights_that_met_no_noise_are_refused() {
+    let (place, private) = trained(&["--epsilon", "1"]);
+    let (_, plain) = trained(&["--algorithm", "non-private"]);
+    let mut pasted = private.clone();
+    pasted["model"]["weights"] = plain["model"]["weights"].clone();
+    reseal(&mut pasted);
+    place.write("pasted.json", pasted.to_string());
+    place.dp(&["verify", "pasted.json"]).fails(5, "verify.weights").says("model.weights");
+    // What the recipe could have released is no other promise.
+    let mut zeros = private;
+    zeros["model"]["weights"] = vec![0.0; zeros["model"]["weights"].as_array().unwrap().len()].into();
+    reseal(&mut zeros);
+    place.write("zeros.json", zeros.to_string());
+    place.dp(&["verify", "zeros.json"]).ok();
+}
+
+/// Nothing but crates and numbers of versions can be said under `versions`.
+#[test]
+fn versions_are_those_of_crates() {
+    let (place, file) = trained(&["--epsilon", "1"]);
+    for (name, version) in
+        [("audited by", "0.1.0"), ("dp-cli", "0.1.0, audited"), ("dp-cli", "1.0"), ("dp-cli", "01.0.0")]
+    {
+        let mut edited = file.clone();
+        edited["certificate"]["versions"][name] = version.into();
+        reseal(&mut edited);
+        place.write("edited.json", edited.to_string());
+        place.dp(&["verify", "edited.json"]).fails(5, "verify.guarantee").says("certificate.versions");
+    }
 }
 
 #[test]

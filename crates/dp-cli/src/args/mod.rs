@@ -6,6 +6,7 @@ mod audit;
 mod input;
 mod rank;
 mod reproduce;
+mod sign;
 mod train;
 mod tune;
 
@@ -25,6 +26,7 @@ pub use rank::{
     SplitListsArg,
 };
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
+pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 pub use train::{
     Adjacency, Algorithm, Averaging, BatchSampling, Curvature, Float, LineSearch, Loss, Noise, Order, OutputNoise,
     Project, RowNorm, Scale, Schedule, Share, Stop, TrainArgs, Variant,
@@ -107,6 +109,8 @@ pub enum Command {
     Audit(AuditArgs),
     /// Recompute the guarantee of a model from its file alone
     Verify(VerifyArgs),
+    /// Vouch for a model: make a key, sign a certificate
+    Sign(SignArgs),
     /// Run the whole path on a made-up table: data, private model, certificate, report
     Demo(DemoArgs),
     /// Run the experiments of the literature again, from files that you provide
@@ -212,14 +216,22 @@ pub struct PredictArgs {
 #[command(after_help = "\
 Example:
   dp verify model.json
+  dp verify model.json --key curator.key.pub
 
 Exits with 5 where the guarantee does not hold. What is verified is that the guarantee follows from what the
 certificate says was done. That it was done (so many records, noise drawn in secret, ranges publicly known) only the
-curator can vouch for: compare the printed SHA-256 with the one that the curator published.")]
+curator can vouch for: check the curator's signature with --key, or compare the printed SHA-256 with the one that the
+curator published.")]
 pub struct VerifyArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
     pub model: String,
+    /// The curator's public key: demand their signature too
+    #[arg(long, value_name = "FILE")]
+    pub key: Option<PathBuf>,
+    /// The file of the signature; MODEL.sig without this
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub signature: Option<PathBuf>,
 }
 
 /// Arguments of `dp demo`.

@@ -59,6 +59,16 @@ const OWN: &[Page] = &[
                message names what failed.",
     },
     Page {
+        code: "key.format",
+        text: "The file given with --key is no Ed25519 key of the kind that is needed, in PEM: `dp sign model` takes the \
+               secret key that `dp sign new-key` wrote, `dp verify` the public one, whose name ends in .pub.",
+    },
+    Page {
+        code: "key.read",
+        text: "The file given with --key could not be opened or read as text. Check its name and that you may read it: a \
+               secret key is readable by its owner alone.",
+    },
+    Page {
         code: "lists.empty",
         text: "A file of lists holds no document: it is empty, has only comments, or only a header. Check that it is the \
                right file.",
@@ -168,6 +178,20 @@ const OWN: &[Page] = &[
                got its name; a model that was being trained was seen by nobody. Run the command again.",
     },
     Page {
+        code: "sign.random",
+        text: "The system gave no random numbers, so that no key could be made. Nothing was written.",
+    },
+    Page {
+        code: "signature.format",
+        text: "The file is no signature: it is not what `dp sign model` writes, a member is missing, unknown or there \
+               twice, or its format is of another version.",
+    },
+    Page {
+        code: "signature.read",
+        text: "The signature that --key asks for could not be opened or read. It lies beside the model, as MODEL.sig, or \
+               where --signature says. Without --key a model is verified without anybody's word for it.",
+    },
+    Page {
         code: "train.failed",
         text: "Training ended before anything was released, because the source of the records failed (it ended \
                early or changed while it was read) or because memory or the system's random source gave out.",
@@ -232,6 +256,13 @@ const OWN: &[Page] = &[
         text: "The certificate itself says that there is no guarantee: the model was trained without privacy, or its \
                noise came from a seed that makes it reproducible, and so can be subtracted by anyone who knows or \
                guesses the seed. Train again with privacy and without --seed.",
+    },
+    Page {
+        code: "verify.signature",
+        text: "There is a signature, and it does not show that the holder of the key given with --key vouches for this \
+               model: it is by another key, for another certificate or statement, or it was changed. The guarantee itself \
+               was verified before. Ask the curator for the signature of this very file, and for the key by another way \
+               than the one that the model came.",
     },
     Page {
         code: "verify.weights",

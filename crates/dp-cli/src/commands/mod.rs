@@ -12,6 +12,7 @@ pub mod predict;
 pub mod rank;
 pub mod reproduce;
 pub mod schema;
+pub mod sign;
 pub mod train;
 pub mod tune;
 pub mod verify;

@@ -6,7 +6,7 @@
 //! the grid of the recipe's noise and to its ball, which finds weights that were never released.
 //!
 //! # What it cannot find out
-//! A certificate is a statement, not a signature. Whoever edits a file and repairs both hashes can still
+//! A certificate is a statement, not a signature. Without a key, whoever edits a file and repairs both hashes can still
 //! - replace weights by others that the recipe could have released ([`dp_optim::lattice`] says what that is for which
 //!   recipe), ranges or names: a worse model under the same arithmetic, which needs no record;
 //! - state a wider guarantee as asked for, another number as a crate's version, or settings on which this recipe's
@@ -14,21 +14,25 @@
 //! - invent a whole run: another number of records with the noise that would follow from it, noise that was never
 //!   drawn, rounded noise called exact, a seeded run called unseeded, columns called reviewed.
 //!
-//! The last kind is what the curator alone can vouch for. Against an edit by somebody else, compare the printed SHA-256
-//! of the certificate with the one that the curator published.
+//! The last kind is what the curator alone can vouch for, by a [`signature`](crate::signature) (`dp sign`, `--key`). Against
+//! an edit by somebody else, that or the SHA-256 of the certificate that the curator published are what to compare.
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
 use dp_accountant::guarantee::Unit;
+use ed25519_dalek::VerifyingKey;
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
+use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
+use crate::input::conflict;
 use crate::model_file::ModelFile;
 use crate::output::Console;
 use crate::ranker_file::{self, RankerDerivation, RankerFile};
 use crate::report;
 use crate::sealed::Sealed;
+use crate::signature::{self, Detached, STATEMENT};
 use crate::wording;
 
 /// What holds.
@@ -54,20 +58,47 @@ pub struct Outcome {
     pub assumptions: Vec<String>,
     /// SHA-256 of the canonical certificate.
     pub certificate_sha256: String,
+    /// What the holder of the key that was asked for has signed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed: Option<&'static str>,
 }
 
 /// Verifies and prints.
 ///
 /// # Errors
-/// `model.*`, `verify.*`, or stdout cannot be written.
+/// `model.*`, `key.*`, `signature.*`, `verify.*`, or stdout cannot be written.
 pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
-    let sealed = Sealed::open(&args.model)?;
-    let outcome = match sealed.format() {
+    let key = args.key.as_deref().map(signature::public_key).transpose()?;
+    let outcome = run_sealed(Sealed::open(&args.model)?).map_err(|failure| failure.at_file(&args.model))?;
+    let signed = key.map(|key| check_signature(args, &outcome.certificate_sha256, &key)).transpose()?;
+    let outcome = Outcome { signed, ..outcome };
+    console.result(&outcome, &text(&outcome, &args.model))
+}
+
+/// Demands the signature of a certificate by this key, and returns what it states.
+fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &VerifyingKey) -> Result<&'static str, Failure> {
+    let file = match &args.signature {
+        Some(file) => file.clone(),
+        None if args.model == "-" => {
+            return Err(conflict("--signature", "a model from standard input has no name to find a signature beside")
+                .help("name the file of the signature: --signature model.json.sig"));
+        }
+        None => signature::beside(&args.model),
+    };
+    let at_file = |failure: Failure| failure.at_file(atomic::shown(&file));
+    Detached::open(&file)?.check(certificate_sha256, key).map_err(at_file)?;
+    Ok(STATEMENT)
+}
+
+/// Verifies a file of any kind whose seals are intact.
+///
+/// # Errors
+/// `model.format`, `verify.*`.
+pub fn run_sealed(sealed: Sealed) -> Result<Outcome, Failure> {
+    match sealed.format() {
         Some(ranker_file::SCHEMA) => RankerFile::from_sealed(sealed).and_then(|file| run_ranker(&file)),
         _ => ModelFile::from_sealed(sealed).and_then(|file| run(&file)),
-    };
-    let outcome = outcome.map_err(|failure| failure.at_file(&args.model))?;
-    console.result(&outcome, &text(&outcome, &args.model))
+    }
 }
 
 /// Verifies a model file whose seals are intact.
@@ -154,6 +185,7 @@ impl Outcome {
             theorem: verified.theorem.to_string(),
             assumptions: certificate.assumptions.iter().map(report::in_words).collect(),
             certificate_sha256: certificate_sha256.to_owned(),
+            signed: None,
         }
     }
 }
@@ -266,5 +298,6 @@ fn text(outcome: &Outcome, model: &str) -> String {
     ];
     lines.extend(outcome.assumptions.iter().map(|assumption| format!("  - {}", one_line(assumption))));
     lines.push(format!("certificate SHA-256 {}", outcome.certificate_sha256));
+    lines.extend(outcome.signed.map(|statement| format!("signed     {statement}")));
     lines.join("\n")
 }

@@ -1,0 +1,60 @@
+//! Arguments of `dp sign`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Arguments of `dp sign`.
+#[derive(Debug, Clone, Args)]
+pub struct SignArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub job: SignJob,
+}
+
+/// What to do with keys and signatures.
+#[derive(Debug, Clone, Subcommand)]
+pub enum SignJob {
+    /// Make a key pair: FILE, to be kept secret, and FILE.pub, to be published
+    NewKey(SignNewKeyArgs),
+    /// Sign the certificate of a model that verifies
+    Model(SignModelArgs),
+}
+
+/// Arguments of `dp sign new-key`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  dp sign new-key curator.key
+
+The keys are Ed25519, in PEM (PKCS #8 and SPKI), which other tools read too. The secret key is readable by its owner alone;
+neither file is ever replaced.")]
+pub struct SignNewKeyArgs {
+    /// The file of the secret key
+    #[arg(value_name = "FILE")]
+    pub key: PathBuf,
+}
+
+/// Arguments of `dp sign model`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  dp sign model model.json --key curator.key
+
+What is signed is the hash of the certificate, which holds that of the model, together with the sentence that the noise was
+drawn once, from the system's generator. Nobody but who ran the training can know that: do not sign the model of somebody
+else, nor one of several that were trained and looked at.")]
+pub struct SignModelArgs {
+    /// The model file; `-` for standard input
+    #[arg(value_name = "MODEL")]
+    pub model: String,
+    /// The file of the secret key
+    #[arg(long, value_name = "FILE")]
+    pub key: PathBuf,
+    /// Where to write the signature; MODEL.sig without this
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the signature if it exists
+    #[arg(long)]
+    pub force: bool,
+}

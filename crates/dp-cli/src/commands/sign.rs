@@ -1,0 +1,97 @@
+//! `dp sign`: a curator's keys, and their word for a model.
+
+use serde::Serialize;
+
+use crate::args::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
+use crate::atomic;
+use crate::commands::verify;
+use crate::failure::{Failure, one_line};
+use crate::input::conflict;
+use crate::output::Console;
+use crate::sealed::Sealed;
+use crate::signature::{self, Detached, STATEMENT};
+
+/// A new key pair.
+#[derive(Debug, Serialize)]
+struct NewKey {
+    schema: &'static str,
+    secret_key_file: String,
+    public_key_file: String,
+    public_key: String,
+}
+
+/// A signature that was written.
+#[derive(Debug, Serialize)]
+struct Signed {
+    schema: &'static str,
+    certificate_sha256: String,
+    statement: &'static str,
+    public_key: String,
+    signature_file: String,
+}
+
+/// Makes keys, or signs.
+///
+/// # Errors
+/// `key.*`, `sign.random`, `model.*`, `verify.*`, `output.*`.
+pub fn execute(args: &SignArgs, console: &Console) -> Result<(), Failure> {
+    match &args.job {
+        SignJob::NewKey(args) => new_key(args, console),
+        SignJob::Model(args) => sign(args, console),
+    }
+}
+
+fn new_key(args: &SignNewKeyArgs, console: &Console) -> Result<(), Failure> {
+    let (public, public_key) = signature::new_key(&args.key)?;
+    let made = NewKey {
+        schema: "dp.sign-new-key/1",
+        secret_key_file: atomic::shown(&args.key),
+        public_key_file: atomic::shown(&public),
+        public_key,
+    };
+    let text = format!(
+        "secret key {} (keep it to yourself)\npublic key {} (publish it, by another way than the models)\n           {}",
+        one_line(&made.secret_key_file),
+        one_line(&made.public_key_file),
+        made.public_key
+    );
+    console.result(&made, &text)
+}
+
+fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None if args.model == "-" => {
+            return Err(conflict("--out", "a model from standard input has no name to put a signature beside")
+                .help("say where to write the signature: --out model.json.sig"));
+        }
+        None => signature::beside(&args.model),
+    };
+    atomic::check_name(&out, args.force)?;
+    let (key, open) = signature::secret_key(&args.key)?;
+    if open {
+        console.warn(&format!(
+            "others may read {}\nwhoever can read a secret key can sign in your name: chmod 600",
+            one_line(&atomic::shown(&args.key))
+        ));
+    }
+    // Nobody should vouch for what does not hold.
+    let outcome = verify::run_sealed(Sealed::open(&args.model)?).map_err(|failure| failure.at_file(&args.model))?;
+    let signed = Detached::new(&outcome.certificate_sha256, &key);
+    atomic::write(&out, args.force, signed.to_text()?.as_bytes())?;
+    let signed = Signed {
+        schema: "dp.sign/1",
+        certificate_sha256: signed.certificate_sha256,
+        statement: STATEMENT,
+        public_key: signed.public_key,
+        signature_file: atomic::shown(&out),
+    };
+    let text = format!(
+        "signed     {}\nyour word  {STATEMENT}\nsignature  {}\nnext       dp verify {} --key {}.pub",
+        signed.certificate_sha256,
+        one_line(&signed.signature_file),
+        one_line(&args.model),
+        one_line(&atomic::shown(&args.key))
+    );
+    console.result(&signed, &text)
+}
