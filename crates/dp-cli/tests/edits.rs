@@ -28,7 +28,7 @@ fn verified(file: &Value) -> Result<verify::Outcome, Failure> {
     let sealed = Sealed::parse(file.to_string().as_bytes())?;
     match sealed.format() {
         Some(RANKER) => verify::run_ranker(&RankerFile::from_sealed(sealed)?),
-        _ => verify::run(&ModelFile::from_sealed(sealed)?),
+        _ => verify::run(&ModelFile::from_sealed(sealed)?, verify::WORK),
     }
 }
 

@@ -73,7 +73,10 @@ fn other_keys_files_and_models_are_refused() {
     place.dp(&["sign", "model", "model.json", "--key", "a.key"]).ok();
     place.dp(&["verify", "model.json", "--key", "b.key.pub"]).fails(5, "verify.signature").says("another key");
     place.dp(&["verify", "model.json", "--key", "a.key"]).fails(3, "key.format").says("secret");
-    place.dp(&["sign", "model", "model.json", "--key", "a.key.pub", "--out", "x.sig"]).fails(3, "key.format").says("public");
+    place
+        .dp(&["sign", "model", "model.json", "--key", "a.key.pub", "--out", "x.sig"])
+        .fails(3, "key.format")
+        .says("public");
     place.dp(&["verify", "model.json", "--key", "none.pub"]).fails(1, "key.read");
     place.dp(&["verify", "model.json", "--key", "people.csv"]).fails(3, "key.format");
     train(&place, "other.json");

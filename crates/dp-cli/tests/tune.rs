@@ -262,3 +262,46 @@ fn bad_records_fail_without_a_model() {
     place.dp(&[&few[..], &GRID].concat()).fails(4, "privacy.refused").says("number of records");
     assert!(!place.files().contains(&"model.json".to_owned()));
 }
+
+/// How long a stranger's file keeps us busy is not the stranger's to say: what recomputation takes is counted first.
+#[test]
+fn a_certificate_of_very_many_candidates_is_not_recomputed_unless_allowed() {
+    let place = place();
+    place.dp(&tune("model.json", STOPPING)).ok();
+    let mut file = place.json("model.json");
+    let each = file["certificate"]["derivation"]["each"].as_array_mut().unwrap();
+    let candidate = each[0].clone();
+    each.resize(1000, candidate);
+    file["certificate_sha256"] = canonical::sha256(&file["certificate"]).into();
+    place.write("long.json", file.to_string());
+    let started = std::time::Instant::now();
+    let run = place.dp(&["verify", "long.json"]);
+    run.fails(3, "verify.work").says("--work");
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    // The same candidates again and again are no other choice than once.
+    place.dp(&["verify", "long.json", "--work", "99999999999"]).ok();
+    place.dp(&["verify", "model.json", "--work", "1"]).fails(3, "verify.work");
+    place.dp(&["verify", "model.json"]).ok();
+}
+
+/// A release of a candidate is one that was named; weights that are none of its are refused.
+#[test]
+fn weights_are_held_to_the_candidate_that_was_chosen() {
+    let place = place();
+    for flags in [PORTIONS, STOPPING] {
+        place.dp(&[&tune("model.json", flags)[..], &["--force"]].concat()).ok();
+        let file = place.json("model.json");
+        let resealed = |edit: &dyn Fn(&mut Value)| {
+            let mut edited = file.clone();
+            edit(&mut edited);
+            edited["certificate"]["model_sha256"] = canonical::sha256(&edited["model"]).into();
+            edited["certificate_sha256"] = canonical::sha256(&edited["certificate"]).into();
+            place.write("edited.json", edited.to_string());
+            place.dp(&["verify", "edited.json"])
+        };
+        if file["certificate"]["derivation"]["chosen"].is_number() {
+            resealed(&|file| file["model"]["weights"][0] = 0.123456789.into()).fails(5, "verify.weights");
+            assert_eq!(resealed(&|file| file["certificate"]["derivation"]["chosen"] = Value::Null).code, 5);
+        }
+    }
+}

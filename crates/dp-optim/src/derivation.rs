@@ -60,6 +60,9 @@ impl ModelTerms {
     };
 }
 
+/// Steps that the accounting of one release takes, at most about; see [`DerivesModel::work`].
+pub(crate) const RELEASE: u64 = 1 << 24;
+
 /// A private recipe's derivation, which also says what it demands of its model.
 pub trait DerivesModel: Derives<Error = Error> {
     /// Number of records that the release is planned for, public.
@@ -73,6 +76,12 @@ pub trait DerivesModel: Derives<Error = Error> {
     /// # Errors
     /// Those of [`event`](Derives::event), and a derivation that is not of a released model.
     fn release_lattice(&self) -> Result<ReleaseLattice, Error>;
+
+    /// About how many steps it takes to recompute the event and its cost, in the order of five nanoseconds each; known at
+    /// once and from the derivation alone, so that nobody has to recompute a stranger's to learn that it takes days.
+    fn work(&self) -> u64 {
+        RELEASE
+    }
 }
 
 /// One enumeration of the derivations of private recipes, with every call handed on.
@@ -103,6 +112,14 @@ macro_rules! derivations {
                 match self {
                     $(Self::$variant(derivation) => Some(derivation.model_terms()),)+
                     Self::NonPrivate(_) => None,
+                }
+            }
+
+            /// About how many steps it takes to recompute the event and its cost: see [`DerivesModel::work`].
+            pub fn work(&self) -> u64 {
+                match self {
+                    $(Self::$variant(derivation) => derivation.work(),)+
+                    Self::NonPrivate(_) => 0,
                 }
             }
 

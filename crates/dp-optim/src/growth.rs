@@ -221,6 +221,13 @@ impl Growth {
         positions <= MOST_POSITIONS && positions.checked_mul(self.passes).is_some_and(|all| all <= MOST_UPDATES)
     }
 
+    /// How many steps the bound takes, at most.
+    pub(crate) fn work(&self) -> u64 {
+        // Beyond that only closed forms answer, in time proportional to the passes.
+        let updates = if self.recursion_is_feasible() { self.updates_per_pass() } else { 1 };
+        updates.saturating_mul(self.passes)
+    }
+
     /// The bound and the bound for each position, by the recursion: certified, with every rounding accounted for.
     ///
     /// # Errors

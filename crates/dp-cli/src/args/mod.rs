@@ -229,6 +229,9 @@ pub struct VerifyArgs {
     /// The curator's public key: demand their signature too
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
+    /// Most steps that the recomputation may take: a stranger's file could ask for days
+    #[arg(long, value_name = "NUMBER", default_value_t = crate::commands::verify::WORK)]
+    pub work: u64,
     /// The file of the signature; MODEL.sig without this
     #[arg(long, value_name = "FILE", requires = "key")]
     pub signature: Option<PathBuf>,

@@ -217,7 +217,7 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
 pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failure> {
     let file = ModelFile::open(&config.model)?;
     let encoder = file.encoder_for(&config.input)?;
-    let guarantee_holds = verify::run(&file).is_ok();
+    let guarantee_holds = verify::run(&file, verify::WORK).is_ok();
     if config.public_data && !guarantee_holds {
         console.warn(
             "the guarantee of this model does not hold (`dp verify` says why): figures computed with it may reveal the\n\

@@ -271,6 +271,12 @@ const OWN: &[Page] = &[
                the grid, outside the ball, or need more digits than the recipe's arithmetic has. Such weights were put \
                in place of those that were released, and may never have met any noise. Ask for the original file.",
     },
+    Page {
+        code: "verify.work",
+        text: "To recompute this certificate takes more steps than are allowed for, so that it was neither verified nor \
+               refuted: very many candidates, updates or features. How many steps it takes is known before it is begun. \
+               Allow for more with --work where you trust the file that far.",
+    },
 ];
 
 /// Every code with its page, in alphabetical order.

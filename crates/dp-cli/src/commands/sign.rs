@@ -76,7 +76,8 @@ fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
         ));
     }
     // Nobody should vouch for what does not hold.
-    let outcome = verify::run_sealed(Sealed::open(&args.model)?).map_err(|failure| failure.at_file(&args.model))?;
+    let outcome =
+        verify::run_sealed(Sealed::open(&args.model)?, u64::MAX).map_err(|failure| failure.at_file(&args.model))?;
     let signed = Detached::new(&outcome.certificate_sha256, &key);
     atomic::write(&out, args.force, signed.to_text()?.as_bytes())?;
     let signed = Signed {

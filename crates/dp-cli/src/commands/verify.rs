@@ -69,7 +69,7 @@ pub struct Outcome {
 /// `model.*`, `key.*`, `signature.*`, `verify.*`, or stdout cannot be written.
 pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
     let key = args.key.as_deref().map(signature::public_key).transpose()?;
-    let outcome = run_sealed(Sealed::open(&args.model)?).map_err(|failure| failure.at_file(&args.model))?;
+    let outcome = run_sealed(Sealed::open(&args.model)?, args.work).map_err(|failure| failure.at_file(&args.model))?;
     let signed = key.map(|key| check_signature(args, &outcome.certificate_sha256, &key)).transpose()?;
     let outcome = Outcome { signed, ..outcome };
     console.result(&outcome, &text(&outcome, &args.model))
@@ -90,22 +90,27 @@ fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &VerifyingK
     Ok(STATEMENT)
 }
 
-/// Verifies a file of any kind whose seals are intact.
+/// Verifies a file of any kind whose seals are intact, in about `work` steps at most.
 ///
 /// # Errors
 /// `model.format`, `verify.*`.
-pub fn run_sealed(sealed: Sealed) -> Result<Outcome, Failure> {
+pub fn run_sealed(sealed: Sealed, work: u64) -> Result<Outcome, Failure> {
     match sealed.format() {
         Some(ranker_file::SCHEMA) => RankerFile::from_sealed(sealed).and_then(|file| run_ranker(&file)),
-        _ => ModelFile::from_sealed(sealed).and_then(|file| run(&file)),
+        _ => ModelFile::from_sealed(sealed).and_then(|file| run(&file, work)),
     }
 }
 
-/// Verifies a model file whose seals are intact.
+/// Steps that a verification may take unless told otherwise, some twenty seconds.
+pub const WORK: u64 = 1 << 32;
+
+/// Verifies a model file whose seals are intact, in about `work` steps at most.
 ///
 /// # Errors
-/// `verify.not_private`, `verify.guarantee`, `verify.assumption`, `verify.weights`.
-pub fn run(file: &ModelFile) -> Result<Outcome, Failure> {
+/// `verify.work`, `verify.not_private`, `verify.guarantee`, `verify.assumption`, `verify.weights`.
+pub fn run(file: &ModelFile, work: u64) -> Result<Outcome, Failure> {
+    check_private(&file.certificate)?;
+    check_size(file, work)?;
     let verified = recompute(&file.certificate)?;
     check_model(file)?;
     Ok(Outcome::new(&file.certificate, &verified, &file.certificate_sha256))
@@ -117,19 +122,21 @@ pub fn run(file: &ModelFile) -> Result<Outcome, Failure> {
 /// `verify.not_private`, `verify.guarantee`, `verify.assumption`.
 pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     let certificate = &file.certificate;
-    let verified = recompute(certificate)?;
     let mismatch = |message: &str, field: &str| {
         Err(Failure::new(ExitStatus::Verification, "verify.guarantee", message).at_field(field))
     };
+    check_private(certificate)?;
     let RankerDerivation::PrivateRanking(derivation) = &certificate.derivation else {
         return mismatch("the recipe gives no guarantee", "certificate.derivation");
     };
     let recipe = &derivation.ranking;
-    if certificate.unit != recipe.unit() {
-        return mismatch("the recipe protects another unit than the certificate states", "certificate.unit");
-    }
+    // Before anything of that size is made.
     if recipe.parameters != file.model.weights.len() as u64 {
         return mismatch("the certificate is for another number of weights", "certificate.derivation");
+    }
+    let verified = recompute(certificate)?;
+    if certificate.unit != recipe.unit() {
+        return mismatch("the recipe protects another unit than the certificate states", "certificate.unit");
     }
     let noise = if recipe.exact_noise { NoiseMode::Exact } else { NoiseMode::Rounded };
     if certificate.noise != noise {
@@ -148,8 +155,8 @@ pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     Ok(Outcome::new(certificate, &verified, &file.certificate_sha256))
 }
 
-/// Recomputes the guarantee of a certificate.
-fn recompute<D: Derivation>(certificate: &Certificate<D>) -> Result<Verified, Failure> {
+/// Refuses a certificate that itself says that there is no guarantee.
+fn check_private<D>(certificate: &Certificate<D>) -> Result<(), Failure> {
     if !certificate.private {
         return Err(Failure::new(
             ExitStatus::Verification,
@@ -161,6 +168,11 @@ fn recompute<D: Derivation>(certificate: &Certificate<D>) -> Result<Verified, Fa
         )
         .help("train again with privacy and without --seed"));
     }
+    Ok(())
+}
+
+/// Recomputes the guarantee of a certificate.
+fn recompute<D: Derivation>(certificate: &Certificate<D>) -> Result<Verified, Failure> {
     certificate.verify().map_err(|error| {
         let code = match error {
             VerifyError::NotPrivate | VerifyError::NoNoise => "verify.not_private",
@@ -190,6 +202,29 @@ impl Outcome {
     }
 }
 
+/// Refuses, before anything is recomputed, a derivation of another number of weights than the file holds, and one that takes
+/// longer than is allowed for: a stranger's file should not say how long we are busy.
+fn check_size(file: &ModelFile, work: u64) -> Result<(), Failure> {
+    let derivation = &file.certificate.derivation;
+    if let Some(terms) = derivation.model_terms()
+        && terms.weights != file.model.weights.len() as u64
+    {
+        let message = "the certificate is for another number of weights";
+        return Err(
+            Failure::new(ExitStatus::Verification, "verify.guarantee", message).at_field("certificate.derivation")
+        );
+    }
+    let needed = derivation.work();
+    if needed > work {
+        let message = format!("to recompute this certificate takes about {needed} steps, and {work} are allowed for");
+        return Err(Failure::new(ExitStatus::Input, "verify.work", message)
+            .at_field("certificate.derivation")
+            .at_flag("--work")
+            .help(format!("if you trust the file that far, allow for more: --work {needed}")));
+    }
+    Ok(())
+}
+
 /// Compares the model with what its certificate speaks of.
 fn check_model(file: &ModelFile) -> Result<(), Failure> {
     let (model, certificate) = (&file.model, &file.certificate);
@@ -201,9 +236,6 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
     };
     if certificate.unit != Unit::Record {
         return mismatch("the recipe protects one record, the certificate states another unit", "certificate.unit");
-    }
-    if terms.weights != model.weights.len() as u64 {
-        return mismatch("the certificate is for another number of weights", "certificate.derivation");
     }
     if terms.models != model.models() {
         return mismatch("the certificate is for another number of models", "certificate.derivation");

@@ -6,7 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_mechanisms::grid::Grid;
 
 use super::{BoltOn, RECIPE, Stopping, Terms, allow_for};
-use crate::derivation::{DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::engine::minimise;
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
@@ -196,5 +196,11 @@ impl DerivesModel for BoltOnDerivation {
         let recipe = &self.recipe;
         let released = ReleaseLattice::on_grid(self.noise.grid()?.step());
         Ok(released.within(recipe.radius).in_precision(recipe.float))
+    }
+
+    fn work(&self) -> u64 {
+        // What is refused is refused at once. Hidden positions take a second recursion.
+        let bound = self.recipe.terms(self.n, self.dim, self.relation).map_or(0, |terms| terms.growth.work());
+        RELEASE.saturating_add(bound.saturating_mul(2))
     }
 }

@@ -4,7 +4,7 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::DpFtrl;
-use crate::derivation::{DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 
@@ -63,5 +63,11 @@ impl DerivesModel for DpFtrlDerivation {
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         Ok(ReleaseLattice::ANYWHERE.within(self.recipe.radius).in_precision(self.recipe.float))
+    }
+
+    fn work(&self) -> u64 {
+        // Each step, for each diagonal of the factor or each pass that the record is in.
+        let steps = self.n.saturating_mul(self.recipe.passes) / self.recipe.batch_size.clamp(1, self.n.max(1));
+        RELEASE.saturating_add(steps.saturating_mul(self.recipe.passes.saturating_add(64)))
     }
 }

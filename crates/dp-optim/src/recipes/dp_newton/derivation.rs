@@ -4,7 +4,7 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{Adjacency, AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 
 use super::{Curvature, DpNewton, RECIPE, sums};
-use crate::derivation::{DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::{Error, positive};
 use crate::lattice::ReleaseLattice;
 use crate::recipes::linear::size;
@@ -129,5 +129,10 @@ impl DerivesModel for DpNewtonDerivation {
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         Ok(ReleaseLattice::ANYWHERE)
+    }
+
+    fn work(&self) -> u64 {
+        // The squares of all pairs of features are added up.
+        RELEASE.saturating_add(self.dim.saturating_mul(self.dim).saturating_mul(8))
     }
 }

@@ -4,7 +4,7 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 
 use super::{NoisyMoments, RECIPE};
-use crate::derivation::{DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::noise_scale::NoiseScale;
@@ -71,5 +71,9 @@ impl DerivesModel for NoisyMomentsDerivation {
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         Ok(ReleaseLattice::ANYWHERE)
+    }
+
+    fn work(&self) -> u64 {
+        RELEASE.saturating_add(self.recipe.stage(self.n, self.dim).moments().saturating_mul(8))
     }
 }

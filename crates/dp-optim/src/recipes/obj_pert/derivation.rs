@@ -5,7 +5,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 
 use super::objective::Objective;
 use super::{ObjPert, RECIPE};
-use crate::derivation::{DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::noise_scale::NoiseScale;
@@ -107,5 +107,10 @@ impl DerivesModel for ObjPertDerivation {
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         Ok(ReleaseLattice::on_grid(self.release.grid()?.step()))
+    }
+
+    fn work(&self) -> u64 {
+        let centre = self.centre.map_or(0, |_| self.recipe.stage(self.n, self.dim).moments().saturating_mul(8));
+        RELEASE.saturating_add(centre)
     }
 }

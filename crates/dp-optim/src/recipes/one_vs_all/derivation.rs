@@ -31,7 +31,8 @@ impl OneVsAllDerivation {
             recipe: RECIPE,
             why: "each class is trained by a private algorithm with a loss of two classes: logistic, huber-svm or hinge",
         };
-        if matches!(*self.each, Derivation::OneVsAll(_)) {
+        // Nor one that is a choice of candidates: derivations that hold each other again and again would take for ever.
+        if matches!(*self.each, Derivation::OneVsAll(_) | Derivation::Portions(_) | Derivation::RandomStopping(_)) {
             return Err(of_two());
         }
         let terms = self.each.model_terms().ok_or_else(of_two)?;
@@ -79,20 +80,24 @@ impl DerivesModel for OneVsAllDerivation {
 
     fn model_terms(&self) -> ModelTerms {
         let classes = u64::from(self.classes);
-        match self.each.model_terms() {
-            Some(each) => ModelTerms {
+        match self.terms_of_each() {
+            Ok(each) => ModelTerms {
                 models: classes,
                 weights: each.weights.saturating_mul(classes),
                 target_bound: classes.saturating_sub(1) as f64,
                 ..each
             },
             // No private recipe: its event is refused, and so is every model.
-            None => ModelTerms::NONE,
+            Err(_) => ModelTerms::NONE,
         }
     }
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         let each = self.each.release_lattice().unwrap_or(Ok(ReleaseLattice::ANYWHERE))?;
         Ok(each.stacked(self.classes.into()))
+    }
+
+    fn work(&self) -> u64 {
+        self.each.work()
     }
 }

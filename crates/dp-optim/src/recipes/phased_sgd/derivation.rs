@@ -6,7 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne};
 
 use super::{PhasedSgd, RECIPE};
 use crate::averaging::Averaging;
-use crate::derivation::{DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::{Error, positive};
 use crate::growth::{Divisor, Growth, OrderPolicy, Rounding};
 use crate::lattice::ReleaseLattice;
@@ -143,5 +143,9 @@ impl DerivesModel for PhasedSgdDerivation {
         let released =
             self.noise()?.last_grid().map_or(ReleaseLattice::ORIGIN, |grid| ReleaseLattice::on_grid(grid.step()));
         Ok(released.within(Some(self.recipe.radius)))
+    }
+
+    fn work(&self) -> u64 {
+        RELEASE.saturating_add(self.n)
     }
 }

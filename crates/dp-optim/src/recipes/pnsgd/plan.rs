@@ -8,7 +8,7 @@ use dp_mechanisms::last_iterate::LastIterate;
 use dp_mechanisms::{PrivacyEvent, ReleaseRng};
 
 use super::{Pnsgd, Updates};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms, RELEASE};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
@@ -69,6 +69,11 @@ impl DerivesModel for PnsgdDerivation {
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         let descent = self.recipe.descent(self.n, self.dim, self.relation)?;
         descent.lattice(self.std_dev)
+    }
+
+    fn work(&self) -> u64 {
+        // Each update of a pass may be a stage of its own.
+        RELEASE.saturating_add(self.n.saturating_mul(8))
     }
 }
 

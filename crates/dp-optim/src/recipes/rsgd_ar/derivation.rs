@@ -65,4 +65,8 @@ impl DerivesModel for RsgdArDerivation {
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         self.as_bolt_on().release_lattice()
     }
+
+    fn work(&self) -> u64 {
+        self.as_bolt_on().work()
+    }
 }

@@ -8,7 +8,7 @@ use dp_mechanisms::last_iterate::LastIterate;
 use dp_mechanisms::{PrivacyEvent, ReleaseRng};
 
 use super::{RECIPE, Snowball, SnowballSgd};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms, RELEASE};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
@@ -74,6 +74,10 @@ impl DerivesModel for SnowballSgdDerivation {
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         let (descent, _) = self.recipe.descent(self.n, self.dim, self.relation, self.rho, Some(self.updates))?;
         descent.lattice(self.std_dev)
+    }
+
+    fn work(&self) -> u64 {
+        RELEASE.saturating_add(self.updates.saturating_mul(32))
     }
 }
 

@@ -4,7 +4,7 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::{Portions, RECIPE};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms, RELEASE};
 use crate::error::{Error, positive};
 use crate::lattice::{self, ReleaseLattice};
 use crate::tuning::agreement::sensitivity;
@@ -68,5 +68,9 @@ impl DerivesModel for PortionsDerivation {
             recipe: RECIPE,
             why: "a released model is that of a candidate, and none is named as chosen",
         }))
+    }
+
+    fn work(&self) -> u64 {
+        self.each.iter().fold(RELEASE, |work, candidate| work.saturating_add(candidate.work()))
     }
 }

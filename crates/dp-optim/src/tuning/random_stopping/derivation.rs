@@ -4,7 +4,7 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent, Repetitions};
 
 use super::{RECIPE, ScoreNoise};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
 use crate::lattice::{self, ReleaseLattice};
 use crate::tuning::agreement::sensitivity;
@@ -75,5 +75,9 @@ impl DerivesModel for RandomStoppingDerivation {
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         // Without a repetition the model is that of zeros.
         lattice::of_chosen(&self.each, self.chosen).unwrap_or(Ok(ReleaseLattice::ORIGIN))
+    }
+
+    fn work(&self) -> u64 {
+        self.each.iter().fold(RELEASE, |work, candidate| work.saturating_add(candidate.work()))
     }
 }
