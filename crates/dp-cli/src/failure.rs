@@ -1,8 +1,8 @@
 //! Why a command ended early, in the one shape that people and programs see.
 //!
 //! A message has a stable code, what happened, where, what was expected and what to do. Whatever a message says about
-//! the *content* of a record (its line, its value) is kept apart: it is for the curator's eyes, printed on stderr or
-//! under `error.private`, and never becomes part of anything that may be published.
+//! the *content* of a record (its line, its value) is kept apart: it is for the curator's eyes, printed on stderr, under
+//! `error.private` with `--show-private` alone, and never becomes part of anything that may be published.
 
 use dp_data::error::{DataError, DataErrorKind};
 use serde::Serialize;
@@ -182,18 +182,28 @@ impl Failure {
         self.code == crate::output::CLOSED_PIPE
     }
 
-    /// The JSON form: one object with the single member `error`.
-    pub fn to_json(&self) -> String {
+    /// The JSON form: one object with the single member `error`; what depends on records is left out unless it is asked for,
+    /// as logs keep what a program prints.
+    pub fn to_json(&self, show_private: bool) -> String {
         let body = JsonBody {
             code: self.code,
             message: &self.message,
             r#where: &self.details.location,
             expected: self.details.expected.as_deref(),
             help: self.details.help.as_deref(),
-            private: self.details.private.as_ref(),
+            private: self.details.private.as_ref().filter(|_| show_private),
         };
         serde_json::to_string(&JsonError { error: body })
             .unwrap_or_else(|_| format!("{{\"error\":{{\"code\":\"{}\"}}}}", self.code))
+    }
+
+    /// What only the curator may see, in one line.
+    pub fn private_line(&self) -> Option<String> {
+        let private = self.details.private.as_ref()?;
+        let line = private.line.map(|line| format!("line {line}"));
+        let parts: Vec<String> =
+            line.into_iter().chain(Some(one_line(&private.detail)).filter(|found| !found.is_empty())).collect();
+        (!parts.is_empty()).then(|| parts.join(": "))
     }
 
     /// The form for people, styled by `bold` around the head; several lines, with a newline at the end.
@@ -263,12 +273,15 @@ mod tests {
     #[test]
     fn content_sits_under_private() {
         let failure = sample().private(Some(4711), "cell `nan`");
-        let value: serde_json::Value = serde_json::from_str(&failure.to_json()).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&failure.to_json(true)).unwrap();
         assert_eq!(value["error"]["private"]["line"], 4711);
         let public =
             serde_json::to_string(&value["error"]["where"]).unwrap() + value["error"]["message"].as_str().unwrap();
         assert!(!public.contains("4711") && !public.contains("nan"));
         assert!(failure.to_text(str::to_owned).contains("line 4711"));
+        let quiet = failure.to_json(false);
+        assert!(!quiet.contains("private") && !quiet.contains("4711") && !quiet.contains("nan"), "{quiet}");
+        assert_eq!(failure.private_line().as_deref(), Some("line 4711: cell `nan`"));
     }
 
     #[test]

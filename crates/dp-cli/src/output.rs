@@ -51,6 +51,8 @@ pub struct Console {
     pub verbose: u8,
     /// Colours.
     pub color: Color,
+    /// What depends on records stands in the JSON of errors too, not on stderr alone.
+    pub show_private: bool,
 }
 
 impl Console {
@@ -100,7 +102,11 @@ impl Console {
         if self.json {
             interrupt::json_begins();
             // The reader may have gone; there is nobody left to tell.
-            let _ = write_stdout(failure.to_json().as_bytes(), b"\n");
+            let _ = write_stdout(failure.to_json(self.show_private).as_bytes(), b"\n");
+            // The curator still learns which record it is; stdout is what others keep.
+            if let Some(line) = failure.private_line().filter(|_| !self.show_private) {
+                self.stderr(&self.paint("36", "for your eyes only"), &line);
+            }
         } else {
             let text = failure.to_text(|head| self.paint("1;31", head));
             let _ = AutoStream::new(io::stderr(), self.color.into()).write_all(text.as_bytes());

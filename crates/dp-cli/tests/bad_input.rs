@@ -46,13 +46,14 @@ fn csv(rows: &str) -> Vec<u8> {
 fn refused(rows: &str, code: &str, line: u64) {
     let run = train(&csv(rows), SCHEMA, &[]);
     run.fails(3, code).says("people.csv").says(&format!("line {line}"));
+    let shown = one_value(&train(&csv(rows), SCHEMA, &["--json", "--show-private"]).stdout);
+    assert_eq!((&shown["error"]["code"], &shown["error"]["private"]["line"]), (&code.into(), &line.into()), "{shown}");
+    // By default the curator learns on stderr alone which record it is.
     let json = train(&csv(rows), SCHEMA, &["--json"]);
     let error = one_value(&json.stdout);
     assert_eq!(error["error"]["code"], code);
-    assert_eq!(error["error"]["private"]["line"], line, "{error}");
-    let mut public = error["error"].clone();
-    public.as_object_mut().unwrap().remove("private");
-    assert!(!public.to_string().contains(&format!("line {line}")), "{public}");
+    assert!(error["error"].get("private").is_none() && !json.stdout.contains(&format!("line {line}")), "{error}");
+    json.says("for your eyes only").says(&format!("line {line}"));
 }
 
 #[test]
@@ -78,10 +79,40 @@ fn cells_that_cannot_be_read() {
 #[test]
 fn the_value_of_a_cell_is_only_in_the_private_part() {
     let run = train(&csv("60,secretsmith,yes\n"), SCHEMA, &["--json"]);
+    assert!(!run.stdout.contains("secretsmith") && run.stderr.contains("secretsmith"), "{run:#?}");
+    let run = train(&csv("60,secretsmith,yes\n"), SCHEMA, &["--json", "--show-private"]);
+    assert!(run.stderr.is_empty(), "{run:#?}");
     let mut error = one_value(&run.stdout);
     assert!(error["error"]["private"].to_string().contains("secretsmith"), "{error}");
     error["error"].as_object_mut().unwrap().remove("private");
     assert!(!error.to_string().contains("secretsmith"), "{error}");
+}
+
+/// A stray quote makes one cell of the rest of its row and of the next: where the schema declares no line ends it is found,
+/// even where any category and any cell would do.
+#[test]
+fn a_stray_quote_does_not_swallow_the_next_row() {
+    refused("60,baker,yes\n61,\"baker,yes\n62,baker\",yes\n", "csv.line_end", 5);
+    refused("60,\"baker,yes\n61,baker,yes\n62,clerk,\"\"no\"\"\n63,\",no\n", "csv.line_end", 4);
+    let lax = SCHEMA.replace("\"clerk\"]", "\"clerk\", \"other\"]");
+    assert_ne!(lax, SCHEMA);
+    let swallowed = csv("60,\"baker,yes\n61,baker\",yes\n");
+    train(&swallowed, &lax, &[]).fails(3, "csv.line_end").says("line 4").says("column `trade`");
+    // Told from cells that hold line ends by the schema: a column that says so, or a category that holds one.
+    train(&swallowed, &format!("{lax}line_ends = true\n"), &[]).ok();
+    let category = lax.replace("\"other\"]", "\"other\", \"two\\nlines\"]");
+    train(&csv("60,\"two\nlines\",yes\n"), &category, &[]).ok();
+    // Nor in a draft, nor in a column that nobody has named.
+    let place = Workplace::new();
+    place.write("people.csv", swallowed);
+    let draft = ["schema", "people.csv", "--label", "earns", "--positive", "yes", "--out", "schema.toml"];
+    place.dp(&draft).fails(3, "csv.line_end").says("line 4");
+    place.write("people.csv", "age,trade,note,earns\n40,baker,a,yes\n30,clerk,\"b,no\n41,baker,c\",yes\n");
+    place.write("schema.toml", &lax);
+    let train = ["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"];
+    place.dp(&train).fails(3, "csv.line_end").says("line 3").says("column `note`");
+    place.write("schema.toml", format!("{lax}\n[columns.note]\ntype = \"drop\"\nline_ends = true\n"));
+    place.dp(&train).ok();
 }
 
 #[test]

@@ -428,7 +428,9 @@ fn attempt(name: &str, content: impl AsRef<[u8]>, more: &[&str]) -> Run {
 fn refused(lines: &str, more: &[&str], code: &str, line: u64, found: &str) {
     let content = format!("1 qid:a 1:0.5 2:1\n0 qid:a 1:0.25\n{lines}");
     attempt("lists.txt", &content, more).fails(3, code).says("lists.txt").says(&format!("line {line}")).says(found);
-    let json = one_value(&attempt("lists.txt", &content, &[more, &["--json"]].concat()).stdout);
+    let json = one_value(&attempt("lists.txt", &content, &[more, &["--json", "--show-private"]].concat()).stdout);
+    let quiet = attempt("lists.txt", &content, &[more, &["--json"]].concat());
+    assert!(!quiet.stdout.contains(found) && quiet.stderr.contains(found), "{quiet:#?}");
     let mut error = json["error"].clone();
     assert_eq!((&error["code"], &error["where"]["file"]), (&code.into(), &"lists.txt".into()));
     assert!(error["expected"].is_string() && error["help"].is_string(), "{error}");

@@ -8,8 +8,8 @@ mod tests;
 use column::{ColumnSurvey, LabelSurvey};
 
 use crate::error::{DataError, DataErrorKind};
-use crate::read::{CsvOptions, CsvReader, Input};
-use crate::schema::{LabelKind, LabelRange, Schema};
+use crate::read::{CsvOptions, CsvReader, Input, line_end};
+use crate::schema::{ColumnKind, LabelKind, LabelRange, Schema};
 
 /// What a draft should take as given.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,6 +136,9 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
                 column.see(cell, rows);
             }
         }
+        for (position, line) in record.line_ends() {
+            columns[position].see_line_end(line);
+        }
         rows += 1;
     }
     if rows == 0 {
@@ -146,12 +149,22 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
     let label_name = &header[label_position];
     let mut notes = Vec::new();
     let mut note = |column: &str, text: String| notes.push(DraftNote { column: column.to_owned(), text });
+    if let Some(line) = columns[label_position].line_end() {
+        return Err(line_end(line, Some(label_name)).in_file(&file));
+    }
     let (label, remark) = label::decide(label_name, &survey, options).map_err(|error| error.in_file(&file))?;
     note(label_name, remark);
     let mut drafted = Vec::with_capacity(header.len());
     for (position, (name, survey)) in header.iter().zip(columns).enumerate() {
         if position != label_position {
+            let line = survey.line_end();
             let (column, remarks) = survey.draft(name, options);
+            // What is used has cells of one line, unless a person says otherwise.
+            if let Some(line) = line
+                && column.kind != ColumnKind::Drop
+            {
+                return Err(line_end(line, Some(name)).in_file(&file));
+            }
             drafted.push(column);
             remarks.into_iter().for_each(|text| note(name, text));
         }

@@ -12,6 +12,7 @@ mod records;
 mod tests;
 mod warning;
 
+pub(crate) use csv::line_end;
 pub use csv::{CsvOptions, CsvReader, Record};
 pub use file_source::FileSource;
 pub use idx::{IdxHeader, looks_like_idx};

@@ -96,9 +96,28 @@ pub struct Column {
     /// Markers of missing values of this column, instead of the schema's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
+    /// Whether quoted cells may hold line ends. Elsewhere they are refused: a stray quote swallows the next rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub line_ends: bool,
     /// Whether its range or categories are known to be public.
     #[serde(default)]
     pub review: Review,
+}
+
+impl Column {
+    /// Whether its cells may hold line ends: it says so, or a declared category or marker of missing values does.
+    pub(crate) fn has_line_ends(&self) -> bool {
+        let categories = match &self.kind {
+            ColumnKind::Categorical { categories, .. } => categories.as_slice(),
+            _ => &[],
+        };
+        self.line_ends || categories.iter().chain(self.missing.iter().flatten()).any(|text| holds_line_end(text))
+    }
+}
+
+/// Whether a text goes on over several lines.
+pub(crate) fn holds_line_end(text: &str) -> bool {
+    text.contains(['\n', '\r'])
 }
 
 /// What a column holds.
@@ -194,6 +213,14 @@ impl Schema {
     pub fn new(columns: Vec<Column>, label: Label, missing: Vec<String>) -> Result<Self, DataError> {
         validate::check(&columns, &label)?;
         Ok(Self { columns, label, missing })
+    }
+
+    /// Whether cells of the column of this name may hold line ends; of no column that it does not know.
+    pub(crate) fn has_line_ends(&self, name: &str) -> bool {
+        let own = self.columns.iter().any(|column| column.name == name && column.has_line_ends());
+        let missing = || self.missing.iter().any(|text| holds_line_end(text));
+        let known = || self.columns.iter().any(|column| column.name == name) || self.label.column == name;
+        own || (missing() && known()) || (self.label.column == name && self.label.has_line_ends())
     }
 
     /// Reads a schema from TOML; `file` is its name in messages.

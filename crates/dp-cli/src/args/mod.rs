@@ -67,6 +67,10 @@ pub struct GlobalArgs {
     /// Print one JSON object on stdout, errors included
     #[arg(long, global = true)]
     pub json: bool,
+    /// Put the line and the cell that an error is about into the JSON too, under `error.private`; without this they go to
+    /// stderr alone, as logs often keep stdout
+    #[arg(long, global = true, requires = "json")]
+    pub show_private: bool,
     /// Say nothing on stderr but errors
     #[arg(short, long, global = true)]
     pub quiet: bool,
@@ -84,7 +88,8 @@ pub struct GlobalArgs {
 impl GlobalArgs {
     /// The streams as these flags want them.
     pub fn console(&self) -> Console {
-        Console { json: self.json, quiet: self.quiet, verbose: self.verbose, color: self.color }
+        let Self { json, show_private, quiet, verbose, color, .. } = *self;
+        Console { json, quiet, verbose, color, show_private }
     }
 }
 

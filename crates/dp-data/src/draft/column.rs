@@ -27,6 +27,8 @@ pub(super) struct ColumnSurvey {
     counts_rows: Option<f64>,
     values: HashSet<Box<[u8]>>,
     max_categories: usize,
+    /// Where the first cell that holds a line end starts.
+    line_end: Option<u64>,
 }
 
 impl ColumnSurvey {
@@ -42,6 +44,7 @@ impl ColumnSurvey {
             counts_rows: None,
             values: HashSet::new(),
             max_categories,
+            line_end: None,
         }
     }
 
@@ -70,6 +73,16 @@ impl ColumnSurvey {
         }
     }
 
+    /// Remembers that the cell that was seen last holds a line end, and starts on this line.
+    pub(super) fn see_line_end(&mut self, line: u64) {
+        self.line_end.get_or_insert(line);
+    }
+
+    /// The line on which the first cell starts that holds a line end.
+    pub(super) fn line_end(&self) -> Option<u64> {
+        self.line_end
+    }
+
     /// The column, and remarks for the reviewer.
     pub(super) fn draft(self, name: &str, options: &DraftOptions) -> (Column, Vec<String>) {
         let mut remarks = Vec::new();
@@ -78,8 +91,12 @@ impl ColumnSurvey {
             kind,
             on_missing: OnMissing::Error,
             missing,
+            line_ends: self.line_end.is_some(),
             review: Review::Unreviewed,
         };
+        if self.line_end.is_some() {
+            remarks.push("Some cells go on over several lines: is it text, or a stray quote?".into());
+        }
         let numeric = self.numbers > 0 && self.numbers >= self.others.saturating_mul(NUMBERS_TO_ONE);
         if self.numbers + self.others == 0 {
             remarks.push("Every cell is missing.".into());
@@ -142,7 +159,8 @@ impl ColumnSurvey {
             ColumnKind::Numeric { min: self.min, max: self.max, log1p }
         };
         let on_missing = OnMissing::Error;
-        let column = Column { name: name.to_owned(), kind, on_missing, missing, review: Review::Unreviewed };
+        let (line_ends, review) = (false, Review::Unreviewed);
+        let column = Column { name: name.to_owned(), kind, on_missing, missing, line_ends, review };
         (column, remarks)
     }
 }

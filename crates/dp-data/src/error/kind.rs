@@ -71,6 +71,9 @@ kinds! {
     /// A quoted cell never ends.
     CsvUnclosedQuote, "csv.unclosed_quote",
         "A cell starts with a quote and the file ends before the quote is closed: a stray quote, or a file that was cut. A quote inside a quoted cell is written twice.";
+    /// A quoted cell holds a line end where none is declared.
+    CsvLineEnd, "csv.line_end",
+        "A quoted cell goes on past the end of its line, in a column for which the schema declares no line ends. Usually a stray quote has swallowed the rows up to the next quote, which would be missing without a sign; the line given is where the quote opens. If the cells of the column do hold line ends, declare `line_ends = true` for it (with `type = \"drop\"` for a column that is not used).";
     /// A row is unreasonably long.
     CsvLongRecord, "csv.long_record",
         "A single row is longer than 64 MiB. Usually a quote that is never closed has swallowed the rest of the file; the line given is where the row starts.";

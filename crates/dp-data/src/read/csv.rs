@@ -62,6 +62,8 @@ pub struct CsvReader {
     file: String,
     splitter: Splitter,
     header: Vec<String>,
+    /// For each column whether cells may hold line ends; `None` where all may.
+    line_ends: Option<Vec<bool>>,
 }
 
 impl CsvReader {
@@ -75,7 +77,7 @@ impl CsvReader {
         let (file, source) = input.into_parts();
         let mut splitter = Splitter::new(source, options);
         let header = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
-        Ok(Self { file, splitter, header })
+        Ok(Self { file, splitter, header, line_ends: None })
     }
 
     /// The names of the columns.
@@ -105,15 +107,45 @@ impl CsvReader {
         })
     }
 
+    /// From now on refuses cells that hold line ends, but in the columns of this name. A stray quote makes such a cell of
+    /// the rest of its row and of the rows that follow, up to the next quote, and swallows them without a sign.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::read::{CsvReader, Input};
+    ///
+    /// let input = || Input::from_bytes("a.csv", b"name,note\nAda,\"first\nBen,\"second\n".to_vec());
+    /// let mut reader = CsvReader::new(input(), Default::default())?;
+    /// reader.refuse_line_ends(|_| false);
+    /// let error = reader.next_record().err().unwrap();
+    /// assert_eq!((error.code(), error.line(), error.column()), ("csv.line_end", Some(2), Some("note")));
+    ///
+    /// let mut reader = CsvReader::new(input(), Default::default())?;
+    /// reader.refuse_line_ends(|column| column == "note");
+    /// assert_eq!(reader.next_record()?.unwrap().cell(1), b"first\nBen,second");
+    /// # Ok::<(), dp_data::DataError>(())
+    /// ```
+    pub fn refuse_line_ends(&mut self, but_in: impl Fn(&str) -> bool) {
+        self.line_ends = Some(self.header.iter().map(|column| but_in(column)).collect());
+    }
+
     /// The next record, or `None` at the end.
     ///
     /// # Errors
-    /// `csv.ragged`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.long_record`, `file.*`.
+    /// `csv.ragged`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.line_end`, `csv.long_record`, `file.*`.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, DataError> {
         match self.splitter.next() {
             Ok(false) => Ok(None),
             Ok(true) => {
                 let record = self.splitter.record();
+                // First: a quote that swallowed the next row also makes rows of another length.
+                if let Some(allowed) = &self.line_ends
+                    && let Some((position, line)) =
+                        record.line_ends().find(|(position, _)| !allowed.get(*position).is_some_and(|allowed| *allowed))
+                {
+                    let error = line_end(line, self.header.get(position));
+                    return Err(error.in_file(&self.file));
+                }
                 if record.len() == self.header.len() {
                     return Ok(Some(record));
                 }
@@ -161,6 +193,8 @@ pub struct Record<'a> {
     bytes: &'a [u8],
     bounds: &'a [(usize, usize)],
     line: u64,
+    /// Whether some cell may have been quoted.
+    quoted: bool,
 }
 
 impl<'a> Record<'a> {
@@ -193,6 +227,18 @@ impl<'a> Record<'a> {
     /// The line on which the record starts, from 1, the header counted.
     pub fn line(&self) -> u64 {
         self.line
+    }
+
+    /// The cells that hold line ends: their positions, and the lines on which their quotes open.
+    pub(crate) fn line_ends(&self) -> impl Iterator<Item = (usize, u64)> + use<'a> {
+        // A record on one line holds no quote, and so no line end.
+        let cells = self.bounds[..if self.quoted { self.bounds.len() } else { 0 }].iter();
+        let (bytes, mut line) = (self.bytes, self.line);
+        cells.enumerate().filter_map(move |(position, &(start, end))| {
+            let (cell, opened) = (&bytes[start..end], line);
+            line += memchr::memchr_iter(b'\n', cell).count() as u64;
+            memchr::memchr2(b'\n', b'\r', cell).map(|_| (position, opened))
+        })
     }
 }
 
@@ -240,7 +286,7 @@ impl Splitter {
     /// The record found last.
     fn record(&self) -> Record<'_> {
         let bytes = if self.in_unquoted { &self.unquoted } else { &self.buffer };
-        Record { bytes, bounds: &self.bounds, line: self.record_line }
+        Record { bytes, bounds: &self.bounds, line: self.record_line, quoted: self.in_unquoted }
     }
 
     /// Finds the next record; false at the end.
@@ -387,6 +433,18 @@ impl Splitter {
             }
             return Ok(());
         }
+    }
+}
+
+/// A cell that goes on over several lines, whose quote opens on this one.
+pub(crate) fn line_end(line: u64, column: Option<&String>) -> DataError {
+    let error = DataError::new(DataErrorKind::CsvLineEnd, "a quoted cell goes on past the end of its line")
+        .at_line(line)
+        .expected("a closing quote on the line where the quote opens")
+        .help("look for a stray quote on that line; a column whose cells do hold line ends has `line_ends = true` in the schema");
+    match column {
+        Some(column) => error.at_column(column),
+        None => error,
     }
 }
 

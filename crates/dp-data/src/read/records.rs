@@ -55,7 +55,8 @@ impl<'e> RecordReader<'e> {
     pub fn new(input: Input, encoder: &'e Encoder, options: &CsvOptions, with_labels: bool) -> Result<Self, DataError> {
         let format = match encoder.input() {
             InputFormat::Table(schema) => {
-                let reader = Box::new(CsvReader::new(input, *options)?);
+                let mut reader = Box::new(CsvReader::new(input, *options)?);
+                reader.refuse_line_ends(|column| schema.has_line_ends(column));
                 let positions = column_positions(&reader, schema)?;
                 let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
                 let file = reader.file().to_owned();

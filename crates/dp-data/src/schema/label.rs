@@ -37,6 +37,18 @@ pub struct Label {
     pub review: Review,
 }
 
+impl Label {
+    /// Whether a declared value goes on over several lines.
+    pub(crate) fn has_line_ends(&self) -> bool {
+        let values: &[&[String]] = match &self.kind {
+            LabelKind::TwoClasses { positive, negative, .. } => &[positive, negative],
+            LabelKind::Classes { classes, .. } => &[classes],
+            LabelKind::Number(_) => &[],
+        };
+        values.iter().copied().flatten().any(|value| super::holds_line_end(value))
+    }
+}
+
 /// What a label holds, and the targets that its values become.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

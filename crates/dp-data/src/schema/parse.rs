@@ -52,7 +52,7 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
             .error(DataErrorKind::SchemaMissingKey, "type", format!("column `{name}` has no type"))
             .expected("`numeric`, `indicator`, `categorical` or `drop`")
     })?;
-    let common = ["type", "on_missing", "missing", "reviewed"];
+    let common = ["type", "on_missing", "missing", "line_ends", "reviewed"];
     let own: &[&str] = match kind_name {
         "numeric" => &["min", "max", "log1p"],
         "categorical" => &["categories", "on_unknown"],
@@ -77,7 +77,8 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
         },
     };
     let missing = section.optional_strings("missing")?;
-    Ok(Column { name: name.to_owned(), kind, on_missing, missing, review: section.review()? })
+    let line_ends = section.boolean("line_ends")?.unwrap_or(false);
+    Ok(Column { name: name.to_owned(), kind, on_missing, missing, line_ends, review: section.review()? })
 }
 
 fn parse_numeric(name: &str, section: &Section<'_>) -> Result<ColumnKind, DataError> {

@@ -184,8 +184,16 @@ fn column() -> impl Strategy<Value = Column> {
     let dropped = Just((ColumnKind::Drop, OnMissing::Error));
     let missing = proptest::option::of(proptest::collection::vec("\\PC{0,3}", 0..3));
     let name = "\\PC{0,8}|[a-z.\"'\\\\\n# ]{0,6}";
-    (name, prop_oneof![numeric, categorical, dropped], missing, review())
-        .prop_map(|(name, (kind, on_missing), missing, review)| Column { name, kind, on_missing, missing, review })
+    (name, prop_oneof![numeric, categorical, dropped], missing, review(), any::<bool>()).prop_map(
+        |(name, (kind, on_missing), missing, review, line_ends)| Column {
+            name,
+            kind,
+            on_missing,
+            missing,
+            line_ends,
+            review,
+        },
+    )
 }
 
 fn label_kind() -> impl Strategy<Value = LabelKind> {

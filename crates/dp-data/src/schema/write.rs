@@ -99,6 +99,9 @@ fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
     if let Some(missing) = &column.missing {
         line(out, "missing", &strings(missing));
     }
+    if column.line_ends {
+        line(out, "line_ends", "true");
+    }
     match &column.on_missing {
         OnMissing::Error => {}
         OnMissing::Neutral => line(out, "on_missing", "\"neutral\""),

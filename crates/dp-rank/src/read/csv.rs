@@ -50,6 +50,7 @@ pub fn load_csv(
     let data = |error| ReadError::from_data(&file, error);
     let mut gather = Gather::new(&file, options)?;
     let mut reader = CsvReader::new(input, *csv).map_err(data)?;
+    reader.refuse_line_ends(|_| false);
     let query_at = reader.position(&columns.query).map_err(data)?;
     let has_grades = options.grades_needed || reader.header().contains(&columns.grade);
     let grade_at = if has_grades { Some(reader.position(&columns.grade).map_err(data)?) } else { None };

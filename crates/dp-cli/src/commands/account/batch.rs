@@ -184,7 +184,7 @@ fn reply(number: u64, bytes: Option<&[u8]>) -> Reply {
 /// The error object of a line.
 fn failed(number: u64, id: Option<Value>, mut failure: Failure) -> Reply {
     failure.details.location.line = Some(number);
-    let body = failure.to_json();
+    let body = failure.to_json(false);
     let text = match (id, body.strip_prefix('{')) {
         (Some(id), Some(members)) => format!("{{\"id\":{id},{members}"),
         _ => body,
