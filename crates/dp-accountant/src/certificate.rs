@@ -6,6 +6,8 @@
 //!
 //! A certificate holds no path, no time finer than a day, no seed, no key and no hash of data.
 
+use std::collections::BTreeMap;
+
 use crate::adjacency::AdjacencyKind;
 use crate::event::DpEvent;
 use crate::guarantee::Unit;
@@ -84,6 +86,16 @@ pub enum Assumption {
     /// Features were projected at random; the seed of the map is public and was chosen without looking at a record.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     PublicProjection,
+    /// No record is such that it stops the training: each conforms to what the reader of the records refuses else. A change
+    /// of one record to any other is one to a record that conforms.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
+    EveryRecordConforms,
+    /// These settings were chosen among several on records that the curator believes to be public; were they not, the
+    /// choice would tell of them.
+    ChosenOnPublic {
+        /// The values to choose from, by setting.
+        grid: BTreeMap<String, Vec<f64>>,
+    },
     /// Earlier releases about the same people are not part of this statement.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     EarlierRunsNotAccounted,
@@ -110,6 +122,11 @@ impl Assumption {
             Self::ClaimedByUser { mechanism } => format!("claimed_by_user ({mechanism})"),
             Self::DeclaredOrder => "declared_order".to_owned(),
             Self::PublicProjection => "public_projection".to_owned(),
+            Self::EveryRecordConforms => "every_record_conforms".to_owned(),
+            Self::ChosenOnPublic { grid } => {
+                let settings: Vec<&str> = grid.keys().map(String::as_str).collect();
+                format!("chosen_on_public ({})", settings.join(", "))
+            }
             Self::EarlierRunsNotAccounted => "earlier_runs_not_accounted".to_owned(),
             Self::Other { text } => format!("other ({text})"),
         }
@@ -212,7 +229,7 @@ pub struct Certificate<D> {
     /// SHA-256 of the canonical model, in hexadecimal.
     pub model_sha256: String,
     /// Versions of the crates that made it.
-    pub versions: std::collections::BTreeMap<String, String>,
+    pub versions: BTreeMap<String, String>,
 }
 
 #[cfg(test)]

@@ -180,9 +180,20 @@ impl Model {
 
     /// What the certificate has to name besides what the recipe rests on: what is assumed of the schema, and that a
     /// projection is independent of the records.
-    pub fn assumptions(&self) -> Vec<Assumption> {
+    pub fn required_assumptions(&self) -> Vec<Assumption> {
         let projected = self.encoder.projection().map(|_| Assumption::PublicProjection);
         [self.schema_assumption()].into_iter().chain(projected).collect()
+    }
+
+    /// What else follows from the encoder, which certificates of earlier versions do not name: that no record was such that
+    /// it stopped the training.
+    pub fn implied_assumptions(&self) -> Vec<Assumption> {
+        if self.encoder.can_refuse_records() { vec![Assumption::EveryRecordConforms] } else { Vec::new() }
+    }
+
+    /// All of these: what the certificate of a new model names besides what the recipe rests on.
+    pub fn assumptions(&self) -> Vec<Assumption> {
+        [self.required_assumptions(), self.implied_assumptions()].concat()
     }
 
     /// Whether the parts fit each other.

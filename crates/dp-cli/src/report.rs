@@ -189,6 +189,21 @@ pub fn in_words(assumption: &Assumption) -> String {
              was chosen without looking at a record."
                 .to_owned()
         }
+        Assumption::EveryRecordConforms => {
+            "No record stopped the training, and none could have: each conforms to the schema, in which some cells are an \
+             error. A record changed to any other is one changed to a record that conforms."
+                .to_owned()
+        }
+        Assumption::ChosenOnPublic { grid } => {
+            let values = |values: &[f64]| values.iter().map(|value| wording::plain(*value)).collect::<Vec<_>>().join(", ");
+            let settings: Vec<String> =
+                grid.iter().map(|(setting, from)| format!("{} from {}", one_line(setting), values(from))).collect();
+            format!(
+                "RISK: settings were chosen on records that are believed to be public: {}. If they were not, or were among \
+                 the private records, the choice tells of them.",
+                settings.join("; ")
+            )
+        }
         Assumption::EarlierRunsNotAccounted => {
             "Other models or figures about the same people are not part of this statement.".to_owned()
         }

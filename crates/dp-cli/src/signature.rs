@@ -267,13 +267,14 @@ mod tests {
         };
         refused(&signed, &hash, &other);
         refused(&signed, &"ac".repeat(32), &one);
-        for edit in [
-            |signed: &mut Detached| signed.statement.push('x'),
+        let edits: [fn(&mut Detached); 5] = [
+            |signed| signed.statement.push('x'),
             |signed| signed.signature.replace_range(..1, if signed.signature.starts_with('0') { "1" } else { "0" }),
             |signed| signed.signature.push_str("00"),
             |signed| signed.signature = signed.signature.to_uppercase(),
             |signed| signed.certificate_sha256 = "ac".repeat(32),
-        ] {
+        ];
+        for edit in edits {
             let mut edited = signed.clone();
             edit(&mut edited);
             refused(&edited, &hash, &one);

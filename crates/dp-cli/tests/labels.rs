@@ -259,7 +259,7 @@ fn labels_that_are_named_on_the_command_line() {
     assert!(draft.contains("classes = [\"iris\", \"lily\", \"rose\"]"), "{draft}");
     assert!(draft.contains("reviewed = false # REVIEW: which classes"), "{draft}");
     let draft = place.dp(&["schema", "houses.csv", "--label", "price", "--label-range", "0", "100"]).ok();
-    assert!(draft.contains("type = \"numeric\"\nmin = 0\nmax = 100\n\n[columns"), "{draft}");
+    assert!(draft.contains("type = \"numeric\"\nmin = 0\nmax = 100\non_missing = \"neutral\"\n\n[columns"), "{draft}");
 }
 
 #[test]

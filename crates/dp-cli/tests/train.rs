@@ -422,6 +422,72 @@ fn progress_as_json_is_on_stderr_alone() {
     run.json();
 }
 
+/// How long a solver goes on until its minimiser is certified tells of the records: neither seconds nor rates nor the
+/// rows that it went through are said anywhere.
+#[test]
+fn progress_says_nothing_of_a_certified_solver() {
+    let place = Workplace::new();
+    place.write("people.csv", people(400, 26));
+    let strongly: &[&str] = &["--algorithm", "bolt-on-strongly-convex"];
+    for (algorithm, shown) in [
+        (strongly, true),
+        (&[strongly, &["--stop", "certified"]].concat()[..], false),
+        (&["--algorithm", "obj-pert"], false),
+        (&["--algorithm", "auto"], false),
+        (&["--algorithm", "phased-erm", "--delta", "1e-6"], false),
+    ] {
+        let arguments = ["train", "--data", "people.csv", "--out", "m.json", "--force", "--epsilon", "1"];
+        let run = place.dp(&[&arguments[..], &FROM_DATA, algorithm, &["--progress", "json"]].concat());
+        let lines: Vec<Value> = run.stderr.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        assert_eq!(lines.iter().any(|line| line["phase"] == "train"), shown, "{algorithm:?} {run:#?}");
+        assert_eq!(run.json().get("seconds").is_some(), shown, "{algorithm:?}");
+    }
+}
+
+/// What is promised of a record changed to any other rests on nothing where none can stop the training, and on every record
+/// conforming where some can.
+#[test]
+fn a_schema_that_refuses_records_is_an_assumption() {
+    let place = Workplace::new();
+    place.write("people.csv", people(300, 8));
+    place.dp(&["schema", "people.csv", "--label", "earns", "--positive", "yes", "--out", "schema.toml"]).ok();
+    let drafted = place.read("schema.toml").replace("reviewed = false", "reviewed = true");
+    let trusts = |schema: &str| {
+        place.write("schema.toml", schema);
+        let train = ["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"];
+        place.dp(&[&train[..], &["--force"]].concat()).ok();
+        let file = place.json("m.json");
+        let said = place.dp(&["verify", "m.json"]).ok().contains("each conforms to the schema");
+        let assumptions = file["certificate"]["assumptions"].as_array().unwrap();
+        let listed = assumptions.iter().any(|assumption| assumption["assumption"] == "every_record_conforms");
+        assert_eq!(said, listed);
+        listed
+    };
+    assert!(!trusts(&drafted), "{drafted}");
+    for (policy, error) in [
+        ("on_missing = \"neutral\"", "on_missing = \"error\""),
+        ("on_unknown = \"neutral\"", "on_unknown = \"error\""),
+        ("others = \"neutral\"", "others = \"error\""),
+    ] {
+        assert!(drafted.contains(policy), "{policy}: {drafted}");
+        assert!(trusts(&drafted.replacen(policy, error, 1)), "{policy}");
+    }
+    // Of a certificate that does not say so, the verifier does.
+    let mut file = place.json("m.json");
+    let assumptions = file["certificate"]["assumptions"].as_array_mut().unwrap();
+    assumptions.retain(|assumption| assumption["assumption"] != "every_record_conforms");
+    file["certificate_sha256"] = dp_cli::canonical::sha256(&file["certificate"]).into();
+    place.write("m.json", file.to_string());
+    assert!(place.dp(&["verify", "m.json"]).ok().contains("each conforms to the schema"));
+    // A table with a record of every kind that a draft has not seen.
+    place.write("schema.toml", &drafted);
+    let odd = people(300, 8) + "x,1,baker,yes\n,1,clerk,no\n40,1e999,smith,no\n40,40,sailor,yes\n40,40,clerk,perhaps\n";
+    place.write("people.csv", odd);
+    assert!(!trusts(&drafted));
+    let train = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
+    place.dp(&[&train[..], &["--epsilon", "1", "--out", "m.json", "--force"]].concat()).ok();
+}
+
 /// The examples of `--help` run as they are printed.
 #[test]
 fn the_examples_of_the_help_run() {
@@ -443,8 +509,19 @@ fn the_examples_of_the_help_run() {
     place.write("images.idx.gz", gzip(&idx(&[100, 8, 8], &pixels)));
     place.write("labels.idx.gz", gzip(&idx(&[100], &(0..100).map(|i| i % 10).collect::<Vec<u8>>())));
     let mut ran = 0;
-    for command in ["schema", "train", "evaluate", "predict", "verify", "explain", "completions", "man"] {
-        let help = place.dp(&[command, "--help"]).ok();
+    for command in [
+        "schema",
+        "train",
+        "evaluate",
+        "predict",
+        "sign new-key",
+        "sign model",
+        "verify",
+        "explain",
+        "completions",
+        "man",
+    ] {
+        let help = place.dp(&[&command.split(' ').collect::<Vec<_>>()[..], &["--help"]].concat()).ok();
         let examples: Vec<&str> = help.lines().map(str::trim).filter(|line| line.starts_with("dp ")).collect();
         assert!(!examples.is_empty(), "{command} has no example");
         for example in examples {

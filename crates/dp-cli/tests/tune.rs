@@ -305,3 +305,67 @@ fn weights_are_held_to_the_candidate_that_was_chosen() {
         }
     }
 }
+
+/// A choice on public records is taken on trust, with what there was to choose from; nothing else can be said in its place.
+#[test]
+fn a_choice_on_public_records_is_an_assumption_of_its_own() {
+    let place = place();
+    let listed = |out: &str| {
+        let certificate = place.json(out)["certificate"].clone();
+        let assumptions = certificate["assumptions"].as_array().unwrap().clone();
+        assumptions.into_iter().find(|assumption| assumption["assumption"] == "chosen_on_public")
+    };
+    place.dp(&tune("portions.json", PORTIONS)).ok();
+    assert_eq!(listed("portions.json"), None);
+    place.dp(&tune("model.json", PUBLIC)).ok();
+    let grid = serde_json::json!({ "lambda": [0.01, 0.1], "passes": [1.0, 2.0] });
+    assert_eq!(listed("model.json").expect("an assumption")["grid"], grid);
+    let words = place.dp(&["verify", "model.json"]).ok();
+    assert!(words.contains("believed to be public: lambda from 0.01, 0.1; passes from 1, 2"), "{words}");
+    let file = place.json("model.json");
+    for other in [
+        serde_json::json!({}),
+        serde_json::json!({ "audited by the board": [1.0] }),
+        serde_json::json!({ "lambda": [] }),
+        serde_json::json!({ "lambda": [0.1, 0.01] }),
+        serde_json::json!({ "lambda": [-0.1] }),
+    ] {
+        let mut edited = file.clone();
+        let assumptions = edited["certificate"]["assumptions"].as_array_mut().unwrap();
+        assumptions.retain(|assumption| assumption["assumption"] != "chosen_on_public");
+        assumptions.push(serde_json::json!({ "assumption": "chosen_on_public", "grid": other }));
+        edited["certificate_sha256"] = canonical::sha256(&edited["certificate"]).into();
+        place.write("edited.json", edited.to_string());
+        place.dp(&["verify", "edited.json"]).fails(5, "verify.assumption");
+    }
+}
+
+/// Public records that are private ones are none: the curator hears of it, and nobody else.
+#[test]
+fn public_records_among_the_private_ones_are_noticed() {
+    let place = place();
+    let rows = people(2000, 1);
+    let some: String = rows.lines().take(301).map(|line| format!("{line}\n")).collect();
+    place.write("survey.csv", some);
+    let run = place.dp(&[&tune("model.json", PUBLIC)[..], &["--json"]].concat());
+    assert!(run.code == 0 && run.stderr.contains("300 of 300 public records are"), "{run:#?}");
+    assert!(run.stderr.contains("for your eyes only") && !run.stdout.contains("300"), "{run:#?}");
+    assert!(!place.read("model.json").contains("300"));
+    place.write(
+        "survey.csv",
+        "age,hours,trade,earns\n1,1.25,clerk,no\n2,1.75,smith,yes\n3,0.25,clerk,no\n4,2,smith,yes\n",
+    );
+    let run = place.dp(&[&tune("model.json", PUBLIC)[..], &["--force"]].concat());
+    assert!(run.code == 0 && !run.stderr.contains("public records are"), "{run:#?}");
+}
+
+/// How far a random number of trainings has come, and how fast, tells how many there are.
+#[test]
+fn progress_says_nothing_of_a_random_number_of_trainings() {
+    let place = place();
+    for (flags, shown) in [(PORTIONS, true), (STOPPING, false), (GEOMETRIC, false)] {
+        let run = place.dp(&[&tune("model.json", flags)[..], &["--force", "--progress", "json"]].concat());
+        assert_eq!(run.stderr.contains("\"phase\":\"train\""), shown, "{run:#?}");
+        assert!(run.code == 0 && run.stderr.contains("\"phase\":\"read\""), "{run:#?}");
+    }
+}

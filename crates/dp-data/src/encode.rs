@@ -296,6 +296,17 @@ impl Encoder {
         (self.encoding.intercept > 0.0).then(|| self.dim - 1)
     }
 
+    /// Whether some record would stop the reading of its file, instead of becoming a null record: what is promised of a record
+    /// changed to any other is then promised of records that conform.
+    pub fn can_refuse_records(&self) -> bool {
+        match &self.input {
+            InputFormat::Table(schema) => schema.can_refuse_records(),
+            // Values that are not finite, and features that are not declared.
+            InputFormat::Libsvm(_) => true,
+            InputFormat::Images(format) => format.label.can_refuse(),
+        }
+    }
+
     /// What holds of the exact Euclidean norm of every row that it makes: at most this. Always 1.
     pub fn row_bound(&self) -> f64 {
         1.0

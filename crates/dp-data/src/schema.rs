@@ -115,6 +115,18 @@ impl Column {
     }
 }
 
+impl Column {
+    /// Whether some cell of it would stop the reading of its file.
+    fn can_refuse(&self) -> bool {
+        let missing = self.on_missing == OnMissing::Error;
+        match &self.kind {
+            ColumnKind::Drop => false,
+            ColumnKind::Numeric { .. } | ColumnKind::Indicator => missing,
+            ColumnKind::Categorical { on_unknown, .. } => missing || *on_unknown == OnUnknown::Error,
+        }
+    }
+}
+
 /// Whether a text goes on over several lines.
 pub(crate) fn holds_line_end(text: &str) -> bool {
     text.contains(['\n', '\r'])
@@ -213,6 +225,12 @@ impl Schema {
     pub fn new(columns: Vec<Column>, label: Label, missing: Vec<String>) -> Result<Self, DataError> {
         validate::check(&columns, &label)?;
         Ok(Self { columns, label, missing })
+    }
+
+    /// Whether some record, well-formed as a row of cells, would stop the reading of its file: a cell of a column that says
+    /// `error`, or such a label.
+    pub fn can_refuse_records(&self) -> bool {
+        self.label.can_refuse() || self.columns.iter().any(Column::can_refuse)
     }
 
     /// Whether cells of the column of this name may hold line ends; of no column that it does not know.

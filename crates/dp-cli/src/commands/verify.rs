@@ -19,11 +19,13 @@
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
 use dp_accountant::guarantee::Unit;
+use dp_optim::tuning::MOST_CANDIDATES;
 use ed25519_dalek::VerifyingKey;
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
 use crate::atomic;
+use crate::commands::train::SETTINGS;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::conflict;
@@ -113,7 +115,8 @@ pub fn run(file: &ModelFile, work: u64) -> Result<Outcome, Failure> {
     check_size(file, work)?;
     let verified = recompute(&file.certificate)?;
     check_model(file)?;
-    Ok(Outcome::new(&file.certificate, &verified, &file.certificate_sha256))
+    let implied = file.model.implied_assumptions();
+    Ok(Outcome::new(&file.certificate, &verified, &file.certificate_sha256, &implied))
 }
 
 /// Verifies the file of a ranker whose seals are intact.
@@ -150,9 +153,9 @@ pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
             "certificate.derivation.model",
         );
     }
-    check_assumptions(certificate, &[])?;
+    check_assumptions(certificate, &[], &[Assumption::EveryRecordConforms])?;
     check_versions(certificate)?;
-    Ok(Outcome::new(certificate, &verified, &file.certificate_sha256))
+    Ok(Outcome::new(certificate, &verified, &file.certificate_sha256, &[Assumption::EveryRecordConforms]))
 }
 
 /// Refuses a certificate that itself says that there is no guarantee.
@@ -185,7 +188,13 @@ fn recompute<D: Derivation>(certificate: &Certificate<D>) -> Result<Verified, Fa
 }
 
 impl Outcome {
-    fn new<D>(certificate: &Certificate<D>, verified: &Verified, certificate_sha256: &str) -> Self {
+    fn new<D>(
+        certificate: &Certificate<D>,
+        verified: &Verified,
+        certificate_sha256: &str,
+        implied: &[Assumption],
+    ) -> Self {
+        let unsaid = implied.iter().filter(|assumption| !certificate.assumptions.contains(assumption));
         Self {
             schema: "dp.verify/1",
             holds: true,
@@ -195,7 +204,7 @@ impl Outcome {
             n_public: certificate.adjacency.n_public(),
             unit: certificate.unit.to_string(),
             theorem: verified.theorem.to_string(),
-            assumptions: certificate.assumptions.iter().map(report::in_words).collect(),
+            assumptions: certificate.assumptions.iter().chain(unsaid).map(report::in_words).collect(),
             certificate_sha256: certificate_sha256.to_owned(),
             signed: None,
         }
@@ -252,7 +261,7 @@ fn check_model(file: &ModelFile) -> Result<(), Failure> {
     if certificate.noise != terms.noise_mode {
         return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
     }
-    check_assumptions(certificate, &model.assumptions())?;
+    check_assumptions(certificate, &model.required_assumptions(), &model.implied_assumptions())?;
     check_versions(certificate)?;
     check_weights(file)
 }
@@ -300,7 +309,14 @@ fn check_versions<D>(certificate: &Certificate<D>) -> Result<(), Failure> {
 
 /// Demands exactly the assumptions that the statement rests on: one left out hides a risk, one too many (a soothing
 /// sentence, a bound that nobody enforces) vouches for nothing.
-fn check_assumptions<D: Derivation>(certificate: &Certificate<D>, of_model: &[Assumption]) -> Result<(), Failure> {
+///
+/// What is `implied` by the model need not be listed, as certificates of earlier versions do not: it is said all the same.
+/// That settings were chosen on public records only the curator knows; it may be listed.
+fn check_assumptions<D: Derivation>(
+    certificate: &Certificate<D>,
+    of_model: &[Assumption],
+    implied: &[Assumption],
+) -> Result<(), Failure> {
     let unfit = |message: &str| {
         Failure::new(ExitStatus::Verification, "verify.assumption", message).at_field("certificate.assumptions")
     };
@@ -311,13 +327,25 @@ fn check_assumptions<D: Derivation>(certificate: &Certificate<D>, of_model: &[As
     let mut needed = certificate.derivation.assumptions();
     needed.push(Assumption::EarlierRunsNotAccounted);
     needed.extend_from_slice(of_model);
+    needed.extend_from_slice(implied);
     for (i, assumption) in certificate.assumptions.iter().enumerate() {
-        if !needed.contains(assumption) || certificate.assumptions[..i].contains(assumption) {
+        let known = needed.contains(assumption) || is_choice(assumption);
+        if !known || certificate.assumptions[..i].contains(assumption) {
             return Err(unfit("the certificate lists an assumption that its guarantee does not rest on")
                 .expected(format!("nothing about `{}`", one_line(&assumption.name()))));
         }
     }
     Ok(())
+}
+
+/// Whether this is a choice among settings, and nothing else under its name.
+fn is_choice(assumption: &Assumption) -> bool {
+    let Assumption::ChosenOnPublic { grid } = assumption else { return false };
+    let rising = |values: &[f64]| {
+        let finite = values.iter().all(|value| value.is_finite() && *value >= 0.0);
+        finite && !values.is_empty() && values.len() <= MOST_CANDIDATES && values.is_sorted_by(|a, b| a < b)
+    };
+    !grid.is_empty() && grid.iter().all(|(name, values)| SETTINGS.contains(&name.as_str()) && rising(values))
 }
 
 fn text(outcome: &Outcome, model: &str) -> String {

@@ -88,8 +88,8 @@ impl ColumnSurvey {
         let mut remarks = Vec::new();
         let column = |kind, missing| Column {
             name: name.to_owned(),
+            on_missing: if kind == ColumnKind::Drop { OnMissing::Error } else { OnMissing::Neutral },
             kind,
-            on_missing: OnMissing::Error,
             missing,
             line_ends: self.line_end.is_some(),
             review: Review::Unreviewed,
@@ -120,7 +120,7 @@ impl ColumnSurvey {
         // Markers other than the empty cell are ordinary categories of a text column.
         if self.markers.contains(&"") {
             remarks
-                .push("Some cells are empty: set on_missing to \"category\", \"neutral\" or { value = ... }.".into());
+                .push("Some cells are empty: their rows count for nothing, unless on_missing is \"category\" or { value = ... }.".into());
         }
         let mut categories: Vec<String> = self
             .values
@@ -130,7 +130,7 @@ impl ColumnSurvey {
             .collect();
         categories.sort_unstable();
         let on_unknown =
-            if categories.iter().any(|value| value == OTHER_CATEGORY) { OnUnknown::Other } else { OnUnknown::Error };
+            if categories.iter().any(|value| value == OTHER_CATEGORY) { OnUnknown::Other } else { OnUnknown::Neutral };
         (column(ColumnKind::Categorical { categories, on_unknown }, None), remarks)
     }
 
@@ -144,21 +144,23 @@ impl ColumnSurvey {
         let mut missing = None;
         if !self.markers.is_empty() {
             let shown: Vec<_> = self.markers.iter().map(|marker| format!("\"{marker}\"")).collect();
-            remarks
-                .push(format!("Cells hold {}: set on_missing to \"neutral\" or {{ value = ... }}.", shown.join(", ")));
+            remarks.push(format!(
+                "Cells hold {}: their rows count for nothing, unless on_missing is {{ value = ... }}.",
+                shown.join(", ")
+            ));
             if self.markers.iter().any(|marker| !marker.is_empty()) {
                 missing = Some(self.markers.iter().map(|marker| (*marker).to_owned()).collect());
             }
         }
         if self.others > 0 {
-            remarks.push("Some cells are not numbers; loading will name them.".into());
+            remarks.push("Some cells are not numbers: their rows count for nothing.".into());
         }
         let kind = if self.zeros_and_ones {
             ColumnKind::Indicator
         } else {
             ColumnKind::Numeric { min: self.min, max: self.max, log1p }
         };
-        let on_missing = OnMissing::Error;
+        let on_missing = OnMissing::Neutral;
         let (line_ends, review) = (false, Review::Unreviewed);
         let column = Column { name: name.to_owned(), kind, on_missing, missing, line_ends, review };
         (column, remarks)

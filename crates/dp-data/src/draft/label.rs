@@ -26,7 +26,7 @@ pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -
             (kind, Review::Unreviewed, remark)
         }
     };
-    Ok((Label { column: name.to_owned(), kind, missing_is_neutral: false, review }, remark))
+    Ok((Label { column: name.to_owned(), kind, missing_is_neutral: true, review }, remark))
 }
 
 fn undecided(name: &str, survey: &LabelSurvey, message: String, help: &str) -> DataError {
@@ -54,11 +54,11 @@ fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resul
     let values = survey.values();
     Ok(match (&options.positive, &options.negative, values.as_deref()) {
         (Some(positive), Some(negative), _) => {
-            (two(&[positive], &[negative], Others::Error), "Both classes as asked for.".into())
+            (two(&[positive], &[negative], Others::Neutral), "Both classes as asked for.".into())
         }
         (Some(positive), None, Some([a, b])) => {
             let negative = if survey.same(a, positive) { b } else { a };
-            (two(&[positive], &[negative], Others::Error), "Positive as asked for.".into())
+            (two(&[positive], &[negative], Others::Neutral), "Positive as asked for.".into())
         }
         (positive, negative, _) => {
             let (positive, negative) = (positive.iter().collect::<Vec<_>>(), negative.iter().collect::<Vec<_>>());
@@ -79,7 +79,7 @@ fn from_values(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resu
     if let Some([a, b]) = values.as_deref() {
         let (positive, why) = survey.likely_positive(a, b);
         let negative = if positive == a { b } else { a };
-        return Ok((two(&[positive], &[negative], Others::Error), format!("Positive was guessed: {why}.")));
+        return Ok((two(&[positive], &[negative], Others::Neutral), format!("Positive was guessed: {why}.")));
     }
     let one_value = values.as_ref().is_some_and(|values| values.len() < 2);
     if options.label.is_none() && !one_value {
@@ -110,7 +110,7 @@ fn from_values(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resu
             } else {
                 "Few values: classes."
             };
-            Ok((LabelKind::Classes { classes, others_are_neutral: false }, remark.into()))
+            Ok((LabelKind::Classes { classes, others_are_neutral: true }, remark.into()))
         }
         _ => Err(undecided(
             name,

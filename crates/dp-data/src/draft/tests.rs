@@ -1,6 +1,6 @@
 use super::*;
 use crate::encode::{Encoder, Encoding};
-use crate::read::load_csv;
+use crate::read::{CuratorWarning, load_csv};
 use crate::schema::{ColumnKind, LabelKind, OnUnknown, Others, Review};
 
 fn two(positive: &[&str], negative: &[&str], others: Others) -> LabelKind {
@@ -36,7 +36,7 @@ fn types_ranges_categories_and_label() {
     }
     let categories = ["Oslo", "Rome", "other"].map(String::from).to_vec();
     assert_eq!(kind(&draft, "city"), &ColumnKind::Categorical { categories, on_unknown: OnUnknown::Other });
-    assert_eq!(draft.schema.label().kind, two(&["yes"], &["no"], Others::Error));
+    assert_eq!(draft.schema.label().kind, two(&["yes"], &["no"], Others::Neutral));
     assert_eq!(draft.schema.unreviewed().len(), 9, "everything is marked");
     let gap = draft.schema.columns().iter().find(|column| column.name == "gap").unwrap();
     assert_eq!(gap.missing.as_deref(), Some(&["NA".to_owned(), String::new()][..]));
@@ -73,7 +73,7 @@ fn classes() {
             (positive.join("|"), negative.join("|"), *others)
         })
     };
-    let two = |a: &str, b: &str| Ok::<_, String>((a.to_owned(), b.to_owned(), Others::Error));
+    let two = |a: &str, b: &str| Ok::<_, String>((a.to_owned(), b.to_owned(), Others::Neutral));
     let found = |result: Result<_, DataError>| result.map_err(|error| error.code().to_owned());
     assert_eq!(found(classes(&["0", "1", "1"], None, None)), two("1", "0"));
     assert_eq!(found(classes(&["-1", "+1", "-1"], None, None)), two("+1", "-1"));
@@ -94,7 +94,7 @@ fn classes() {
 }
 
 #[test]
-fn too_many_categories_are_dropped_and_a_stray_text_is_left_to_loading() {
+fn too_many_categories_are_dropped_and_a_stray_text_counts_for_nothing() {
     let rows: String = (0..120)
         .map(|i| format!("name{i},{},{}\n", if i == 77 { "oops".into() } else { i.to_string() }, i % 2))
         .collect();
@@ -103,8 +103,9 @@ fn too_many_categories_are_dropped_and_a_stray_text_is_left_to_loading() {
     assert_eq!(kind(&draft, "age"), &ColumnKind::Numeric { min: 0.0, max: 119.0, log1p: false });
     let encoder = Encoder::new(&draft.schema, Encoding::UNIT_ROWS).unwrap();
     let input = Input::from_bytes("f.csv", format!("name,age,y\n{rows}").into());
-    let error = load_csv::<f64>(input, &encoder, &CsvOptions::default()).unwrap_err();
-    assert_eq!((error.code(), error.line(), error.column()), ("csv.bad_number", Some(79), Some("age")));
+    let loaded = load_csv::<f64>(input, &encoder, &CsvOptions::default()).unwrap();
+    assert_eq!(loaded.warnings, [CuratorWarning::Neutral { records: 1 }]);
+    assert!(!encoder.can_refuse_records());
     let nothing = drafted("name,y\na,0\na,1\n", &DraftOptions::default()).unwrap_err();
     assert_eq!(nothing.code(), "schema.columns");
 }
@@ -120,6 +121,11 @@ fn labels_of_more_than_two_values() {
     };
     let named = DraftOptions::new("y");
     let classes = |classes: &[&str]| LabelKind::Classes {
+        classes: classes.iter().map(|&class| class.to_owned()).collect(),
+        others_are_neutral: true,
+    };
+    // Of classes that a person lists, another one is a mistake.
+    let said = |classes: &[&str]| LabelKind::Classes {
         classes: classes.iter().map(|&class| class.to_owned()).collect(),
         others_are_neutral: false,
     };
@@ -146,7 +152,7 @@ fn labels_of_more_than_two_values() {
     assert_eq!(drafted_label(&texts, &named).unwrap_err().code(), "label.undecided");
     // What a person says is not taken from the data, whatever that holds.
     for (hint, kind) in [
-        (LabelHint::Classes(vec!["u".into(), "v".into()]), classes(&["u", "v"])),
+        (LabelHint::Classes(vec!["u".into(), "v".into()]), said(&["u", "v"])),
         (LabelHint::Number(LabelRange { min: 0.0, max: 9.0 }), number(0.0, 9.0)),
     ] {
         let options = DraftOptions { hint: Some(hint), ..DraftOptions::new("y") };

@@ -14,7 +14,7 @@ missing = ['', 'NA']
 label = { column = 'y', positive = 'yes', negative = 'no' }
 columns.age = { type = 'numeric', min = 0, max = 100 }
 columns.city = { type = 'categorical', categories = ['Rome', 'Oslo', 'São Paulo, SP'] }
-columns.note = { type = 'drop' }
+columns.note = { type = 'drop', line_ends = true }
 ";
 
 const PEOPLE: &str = "\

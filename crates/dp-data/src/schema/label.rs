@@ -38,6 +38,16 @@ pub struct Label {
 }
 
 impl Label {
+    /// Whether some cell of it would stop the reading of its file.
+    pub(crate) fn can_refuse(&self) -> bool {
+        let others = match &self.kind {
+            LabelKind::TwoClasses { others, .. } => *others == Others::Error,
+            LabelKind::Classes { others_are_neutral, .. } => !others_are_neutral,
+            LabelKind::Number(_) => false,
+        };
+        others || !self.missing_is_neutral
+    }
+
     /// Whether a declared value goes on over several lines.
     pub(crate) fn has_line_ends(&self) -> bool {
         let values: &[&[String]] = match &self.kind {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::{Certificate, EpsilonDelta};
+use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta};
 use dp_accountant::guarantee::Unit;
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng as _, SeededRng};
 use dp_optim::recipes::Budget;
@@ -60,7 +60,8 @@ impl<P: Protect> Certified for TrainedRanker<P> {
     }
 
     fn certificate(&self, model_sha256: String, versions: BTreeMap<String, String>) -> Certificate<RankingDerivation> {
-        self.certificate(Vec::new(), model_sha256, versions)
+        // A line that is no list is refused, whatever is protected.
+        self.certificate(vec![Assumption::EveryRecordConforms], model_sha256, versions)
     }
 }
 

@@ -14,7 +14,7 @@ use dp_optim::recipes::{Budget, Share};
 use super::loss::AskedLoss;
 use super::recipes::{self, PrivateAlgorithm};
 use super::settings::Settings;
-use super::tuning::Tuning;
+use super::tuning::{Tuning, Way};
 use crate::args::{self, Format, GlobalArgs, TrainArgs, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict, label_hint};
@@ -159,6 +159,17 @@ impl TrainConfig {
     /// `usage.*`.
     pub fn new(args: &TrainArgs, global: &GlobalArgs) -> Result<Self, Failure> {
         Self::with(args, global, Settings::new(args)?, None)
+    }
+
+    /// Whether how long a training takes, and how fast it goes, tells of the records: it goes on until its minimiser is
+    /// certified, or is repeated a random number of times.
+    pub(super) fn time_tells_of_records(&self) -> bool {
+        let repeated = matches!(&self.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
+        let certified = match self.method {
+            Method::Private { algorithm, .. } => algorithm.takes_as_long_as_it_takes(&self.settings),
+            Method::NonPrivate => false,
+        };
+        repeated || certified
     }
 
     /// Checks the flags of `dp tune`.

@@ -20,7 +20,7 @@ pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
 pub use recipes::{Advice, PrivateAlgorithm};
 pub use settings::Settings;
-pub use tuning::{Chosen, Tuning, Way};
+pub use tuning::{Chosen, SETTINGS, Tuning, Way};
 
 pub(super) use recipes::refusal;
 

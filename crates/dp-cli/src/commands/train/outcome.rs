@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::config::{Method, Target, TrainConfig};
 use super::recipes::{self, Advice, Foreseen};
-use super::tuning::{Chosen, Tuning, Way};
+use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;
 use crate::model_file::{ModelFile, assumed_public};
@@ -85,14 +85,7 @@ impl Outcome {
         (elapsed, training): (Duration, Duration),
         Picked { advice, chosen }: Picked,
     ) -> Self {
-        let shown = |time: Duration| {
-            let repeated = matches!(&config.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
-            let certified = match config.method {
-                Method::Private { algorithm, .. } => algorithm.takes_as_long_as_it_takes(&config.settings),
-                Method::NonPrivate => false,
-            };
-            (!repeated && !certified).then_some(time.as_secs_f64())
-        };
+        let shown = |time: Duration| (!config.time_tells_of_records()).then_some(time.as_secs_f64());
         let certificate = &file.certificate;
         let reached = certificate.reached.filter(|_| certificate.private);
         Self {

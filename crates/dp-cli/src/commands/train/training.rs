@@ -18,13 +18,13 @@ use dp_optim::{Derivation, MemorySource};
 use super::config::{Method, TrainConfig};
 use super::recipes::{self, Advice, Built, Shape, refusal};
 use super::source::Known;
-use super::tuning::{Chosen, Way, chosen_on_public};
+use super::tuning::{Chosen, Tuning, Way, chosen_on_public};
 use super::warn_delta;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::model_file::{Model, assumed_public};
 use crate::output::Console;
-use crate::progress::{Counted, Progress};
+use crate::progress::{Counted, Progress, ProgressMode};
 use crate::wording;
 
 /// The records in memory, with what is public about them.
@@ -142,7 +142,10 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
         && let Way::Public(input) = &tuning.way
     {
         let candidates = algorithm.candidates(config, budget, A::KIND, shape)?;
-        let position = chosen_on_public::<A, F>(config, input, &records.encoder, &candidates, shape, rng, console)?;
+        let position = {
+            let Records { encoder, examples, .. } = &records;
+            chosen_on_public::<A, F>(config, input, encoder, examples, &candidates, shape, rng, console)?
+        };
         let recipe = candidates.get(position).or(candidates.first());
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
         let recipe = recipe.ok_or_else(none)?.clone();
@@ -174,7 +177,9 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     let training = started.elapsed();
     let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
     let model = Model::new(encoder, config.loss, weights)?;
-    let certificate = trained.certificate(Unit::Record, model.assumptions(), model.sha256()?, versions());
+    let chosen_on = config.tuning.as_ref().and_then(Tuning::assumption);
+    let further = model.assumptions().into_iter().chain(chosen_on).collect();
+    let certificate = trained.certificate(Unit::Record, further, model.sha256()?, versions());
     let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &certificate.derivation));
     Ok(TrainedModel { model, certificate, n: shape.n, training, advice: built.advice, chosen })
 }
@@ -210,7 +215,9 @@ fn with_progress<T>(
     total: u64,
     train: impl FnOnce(&mut Control<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let mut progress = Progress::start(config.progress, console, "train", Counted::Rows, Some(total));
+    // How far and how fast it went tells of the records where it goes on until something is certified, or at random.
+    let mode = if config.time_tells_of_records() { ProgressMode::None } else { config.progress };
+    let mut progress = Progress::start(mode, console, "train", Counted::Rows, Some(total));
     let mut show = |at: dp_optim::engine::Progress| {
         progress.update(at.pass.saturating_mul(n).saturating_add(at.rows), Some(at.pass + 1));
     };

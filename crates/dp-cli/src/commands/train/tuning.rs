@@ -1,12 +1,15 @@
 //! Among which settings to choose, and how.
 
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
 use dp_accountant::Repetitions;
-use dp_data::Encoder;
+use dp_accountant::certificate::Assumption;
 use dp_data::encode::Stored;
 use dp_data::examples::Feature;
 use dp_data::read;
+use dp_data::{Encoder, Examples, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
 use dp_optim::engine::Control;
@@ -26,6 +29,9 @@ use crate::output::Console;
 
 /// How often a candidate is trained on either half of public records: its noise is averaged over as many.
 const PUBLIC_TRAININGS: u32 = 3;
+
+/// What can be chosen, as a certificate names it.
+pub const SETTINGS: [&str; 3] = ["lambda", "passes", "batch_size"];
 
 /// A choice among settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,6 +81,30 @@ impl Tuning {
             TuningMethod::Public => Way::Public(public_input(args)?),
         };
         Ok(Self { way, grid })
+    }
+
+    /// What a certificate says of a choice on public records: what could be chosen, and on whose word the records are public.
+    pub(super) fn assumption(&self) -> Option<Assumption> {
+        let Way::Public(_) = self.way else { return None };
+        let [lambda, passes, batch_size] = SETTINGS;
+        let mut grid = BTreeMap::<String, Vec<f64>>::new();
+        for settings in &self.grid {
+            let values = [
+                (lambda, settings.lambda),
+                (passes, settings.passes.map(|passes| passes as f64)),
+                (batch_size, settings.batch_size.map(|size| size as f64)),
+            ];
+            for (name, value) in values {
+                if let Some(value) = value {
+                    grid.entry(name.to_owned()).or_default().push(value);
+                }
+            }
+        }
+        for values in grid.values_mut() {
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+        }
+        Some(Assumption::ChosenOnPublic { grid })
     }
 
     /// The file of public records.
@@ -165,6 +195,7 @@ pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
     input: &InputConfig,
     encoder: &Encoder,
+    private: &Examples<F>,
     candidates: &[AnyRecipe],
     shape: Shape,
     rng: &mut impl ReleaseRng,
@@ -178,9 +209,42 @@ pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
     for warning in &loaded.warnings {
         console.warn_curator(&one_line(&format!("public records: {warning}")));
     }
+    let known: HashSet<u64> = fingerprints(private).collect();
+    let again = fingerprints(&loaded.examples).filter(|row| known.contains(row)).count();
+    if again > 0 {
+        console.warn_curator(&format!(
+            "{again} of {} public records are, as encoded, also among the private ones\nif they are the same people's, they are \
+             not public, and the choice is not covered by the guarantee",
+            loaded.examples.len()
+        ));
+    }
     let mut source = MemorySource::new(loaded.examples, encoder.row_bound(), encoder.target_bound());
     public::choose::<A, F>(candidates, &mut source, shape.n, budget, PUBLIC_TRAININGS, rng, &Control::default())
         .map_err(|error| refusal(&error))
+}
+
+/// A number for each record that counts, the same for equal ones: of its target and of its features that are not 0.
+fn fingerprints<F: Real + Feature>(examples: &Examples<F>) -> impl Iterator<Item = u64> + '_ {
+    let block = examples.block();
+    let counts = move |i: &usize| block.valid.is_none_or(|valid| valid[*i]);
+    (0..examples.len()).filter(counts).map(move |i| {
+        let mut hasher = DefaultHasher::new();
+        block.targets[i].widen().to_bits().hash(&mut hasher);
+        let mut feature = |(j, value): (usize, &F)| {
+            let value = value.widen();
+            if value != 0.0 {
+                (j, value.to_bits()).hash(&mut hasher);
+            }
+        };
+        match block.rows {
+            Rows::Dense { values, dim } => values[i * dim..(i + 1) * dim].iter().enumerate().for_each(&mut feature),
+            Rows::Sparse { offsets, indices, values, .. } => {
+                let range = offsets[i]..offsets[i + 1];
+                indices[range.clone()].iter().zip(&values[range]).for_each(|(j, value)| feature((*j as usize, value)));
+            }
+        }
+        hasher.finish()
+    })
 }
 
 /// The settings that were chosen.

@@ -55,6 +55,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_csv(damaged),
         refuse_csv(""),
         refuse_csv("age,city,y\n"),
+        refuse_csv("age,city,y\n1,\"Rome,no\n1,Rome\",no\n"),
         refuse_csv("age,town,y\n1,Rome,no\n"),
         refuse_csv("age,city,age,y\n1,Rome,1,no\n"),
         refuse_csv("age,city,y\n1,Rome,no\n1,Rome\n"),
@@ -134,6 +135,9 @@ fn lines_are_those_of_the_file() {
     assert_eq!(refuse_csv(text).line(), Some(7));
     assert_eq!(refuse_libsvm("\n# a\n1 1:1\n1 10:1\n").line(), Some(4));
     assert_eq!(refuse_csv("age,city,y\n1,Rome,no\n2,\"Rome,no\n3,Rome,no\n").line(), Some(3), "where the quote opens");
+    // Also behind a cell that may hold line ends.
+    let swallowed = refuse_csv("note,age,city,y\nx,1,Rome,no\n\"a\nb\",2,\"Rome,no\n\"\"x\"\",3,Oslo\",no\n");
+    assert_eq!((swallowed.code(), swallowed.line(), swallowed.column()), ("csv.line_end", Some(4), Some("city")));
 }
 
 #[test]
