@@ -2,6 +2,8 @@
 //! certificate in turn, each member left out, and weights replaced by some that never met noise. With `--nocapture` it
 //! prints how many edits were tried and refused.
 
+#![allow(clippy::print_stdout, reason = "the table is what people run this test for")]
+
 mod support;
 #[path = "algorithms/table.rs"]
 #[allow(dead_code)] // the rest of the table is for other tests

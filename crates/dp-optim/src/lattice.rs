@@ -185,7 +185,8 @@ impl ReleaseLattice {
     /// # Errors
     /// The first reason why not.
     pub fn check(&self, weights: &[f64]) -> Result<(), OffLattice> {
-        let models = usize::try_from(self.models).ok().filter(|models| *models > 0 && weights.len() % models == 0);
+        let models =
+            usize::try_from(self.models).ok().filter(|models| *models > 0 && weights.len().is_multiple_of(*models));
         let Some(models) = models else {
             return Err(OffLattice::Models { weights: weights.len(), models: self.models });
         };
@@ -219,7 +220,7 @@ impl ReleaseLattice {
         };
         let of_norm = 4.0 * (weights as f64 + 16.0) * roundoff;
         match self.points {
-            Points::Anywhere => of_norm + roundoff.sqrt(),
+            Points::Anywhere => of_norm + roundoff.cbrt(),
             _ => of_norm,
         }
     }
@@ -278,8 +279,8 @@ fn unreachable_weight(steps: &[f64], weights: &[f64]) -> Option<usize> {
             parity += count;
         }
         // Every round moves one coordinate by one step.
-        let odd = (parity % 2.0 != 0.0) != (steps.len() % 2 != 0);
-        return if odd { last_moved.or(Some(0)) } else { None };
+        let fits = (parity % 2.0 == 0.0) == steps.len().is_multiple_of(2);
+        return if fits { None } else { last_moved.or(Some(0)) };
     }
     if steps.len() > MOST_ENUMERATED {
         return None;

@@ -18,7 +18,7 @@ use dp_optim::{Derivation, MemorySource};
 use super::config::{Method, TrainConfig};
 use super::recipes::{self, Advice, Built, Shape, refusal};
 use super::source::Known;
-use super::tuning::{Chosen, Tuning, Way, chosen_on_public};
+use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
 use super::warn_delta;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
@@ -142,10 +142,8 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
         && let Way::Public(input) = &tuning.way
     {
         let candidates = algorithm.candidates(config, budget, A::KIND, shape)?;
-        let position = {
-            let Records { encoder, examples, .. } = &records;
-            chosen_on_public::<A, F>(config, input, encoder, examples, &candidates, shape, rng, console)?
-        };
+        let mut public = public_records(config, input, &records.encoder, &records.examples, console)?;
+        let position = chosen_on_public::<A, F>(&mut public, &candidates, shape.n, budget, rng)?;
         let recipe = candidates.get(position).or(candidates.first());
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
         let recipe = recipe.ok_or_else(none)?.clone();

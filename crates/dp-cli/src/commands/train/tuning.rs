@@ -13,7 +13,7 @@ use dp_data::{Encoder, Examples, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
 use dp_optim::engine::Control;
-use dp_optim::recipes::{AnyRecipe, TrainsAny};
+use dp_optim::recipes::{AnyRecipe, Budget, TrainsAny};
 use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping, public};
 use dp_optim::{Derivation, MemorySource};
 use serde::Serialize;
@@ -22,7 +22,6 @@ use super::config::TrainConfig;
 use super::recipes::{Shape, refusal};
 use super::settings::Settings;
 use crate::args::{TrialLaw, TuneArgs, TuningMethod};
-use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
@@ -190,20 +189,14 @@ fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
     Ok(config)
 }
 
-/// The configuration with the combination that is best on the public records.
-pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
+/// The public records; the curator hears where some of them are also among the private ones.
+pub(super) fn public_records<F: Real + Stored + Feature>(
     config: &TrainConfig,
     input: &InputConfig,
     encoder: &Encoder,
     private: &Examples<F>,
-    candidates: &[AnyRecipe],
-    shape: Shape,
-    rng: &mut impl ReleaseRng,
     console: &Console,
-) -> Result<usize, Failure> {
-    let (super::config::Method::Private { budget, .. }, Some(_)) = (config.method, &config.tuning) else {
-        return Err(Failure::new(ExitStatus::Failed, "train.failed", "nothing to choose from"));
-    };
+) -> Result<MemorySource<F>, Failure> {
     let from_data = |error: &dp_data::DataError| Failure::from_data(error);
     let loaded = read::load::<F>(input.open()?, encoder, &config.input.csv).map_err(|error| from_data(&error))?;
     for warning in &loaded.warnings {
@@ -218,8 +211,18 @@ pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
             loaded.examples.len()
         ));
     }
-    let mut source = MemorySource::new(loaded.examples, encoder.row_bound(), encoder.target_bound());
-    public::choose::<A, F>(candidates, &mut source, shape.n, budget, PUBLIC_TRAININGS, rng, &Control::default())
+    Ok(MemorySource::new(loaded.examples, encoder.row_bound(), encoder.target_bound()))
+}
+
+/// The position of the combination that is best on the public records.
+pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
+    public: &mut MemorySource<F>,
+    candidates: &[AnyRecipe],
+    n: u64,
+    budget: Budget,
+    rng: &mut impl ReleaseRng,
+) -> Result<usize, Failure> {
+    public::choose::<A, F>(candidates, public, n, budget, PUBLIC_TRAININGS, rng, &Control::default())
         .map_err(|error| refusal(&error))
 }
 
