@@ -14,7 +14,7 @@
 //! - invent a whole run: another number of records with the noise that would follow from it, noise that was never
 //!   drawn, rounded noise called exact, a seeded run called unseeded, columns called reviewed.
 //!
-//! The last kind is what the curator alone can vouch for, by a [`signature`](crate::signature) (`dp sign`, `--key`). Against
+//! The last kind is what the curator alone can vouch for, by a [`signature`] (`dp sign`, `--key`). Against
 //! an edit by somebody else, that or the SHA-256 of the certificate that the curator published are what to compare.
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
