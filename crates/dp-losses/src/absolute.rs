@@ -38,6 +38,11 @@ impl<F: Real> Loss<F> for Absolute {
     }
 
     #[inline(always)]
+    fn is_of_residual(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn curvature_bound(&self) -> F {
         convert(f64::INFINITY)
     }

@@ -75,6 +75,11 @@ impl<F: Real> Loss<F> for HuberRegression {
     }
 
     #[inline(always)]
+    fn is_of_residual(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn curvature_bound(&self) -> F {
         convert(1.0 / self.h)
     }

@@ -46,6 +46,7 @@
 #![forbid(unsafe_code)]
 
 pub mod absolute;
+pub mod compensated;
 pub mod constants;
 pub mod differences;
 mod error;
@@ -76,6 +77,7 @@ pub mod softmax;
 pub mod squared;
 
 pub use absolute::Absolute;
+pub use compensated::{CompensatedGradient, CompensatedSum};
 pub use constants::{Constants, DataConstants, Domain, LossBounds};
 pub use differences::Differences;
 pub use error::Error;

@@ -3,7 +3,9 @@
 use core::marker::PhantomData;
 
 use dp_data::{Block, Rows};
+use nalgebra::convert;
 
+use crate::compensated::{CompensatedGradient, CompensatedSum, two_sum};
 use crate::differences::Differences;
 use crate::kernels::{Kernels, Scratch, Step};
 use crate::loss::{Loss, LossVisitor};
@@ -189,6 +191,38 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
         self.check(&batch, sum);
         pass.set_weights(coefficients);
         self.kernels.add_rows(batch.rows, &mut pass.scratch, sum, None);
+    }
+}
+
+impl<F: Real, L: Loss<F>> CompensatedGradient<F> for LinearModel<F, L> {
+    fn add_compensated(
+        &self,
+        parameters: &[F],
+        batch: Block<'_, F>,
+        pass: &mut LinearPass<F>,
+        sum: &mut CompensatedSum,
+    ) {
+        self.check(&batch, parameters);
+        let scratch = &mut pass.scratch;
+        scratch.in_two_parts.clear();
+        self.kernels.predictions_in_two_parts(batch.rows, parameters, &mut scratch.in_two_parts);
+        let (parts, predictions) = (&scratch.in_two_parts, &mut scratch.predictions);
+        predictions.clear();
+        if self.loss.is_of_residual() {
+            predictions.extend(parts.iter().zip(batch.targets).map(|(&(high, low), &target)| {
+                let target: f64 = target.to_subset_unchecked();
+                let (residual, rest) = two_sum(high, -target);
+                convert::<f64, F>(residual + (rest + low))
+            }));
+            let mut origin = core::mem::take(&mut scratch.origin);
+            origin.resize(batch.targets.len(), F::zero());
+            self.backward(parameters, Block { targets: &origin, ..batch }, pass);
+            pass.scratch.origin = origin;
+        } else {
+            predictions.extend(parts.iter().map(|&(high, low)| convert::<f64, F>(high + low)));
+            self.backward(parameters, batch, pass);
+        }
+        self.kernels.add_rows_in_two_parts(batch.rows, &pass.scratch.derivatives, sum, 0);
     }
 }
 

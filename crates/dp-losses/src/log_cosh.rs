@@ -80,6 +80,11 @@ impl<F: Real> Loss<F> for LogCosh {
     }
 
     #[inline(always)]
+    fn is_of_residual(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn curvature_bound(&self) -> F {
         convert(1.0 / self.h)
     }

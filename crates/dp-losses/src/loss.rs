@@ -21,6 +21,11 @@ pub trait Loss<F>: Copy + Send + Sync + 'static {
     /// `∂ℓ/∂p`. Never NaN for numbers, and never above the Lipschitz constant of the loss, rounding included.
     fn derivative(&self, prediction: F, target: F) -> F;
 
+    /// Whether the loss is one of the residual `p - y`: then `derivative(p, y)` is `derivative(p - y, 0)`.
+    fn is_of_residual(&self) -> bool {
+        false
+    }
+
     /// An upper bound of `∂²ℓ/∂p²` over all predictions and targets.
     fn curvature_bound(&self) -> F;
 

@@ -212,6 +212,38 @@ impl LossKind {
         Constants::new(self, regulariser, domain)
     }
 
+    /// How far a relative error of what the derivative is taken at moves a gradient, at most: the derivative of a
+    /// classification is taken at a margin, of a number at a residual, of softmax at the scores' distances from the
+    /// largest.
+    ///
+    /// # Formula
+    /// ```text
+    /// X sup |r| ℓ''(r)     logistic 0.224 X;   huber-svm:h (1 + h)/(2h) X;   huber-regression X;   log-cosh 0.448 X
+    ///                      softmax with C classes 2 ln(C) X;   squared: the Lipschitz constant;   with a kink: infinite
+    /// ```
+    /// Logistic: `m σ'(m)` is largest at `m tanh(m/2) = 1`. Softmax: residuals move by `(diag(p) - p pᵀ) Δ`, of norm at
+    /// most `2 Σ p_c |Δ_c|`, and with `Δ_c` a share of `z_max - z_c` that sum is at most
+    /// `Σ p_c ln(p_max/p_c) <= ln C`.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_losses::{Domain, LossKind};
+    /// assert!((LossKind::Logistic.condition(&Domain::unit_rows()) - 0.224).abs() < 1e-9);
+    /// assert_eq!(LossKind::Hinge.condition(&Domain::unit_rows()), f64::INFINITY);
+    /// ```
+    pub fn condition(&self, domain: &Domain) -> f64 {
+        let of_slope = match self {
+            Self::Logistic => 0.224,
+            Self::HuberSvm(loss) => 0.5 + 0.5 / loss.h(),
+            Self::HuberRegression(_) => 1.0,
+            Self::LogCosh(_) => 0.448,
+            Self::Softmax(loss) => 2.0 * f64::from(loss.classes()).ln(),
+            Self::Squared => return self.data_constants(domain).lipschitz,
+            Self::Hinge | Self::Absolute => f64::INFINITY,
+        };
+        of_slope * domain.row_norm() * (1.0 + 1e-12)
+    }
+
     fn bounds(&self) -> &dyn LossBounds {
         match self {
             Self::Logistic => &Logistic,

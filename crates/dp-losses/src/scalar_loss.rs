@@ -67,6 +67,10 @@ impl<F: Real> Loss<F> for ScalarLoss {
         }
     }
 
+    fn is_of_residual(&self) -> bool {
+        matches!(self, Self::Squared | Self::HuberRegression(_) | Self::LogCosh(_) | Self::Absolute)
+    }
+
     fn curvature_bound(&self) -> F {
         match self {
             Self::Logistic => Logistic.curvature_bound(),

@@ -1,5 +1,6 @@
 //! Plain steps applied straight onto the parameters: no gradient buffer, and sparse rows touch only their non-zeros.
 
+use crate::compensated::CompensatedGradient;
 use crate::differences::Differences;
 #[cfg(doc)]
 use crate::model::Model;
@@ -29,7 +30,7 @@ use crate::model::Model;
 /// assert!((v[0] - 0.85_f64).abs() < 1e-15 && (v[1] - 0.7).abs() < 1e-15);
 /// # Ok::<(), dp_data::examples::ShapeError>(())
 /// ```
-pub trait ScaledSteps<F>: Differences<F> {
+pub trait ScaledSteps<F>: Differences<F> + CompensatedGradient<F> {
     /// [`forward`](Model::forward) at `w = scale · direction`.
     fn forward_scaled(&self, scale: F, direction: &[F], batch: Self::Batch<'_>, pass: &mut Self::Pass);
 

@@ -12,7 +12,8 @@
 //! Where there are so few features that the noise that needs no delta is the smaller one (some twenty at the usual deltas), the
 //! logistic loss and log-cosh have that one also with a delta; the logistic loss has a centre then up to ten features, if `n ε >= 40 D` for its `D = d(d+3)/2`
 //! moments. A number of
-//! passes, a radius or single precision that is asked for leaves the descents: objective perturbation has none of them.
+//! passes, a radius or single precision that is asked for leaves the descents: objective perturbation has none of them. So
+//! does a table of so many records, some 10⁹, that the noise that hides how the minimiser was approached would be seen.
 //!
 //! Accelerated descent takes the sum of *all* gradients at each step, with noise on each sum, and releases the mean of the
 //! second half of the iterates. With `p` parameters, `Δ` the change of the sum that the relation allows and `z` the Gaussian's noise per unit of sensitivity,
@@ -97,6 +98,7 @@ use crate::defaults::Defaults;
 use crate::descent::Descent;
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
+use crate::recipes::obj_pert::UNSEEN;
 use crate::recipes::scs13::StepLaw;
 use crate::recipes::{Algorithm, AnyRecipe, BoltOn, Budget, DpSgd, ObjPert, OutputNoise, Sampling, Scs13};
 use crate::schedule::Schedule;
@@ -188,7 +190,8 @@ pub struct Choice {
 ///         2 q √p √T / L            the Laplace ball in each of T steps
 ///         12 (q / (L √p))^{2/3}    noise on the model
 /// ```
-/// at most 1. For delta = 1e-8 the first is about `10 p/(nε)`. For two classes it is the share of the accuracy over the
+/// at most 1; of objective perturbation, with the standard deviation in a prediction of the noise on the minimiser besides.
+/// For delta = 1e-8 the first is about `10 p/(nε)`. For two classes it is the share of the accuracy over the
 /// majority class, for numbers that of what the features explain.
 /// Measured shares lie within a factor of [`COST_FACTOR`] of it, most of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -266,7 +269,7 @@ impl Auto {
     /// the recipe refuses beside, its plan says.
     pub fn choose(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Choice, Error> {
         let terms = self.terms(n, dim, budget, relation)?;
-        if let Some(choice) = self.perturb_objective(n, dim, budget, &terms)? {
+        if let Some(choice) = self.perturb_objective(n, dim, budget, relation, &terms)? {
             return Ok(choice);
         }
         if !(terms.pure && self.loss.is_smooth() && terms.character.clipping.is_none()) {
@@ -301,7 +304,14 @@ impl Auto {
     }
 
     /// Objective perturbation, where it is the most accurate and nothing was asked for that it does not have.
-    fn perturb_objective(&self, n: u64, dim: u64, budget: Budget, terms: &Terms) -> Result<Option<Choice>, Error> {
+    fn perturb_objective(
+        &self,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        relation: AdjacencyKind,
+        terms: &Terms,
+    ) -> Result<Option<Choice>, Error> {
         let taken = match self.loss {
             LossKind::Logistic | LossKind::LogCosh(_) => true,
             LossKind::Softmax(_) | LossKind::HuberRegression(_) => terms.pure,
@@ -338,6 +348,12 @@ impl Auto {
             target_bound: self.target_bound,
             ..ObjPert::new(self.loss)
         };
+        let recipe = if centred { recipe.centred() } else { recipe };
+        // What a plan refuses it says itself.
+        let on_the_minimiser = recipe.noise_on_the_minimiser(n, dim, budget, relation).unwrap_or(0.0);
+        if on_the_minimiser > 1.01 * UNSEEN {
+            return self.descend(n, terms).map(Some);
+        }
         let (law, needs) = match (ball, terms.pure) {
             (true, true) => ("noise of a Laplace ball", "the most accurate where delta = 0"),
             (true, false) => ("noise of a Laplace ball", "less than Gaussian noise for so few features"),
@@ -345,12 +361,14 @@ impl Auto {
         };
         let around = if centred { "least squares on noisy moments" } else { "0" };
         Ok(Some(Choice {
-            recipe: if centred { recipe.centred() } else { recipe }.into(),
+            recipe: recipe.into(),
             reason: format!(
                 "obj-pert, {law} once, in an objective whose regulariser pulls to {around}: {needs}; lambda follows from \
                  noise of norm {noise:.2e} on the mean gradient"
             ),
-            expected_cost: ExpectedCost::new(2.0 * noise / terms.character.bound * parameters.sqrt()),
+            expected_cost: ExpectedCost::new(
+                2.0 * noise / terms.character.bound * parameters.sqrt() + on_the_minimiser,
+            ),
         }))
     }
 

@@ -21,6 +21,8 @@ pub(crate) struct ClassScratch<F> {
     pub(crate) weights: Vec<F>,
     /// Three numbers per example.
     per_example: Vec<F>,
+    /// Scores before they are rounded, class after class.
+    pub(crate) in_two_parts: Vec<(f64, f64)>,
     selected: Vec<usize>,
 }
 
@@ -32,6 +34,7 @@ impl<F: Real> ClassScratch<F> {
             residuals: room(),
             weights: room(),
             per_example: Vec::with_capacity(3 * examples),
+            in_two_parts: Vec::new(),
             selected: Vec::with_capacity(examples),
         }
     }

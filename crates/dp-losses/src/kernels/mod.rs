@@ -7,6 +7,7 @@
 //! `reference.rs` holds the same functions as plain loops, and a property test holds the two equal within rounding.
 
 mod classes;
+mod compensated;
 mod dense;
 mod lanes;
 #[cfg(test)]
@@ -35,6 +36,10 @@ pub(crate) struct Scratch<F> {
     pub(crate) predictions: Vec<F>,
     pub(crate) derivatives: Vec<F>,
     pub(crate) weights: Vec<F>,
+    /// Predictions before they are rounded.
+    pub(crate) in_two_parts: Vec<(f64, f64)>,
+    /// Targets of residuals: zeros.
+    pub(crate) origin: Vec<F>,
     selected: Vec<usize>,
 }
 
@@ -44,6 +49,8 @@ impl<F: Real> Scratch<F> {
             predictions: Vec::with_capacity(examples),
             derivatives: Vec::with_capacity(examples),
             weights: Vec::with_capacity(examples),
+            in_two_parts: Vec::new(),
+            origin: Vec::new(),
             selected: Vec::with_capacity(examples),
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Compressed<'a, F> {
 impl<'a, F> Compressed<'a, F> {
     /// Columns and values of each row in turn.
     #[inline(always)]
-    fn rows(self) -> RowsOf<'a, F> {
+    pub(super) fn rows(self) -> RowsOf<'a, F> {
         let (start, ends) = match self.offsets {
             [start, ends @ ..] => (*start, ends),
             [] => (0, self.offsets),
@@ -27,7 +27,7 @@ impl<'a, F> Compressed<'a, F> {
 }
 
 /// The rows not yet handed out.
-struct RowsOf<'a, F> {
+pub(super) struct RowsOf<'a, F> {
     start: usize,
     ends: &'a [usize],
     indices: &'a [u32],

@@ -3,8 +3,10 @@
 use core::marker::PhantomData;
 
 use dp_data::Block;
+use nalgebra::convert;
 
 use super::Softmax;
+use crate::compensated::{CompensatedGradient, CompensatedSum, two_sum};
 use crate::differences::Differences;
 use crate::kernels::{ClassScratch, ClassStep, Kernels};
 use crate::linear::subtract;
@@ -199,6 +201,42 @@ impl<F: Real> SoftmaxPass<F> {
             weights.extend(of_class.iter().zip(coefficients).map(|(&residual, &coefficient)| {
                 if coefficient == F::zero() { F::zero() } else { coefficient * residual }
             }));
+        }
+    }
+}
+
+impl<F: Real> CompensatedGradient<F> for SoftmaxModel<F> {
+    fn add_compensated(
+        &self,
+        parameters: &[F],
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        sum: &mut CompensatedSum,
+    ) {
+        self.check(&batch, parameters);
+        let (n, dim, scratch) = (batch.targets.len(), self.dim, &mut pass.scratch);
+        scratch.in_two_parts.clear();
+        if n == 0 || dim == 0 {
+            return;
+        }
+        for weights in parameters.chunks_exact(dim) {
+            self.kernels.predictions_in_two_parts(batch.rows, weights, &mut scratch.in_two_parts);
+        }
+        let parts = &scratch.in_two_parts;
+        // The residuals depend on the scores by their distances from the largest, which are taken before the rounding.
+        scratch.scores.clear();
+        scratch.scores.resize(parts.len(), F::zero());
+        for i in 0..n {
+            let of_example = parts.iter().skip(i).step_by(n);
+            let largest = of_example.clone().fold(parts[i], |m, &z| if z.0 + z.1 > m.0 + m.1 { z } else { m });
+            for (score, &(high, low)) in scratch.scores.iter_mut().skip(i).step_by(n).zip(of_example) {
+                let (gap, rest) = two_sum(high, -largest.0);
+                *score = convert(gap + (rest + (low - largest.1)));
+            }
+        }
+        self.backward(parameters, batch, pass);
+        for (class, residuals) in pass.scratch.residuals.chunks_exact(n).enumerate() {
+            self.kernels.add_rows_in_two_parts(batch.rows, residuals, sum, class * dim);
         }
     }
 }

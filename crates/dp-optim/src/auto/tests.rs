@@ -5,6 +5,7 @@ use dp_mechanisms::SeededRng;
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::recipes::{Planned, Recipe, RecordAdjacency};
@@ -31,6 +32,30 @@ fn numbers(choice: &Choice) -> (f64, u64) {
         AnyRecipe::Scs13(recipe) => (recipe.lambda, recipe.passes),
         AnyRecipe::BoltOn(recipe) => (recipe.lambda, recipe.passes),
         other => panic!("{other:?}"),
+    }
+}
+
+/// The noise that hides the solver's rounding falls with the records, or is not to be seen: what is announced counts it.
+#[test]
+fn more_records_never_make_a_noisier_model() {
+    for (dim, delta) in [(9, 0.0), (9, 1e-10), (51, 0.0), (51, 1e-10), (300, 0.0), (300, 1e-10)] {
+        let budget = budget(1.0, delta);
+        let mut before = f64::INFINITY;
+        for n in [100_000u64, 1_000_000, 8_000_000, 100_000_000, 1_000_000_000] {
+            let choice = choose(LossKind::Logistic, n, dim, budget);
+            let plan = choice.recipe.plan_copies::<ZeroOut>(n, dim, budget, 1).unwrap();
+            if let Derivation::ObjPert(derivation) = plan.derivation() {
+                let of_a_weight = derivation.release.coordinate_std_dev(dim);
+                assert!(of_a_weight <= 0.0203, "n={n} dim={dim} delta={delta}: {of_a_weight}");
+                let share = choice.expected_cost.share;
+                assert!(share >= of_a_weight * 0.95, "n={n} dim={dim} delta={delta}: {share} for {of_a_weight}");
+            } else {
+                assert!(n > 100_000_000, "n={n} dim={dim} delta={delta}: {}", choice.reason);
+            }
+            let share = choice.expected_cost.share;
+            assert!(share <= before.max(0.0225), "n={n} dim={dim} delta={delta}: {share} after {before}");
+            before = share;
+        }
     }
 }
 

@@ -9,10 +9,12 @@
 //! elsewhere. Then `‖w*‖ ≤ (L + ‖t‖)/γ`, `L` the Lipschitz constant of the mean loss; and for a loss that is never negative
 //! and at most `ℓ₀` at prediction 0, `F(w*) ≤ F(0)` gives `‖w*‖ ≤ (‖t‖ + √(‖t‖² + 2γℓ₀))/γ`, which is far less.
 //!
-//! The solver is the limited-memory quasi-Newton method, then Nesterov's accelerated gradient method; every gradient that
-//! they compute is tested. Should no test have passed after a number of gradients that depends on public numbers only,
-//! plain gradient descent with step `1/β` takes over, which contracts by `1 - γ/β` a step: after `⌈(β/γ) ln(D/τ)⌉` steps
-//! from distance at most `D` its result is within `τ` without any test.
+//! The solver is the limited-memory quasi-Newton method, then Nesterov's accelerated gradient method. Where a gradient that
+//! they compute is short enough, it is computed again at that point as a [`CompensatedGradient`], and that one is tested:
+//! its error, see [`Risk::gradient_error`], does not grow with the number of records. Should no test have passed after a
+//! number of gradients that depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes
+//! over, which contracts by `1 - γ/β` a step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within
+//! `τ` without any test.
 //!
 //! # Privacy
 //! How many steps were taken, and so how long it took, depends on the data and is not covered by the guarantee. It is
@@ -23,7 +25,7 @@
 //! near the minimiser: Wu et al. 2017 stop on the training error instead, which is not private; see
 //! [`as_published`](crate::growth::as_published::stopped_on_training_error).
 
-use dp_losses::Model;
+use dp_losses::{CompensatedGradient, CompensatedSum, Model};
 use nalgebra::{RealField, convert};
 
 use super::batches::{BatchSizes, Batches, Visit};
@@ -35,7 +37,7 @@ use crate::error::{Error, positive};
 use crate::growth::Rounding;
 
 /// Examples whose gradients are summed before they are added to the total: keeps the rounding of the sum small.
-const CHUNK: usize = 1024;
+pub(crate) const CHUNK: usize = 1024;
 
 /// Gradients of the quasi-Newton method, which takes tens of them, before it is given up.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
@@ -58,6 +60,8 @@ pub struct Risk {
     pub data_lipschitz: f64,
     /// ℓ₀: the most that a loss is at prediction 0, for losses that are never negative; infinite where nothing is known.
     pub value_at_zero: f64,
+    /// How far a relative error of a prediction moves a gradient: [`LossKind::condition`](dp_losses::LossKind::condition).
+    pub condition: f64,
     /// ‖t‖: norm of the linear term.
     pub linear_norm: f64,
     /// How far the linear term may be from the one that is meant: what it was rounded by.
@@ -65,8 +69,8 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// The radius of a ball that holds the minimiser.
-    fn radius(&self) -> f64 {
+    /// R: the radius of a ball that holds the minimiser.
+    pub(crate) fn radius(&self) -> f64 {
         let Self { strong_convexity, data_lipschitz, value_at_zero, linear_norm, .. } = *self;
         let linear_norm = linear_norm + self.linear_error;
         let by_slope = (data_lipschitz + linear_norm) / strong_convexity;
@@ -75,19 +79,29 @@ impl Risk {
         by_slope.min(by_value) * (1.0 + 1e-12)
     }
 
-    /// Largest error of a computed gradient's norm.
-    fn gradient_error(&self) -> f64 {
-        let Self { n, smoothness, strong_convexity, data_lipschitz, .. } = *self;
+    /// Largest error of a compensated gradient's norm at points within `3R` of the origin, which are all that a test
+    /// accepts.
+    ///
+    /// # Formula
+    /// With `u = 2^-53`, `p` parameters, `C` scores per example and `m` examples in a chunk,
+    /// ```text
+    /// 1.01 u [(24 + c) L + 2 κ + 4 (3 R γ + ‖t‖)]  +  1.01 β ((p + 20) u)² 3R  +  ((m + n/m + 8) u)² L  +  error of t
+    /// ```
+    /// From the left: the derivative (8 ulp; `c = 2 (C + 8)` of a softmax), its product with the row, the last rounding of
+    /// the sum and its quotient by n; the rounding of a prediction and of its product with the target, seen through the
+    /// loss, κ its [`condition`](Self::condition); the regulariser's and the linear term's; what
+    /// [`CompensatedGradient`] leaves of the prediction's products and sums, seen through a β-smooth derivative; what it
+    /// leaves of the sum over examples. Without the second order no term grows with n or with the parameters' norm.
+    pub fn gradient_error(&self) -> f64 {
+        let Self { n, smoothness, strong_convexity, data_lipschitz, condition, .. } = *self;
         let (radius, parameters) = (self.radius(), self.parameters as f64);
-        // As for an update (see `Rounding`): margins seen through a β-smooth derivative, the derivatives, and a sum in
-        // two levels; then the regulariser and the linear term. Points are within 3 radii of the origin wherever a test
-        // can pass.
         let unit = f64::EPSILON / 2.0;
-        let (of_derivative, of_margins) = Rounding::of_classes(self.outputs);
-        let levels = CHUNK as f64 + (n as f64 / CHUNK as f64) + 40.0 + of_derivative;
-        let margins = (parameters + 8.0 + of_margins) * 3.0 * radius;
+        let (of_derivative, _) = Rounding::of_classes(self.outputs);
         let others = 4.0 * (3.0 * radius * strong_convexity + self.linear_norm);
-        1.01 * unit * (levels * data_lipschitz + smoothness * margins + others) + self.linear_error
+        let first_order = unit * ((24.0 + of_derivative) * data_lipschitz + 2.0 * condition + others);
+        let of_products = ((parameters + 20.0) * unit).powi(2) * 3.0 * radius * smoothness;
+        let of_sums = ((CHUNK as f64 + n as f64 / CHUNK as f64 + 8.0) * unit).powi(2) * data_lipschitz;
+        1.01 * (first_order + of_products) + of_sums + self.linear_error
     }
 }
 
@@ -157,7 +171,12 @@ impl Certificate {
         self.tolerance
     }
 
-    /// Whether a computed gradient of this norm, at a point of norm `point`, certifies.
+    /// Whether a plain gradient of this norm is so short that a compensated one may certify.
+    fn is_worth_a_test(&self, computed: f64) -> bool {
+        computed <= self.strong_convexity * self.tolerance
+    }
+
+    /// Whether a compensated gradient of this norm, at a point of norm `point`, certifies.
     fn accepts(&self, computed: f64, point: f64) -> bool {
         let norm = computed * (1.0 + self.length_error) + self.gradient_error;
         point <= 1.4 * self.distance && norm <= self.strong_convexity * self.tolerance * (1.0 - 1e-12)
@@ -197,7 +216,7 @@ pub fn certified<F, M, B>(
 ) -> Result<Vec<F>, Error>
 where
     F: RealField + Copy,
-    M: Model<F>,
+    M: CompensatedGradient<F>,
     B: Batches<F, M>,
 {
     let mut full = FullGradient::new(model, linear, certificate);
@@ -238,7 +257,7 @@ fn quasi_newton<F, M, B>(
 ) -> Result<Found<F>, Error>
 where
     F: RealField + Copy,
-    M: Model<F>,
+    M: CompensatedGradient<F>,
     B: Batches<F, M>,
 {
     let inverse: F = convert(1.0 / certificate.smoothness);
@@ -246,8 +265,7 @@ where
     let mut curvature = Curvature::new();
     let mut point = start;
     let mut gradients = 1;
-    let norm = full.at(model, batches, &point, control)?;
-    if certificate.accepts(norm, length(&point)) {
+    if full.certifies(model, batches, &point, certificate, control)? {
         return Ok(Found::Certified(point));
     }
     let mut gradient = full.gradient.clone();
@@ -263,9 +281,8 @@ where
         let mut by = F::one();
         while gradients < QUASI_NEWTON_GRADIENTS {
             let next: Vec<F> = point.iter().zip(&direction).map(|(&p, &d)| p + by * d).collect();
-            let norm = full.at(model, batches, &next, control)?;
             gradients += 1;
-            if certificate.accepts(norm, length(&next)) {
+            if full.certifies(model, batches, &next, certificate, control)? {
                 return Ok(Found::Certified(next));
             }
             let there = dot(&direction, &full.gradient);
@@ -304,7 +321,7 @@ fn accelerated<F, M, B>(
 ) -> Result<Found<F>, Error>
 where
     F: RealField + Copy,
-    M: Model<F>,
+    M: CompensatedGradient<F>,
     B: Batches<F, M>,
 {
     let inverse: F = convert(1.0 / certificate.smoothness);
@@ -313,8 +330,7 @@ where
     let mut previous = start;
     let mut point = previous.clone();
     for _ in 0..certificate.accelerated_steps() {
-        let norm = full.at(model, batches, &point, control)?;
-        if certificate.accepts(norm, length(&point)) {
+        if full.certifies(model, batches, &point, certificate, control)? {
             return Ok(Found::Certified(point));
         }
         for ((point, previous), &gradient) in point.iter_mut().zip(&mut previous).zip(&full.gradient) {
@@ -337,7 +353,7 @@ pub(super) fn by_count<F, M, B>(
 ) -> Result<Vec<F>, Error>
 where
     F: RealField + Copy,
-    M: Model<F>,
+    M: CompensatedGradient<F>,
     B: Batches<F, M>,
 {
     let mut full = FullGradient::new(model, linear, certificate);
@@ -346,7 +362,7 @@ where
     let mut point = start;
     crate::engine::project(&mut point, limit);
     for _ in 0..certificate.plain_steps(limit) {
-        full.at(model, batches, &point, control)?;
+        full.compensated_at(model, batches, &point, control)?;
         for (point, &gradient) in point.iter_mut().zip(&full.gradient) {
             *point -= inverse * gradient;
         }
@@ -359,22 +375,25 @@ fn length<F: RealField + Copy>(vector: &[F]) -> f64 {
     squared.sqrt()
 }
 
-/// The gradient of the whole regularised risk, summed in two levels.
+/// The gradient of the whole regularised risk.
 struct FullGradient<'l, F, M: Model<F>> {
     linear: &'l [F],
     estimate: PlainGradient<F, M>,
+    /// Of compensated gradients: the buffers of a pass, and sums of a chunk and of all records.
+    compensated: Option<(M::Pass, [CompensatedSum; 2])>,
     chunk: Vec<F>,
     gradient: Vec<F>,
     n: u64,
     strong_convexity: f64,
 }
 
-impl<'l, F: RealField + Copy, M: Model<F>> FullGradient<'l, F, M> {
+impl<'l, F: RealField + Copy, M: CompensatedGradient<F>> FullGradient<'l, F, M> {
     fn new(model: &M, linear: &'l [F], certificate: &Certificate) -> Self {
         let zeros = || vec![F::zero(); model.parameters()];
         Self {
             linear,
             estimate: PlainGradient::new(model, CHUNK),
+            compensated: None,
             chunk: zeros(),
             gradient: zeros(),
             n: certificate.n,
@@ -382,7 +401,23 @@ impl<'l, F: RealField + Copy, M: Model<F>> FullGradient<'l, F, M> {
         }
     }
 
-    /// Computes the gradient at `point` and returns its norm.
+    /// Computes the gradient at `point`, and a second time where that may certify: then the second one is kept.
+    fn certifies<B: Batches<F, M>>(
+        &mut self,
+        model: &M,
+        batches: &mut B,
+        point: &[F],
+        certificate: &Certificate,
+        control: &mut Control<'_>,
+    ) -> Result<bool, Error> {
+        if !certificate.is_worth_a_test(self.at(model, batches, point, control)?) {
+            return Ok(false);
+        }
+        let norm = self.compensated_at(model, batches, point, control)?;
+        Ok(certificate.accepts(norm, length(point)))
+    }
+
+    /// Computes the gradient at `point`, summed in two levels, and returns its norm.
     fn at<B: Batches<F, M>>(
         &mut self,
         model: &M,
@@ -391,10 +426,42 @@ impl<'l, F: RealField + Copy, M: Model<F>> FullGradient<'l, F, M> {
         control: &mut Control<'_>,
     ) -> Result<f64, Error> {
         self.gradient.fill(F::zero());
-        // The order does not matter here: pass 0 is the one that a source has at hand under a fixed order.
-        let mut sum = Sum { full: self, model, point, pace: Pace::quiet(control) };
-        let rows = batches.pass(0, &BatchSizes::Equal(CHUNK), &mut sum)?;
+        let Self { estimate, chunk, gradient, .. } = self;
+        let add = |batch: M::Batch<'_>, examples: usize| {
+            estimate.estimate(model, point, batch, examples, chunk)?;
+            gradient.iter_mut().zip(&*chunk).for_each(|(total, &chunk)| *total += chunk);
+            Ok(())
+        };
+        let rows = pass(batches, add, control)?;
         expect_rows(self.n, rows)?;
+        Ok(self.of_the_risk(point))
+    }
+
+    /// Computes the gradient at `point` with the error that the certificate allows for, and returns its norm.
+    fn compensated_at<B: Batches<F, M>>(
+        &mut self,
+        model: &M,
+        batches: &mut B,
+        point: &[F],
+        control: &mut Control<'_>,
+    ) -> Result<f64, Error> {
+        let zeros = || CompensatedSum::zeros(model.parameters());
+        let (buffers, [chunk, total]) = self.compensated.get_or_insert_with(|| (model.pass(CHUNK), [zeros(), zeros()]));
+        total.clear();
+        let add = |batch: M::Batch<'_>, _| {
+            chunk.clear();
+            model.add_compensated(point, batch, buffers, chunk);
+            total.add(chunk);
+            Ok(())
+        };
+        let rows = pass(batches, add, control)?;
+        expect_rows(self.n, rows)?;
+        self.gradient.iter_mut().enumerate().for_each(|(j, gradient)| *gradient = convert(total.value(j)));
+        Ok(self.of_the_risk(point))
+    }
+
+    /// Makes the sum of all gradients that of the mean, with regulariser and linear term, and returns its norm.
+    fn of_the_risk(&mut self, point: &[F]) -> f64 {
         let (mean, lambda): (F, F) = (convert(1.0 / self.n as f64), convert(self.strong_convexity));
         for (gradient, &point) in self.gradient.iter_mut().zip(point) {
             *gradient = mean * *gradient + lambda * point;
@@ -402,24 +469,35 @@ impl<'l, F: RealField + Copy, M: Model<F>> FullGradient<'l, F, M> {
         for (gradient, &linear) in self.gradient.iter_mut().zip(self.linear) {
             *gradient += linear;
         }
-        Ok(length(&self.gradient))
+        length(&self.gradient)
     }
 }
 
-struct Sum<'s, 'l, 'c, F, M: Model<F>> {
-    full: &'s mut FullGradient<'l, F, M>,
-    model: &'s M,
-    point: &'s [F],
+/// Hands all records to `add` in chunks, and says how many there were.
+fn pass<F, M: Model<F>, B: Batches<F, M>>(
+    batches: &mut B,
+    add: impl FnMut(M::Batch<'_>, usize) -> Result<(), Error>,
+    control: &mut Control<'_>,
+) -> Result<u64, Error> {
+    // The order does not matter here: pass 0 is the one that a source has at hand under a fixed order.
+    batches.pass(0, &BatchSizes::Equal(CHUNK), &mut Chunks { add, pace: Pace::quiet(control) })
+}
+
+struct Chunks<'s, 'c, A> {
+    add: A,
     pace: Pace<'s, 'c>,
 }
 
-impl<F: RealField + Copy, M: Model<F>> Visit<F, M> for Sum<'_, '_, '_, F, M> {
+impl<F, M, A> Visit<F, M> for Chunks<'_, '_, A>
+where
+    M: Model<F>,
+    A: FnMut(M::Batch<'_>, usize) -> Result<(), Error>,
+{
     fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
-        let full = &mut *self.full;
-        full.estimate.estimate(self.model, self.point, batch, examples, &mut full.chunk)?;
-        for (total, &chunk) in full.gradient.iter_mut().zip(&full.chunk) {
-            *total += chunk;
-        }
+        (self.add)(batch, examples)?;
         self.pace.advance(examples)
     }
 }
+
+#[cfg(test)]
+mod tests;

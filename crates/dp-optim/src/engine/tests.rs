@@ -272,6 +272,7 @@ fn risk(n: u64, lambda: f64) -> minimise::Risk {
         strong_convexity: lambda,
         data_lipschitz: 1.0,
         value_at_zero: f64::INFINITY,
+        condition: 0.224,
         linear_norm: 0.0,
         linear_error: 0.0,
     }

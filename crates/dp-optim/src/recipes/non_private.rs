@@ -134,6 +134,7 @@ pub fn train_without_privacy<F: Real>(
                 strong_convexity: recipe.lambda,
                 data_lipschitz: constants.data_lipschitz,
                 value_at_zero: f64::INFINITY,
+                condition: recipe.loss.condition(&domain),
                 linear_norm: 0.0,
                 linear_error: 0.0,
             };

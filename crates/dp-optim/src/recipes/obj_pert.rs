@@ -20,9 +20,8 @@
 //! may return anything within `τ` of it; two such points lie within `2τ` of one another, so that noise on it is a further
 //! release, of sensitivity `2τ`, composed with the first. Its noise, for that sensitivity, is `m` times that of the first for
 //! its own: `m` is the largest that moves a prediction by .02 at most (a number by .02 of its bound), between 5 and 30, or 20 and
-//! 1000 without delta. `τ` is a few roundings of a sum over all records, over Λ. So on most tables `m` is at its largest and
-//! costs a thousandth of ε; on hundreds of thousands of records without delta it is smaller, for some hundredths, lest the
-//! noise be seen.
+//! 1000 without delta. `τ` is a hundredth of what `b` makes of a weight, over `m`, or some roundings of one gradient over
+//! `γ = Λ/n` where that is more. So `m` is at its largest, and costs a thousandth of ε, up to 10⁸ records and more.
 //!
 //! That noise is also what makes the statement hold in floating point: no output is an exact function of `b` and the data, and
 //! `b`, which is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is
@@ -74,18 +73,20 @@ mod tests;
 
 pub use derivation::ObjPertDerivation;
 pub(super) use derivation::under_relation;
+pub use objective::Certification;
 pub(super) use objective::Objective;
+pub(crate) use objective::UNSEEN;
 pub(super) use part::Part;
 pub use plan::Plan;
 pub use published::Calibration;
 
-use dp_accountant::MarginLoss;
 use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::{AdjacencyKind, MarginLoss};
 use dp_losses::LossKind;
 
 use crate::error::{Error, positive};
 use crate::recipes::bolt_on::OutputNoise;
-use crate::recipes::noise_scale::check_noise_mode;
+use crate::recipes::noise_scale::{NoiseScale, check_noise_mode};
 use crate::recipes::noisy_moments::stage::Stage;
 use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 
@@ -243,6 +244,26 @@ impl ObjPert {
             positive("gradient tolerance", tolerance)?;
         }
         check_noise_mode(RECIPE, self.noise_mode)
+    }
+
+    /// The standard deviation in a prediction of the noise on the minimiser, in units of what numbers are bounded by, before
+    /// anything is calibrated: for half more noise in the objective than one release of a gradient has, which is more
+    /// than the recommended regulariser costs.
+    pub(crate) fn noise_on_the_minimiser(
+        &self,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        relation: AdjacencyKind,
+    ) -> Result<f64, Error> {
+        let part = Part::of(self, dim, budget, relation, 1)?;
+        let regularization = match self.lambda {
+            Some(lambda) => lambda * n as f64,
+            None => part.regularization(self, n, dim)?,
+        };
+        let noise = NoiseScale::new(part.pure, 1.5 * part.multiplier * self.row_norm);
+        let (centred, certification) = (self.centre_share > 0.0, Certification::Compensated);
+        Objective { recipe: self, n, dim, regularization, noise, centred, certification }.release_in_a_prediction()
     }
 
     /// What the centre is solved from.

@@ -9,7 +9,7 @@ use crate::engine::AdmmOutput;
 use crate::error::{Error, positive};
 use crate::lattice::ReleaseLattice;
 use crate::recipes::noise_scale::NoiseScale;
-use crate::recipes::obj_pert::{ObjPert, Objective, under_relation};
+use crate::recipes::obj_pert::{Certification, ObjPert, Objective, under_relation};
 use crate::recipes::recipe::repeated;
 
 /// How a release by perturbed ADMM follows from public parameters.
@@ -31,6 +31,9 @@ pub struct AdmmObjPertDerivation {
     pub noise: NoiseScale,
     /// The noise on each minimiser.
     pub release: NoiseScale,
+    /// How the released point was certified to be near the minimiser.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Certification::is_plain"))]
+    pub certification: Certification,
 }
 
 impl AdmmObjPertDerivation {
@@ -41,8 +44,8 @@ impl AdmmObjPertDerivation {
 
     /// Each iteration's objective.
     pub(super) fn objective<'o>(&self, each: &'o ObjPert) -> Objective<'o> {
-        let (n, dim, noise) = (self.n, self.dim, self.noise);
-        Objective { recipe: each, n, dim, regularization: self.regularization(), noise, centred: true }
+        let Self { n, dim, noise, certification, .. } = *self;
+        Objective { recipe: each, n, dim, regularization: self.regularization(), noise, centred: true, certification }
     }
 
     /// The event of all iterations, of which an iteration's are given.

@@ -15,7 +15,7 @@ use crate::error::{Error, positive};
 use crate::float::FloatKind;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
-use crate::recipes::obj_pert::Part;
+use crate::recipes::obj_pert::{Certification, Part};
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Expected, Planned, RecordAdjacency, Summary, least_scale};
 use crate::trained::Trained;
@@ -54,7 +54,16 @@ impl<A: RecordAdjacency> Plan<A> {
         let delta = if part.pure && copies == 1 { Delta::ZERO } else { budget.delta };
         let at = |scale: f64| {
             let noise = unit.with_scale(scale);
-            AdmmObjPertDerivation { recipe: recipe.clone(), relation: A::KIND, n, dim, rho, noise, release: noise }
+            AdmmObjPertDerivation {
+                recipe: recipe.clone(),
+                relation: A::KIND,
+                n,
+                dim,
+                rho,
+                noise,
+                release: noise,
+                certification: Certification::Compensated,
+            }
         };
         at(1.0).event_in_units()?;
         // What cannot be stated protects nothing.

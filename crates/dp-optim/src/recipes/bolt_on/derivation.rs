@@ -3,6 +3,7 @@
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_losses::Domain;
 use dp_mechanisms::grid::Grid;
 
 use super::{BoltOn, RECIPE, Stopping, Terms, allow_for};
@@ -92,6 +93,7 @@ impl Derived {
                     strong_convexity: recipe.lambda,
                     data_lipschitz: terms.lipschitz_everywhere,
                     value_at_zero: f64::INFINITY,
+                    condition: recipe.loss.condition(&Domain::unit_rows().with_row_norm(recipe.row_norm)?),
                     linear_norm: 0.0,
                     linear_error: 0.0,
                 };

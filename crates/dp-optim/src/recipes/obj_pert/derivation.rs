@@ -3,7 +3,7 @@
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 
-use super::objective::Objective;
+use super::objective::{Certification, Objective};
 use super::{ObjPert, RECIPE};
 use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
@@ -31,6 +31,9 @@ pub struct ObjPertDerivation {
     pub release: NoiseScale,
     /// The noise on the moments from which the centre `c` is solved; without them it is 0.
     pub centre: Option<NoiseScale>,
+    /// How the released point was certified to be near the minimiser.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Certification::is_plain"))]
+    pub certification: Certification,
 }
 
 impl ObjPertDerivation {
@@ -43,6 +46,7 @@ impl ObjPertDerivation {
             regularization: self.regularization,
             noise: self.noise,
             centred: self.centre.is_some(),
+            certification: self.certification,
         }
     }
 

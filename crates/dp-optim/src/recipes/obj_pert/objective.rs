@@ -8,9 +8,10 @@ use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng, Released};
 use nalgebra::convert;
 
 use super::{ObjPert, RECIPE};
-use crate::engine::minimise::{Certificate, Risk};
+use crate::engine::minimise::{CHUNK, Certificate, Risk};
 use crate::engine::{Control, RowBatches, minimise};
 use crate::error::{Error, positive};
+use crate::growth::Rounding;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 
@@ -24,7 +25,11 @@ const PURE_RELEASE_MULTIPLIERS: [f64; 2] = [20.0, 1000.0];
 /// The standard deviation, in a prediction, of noise on the minimiser that nobody sees: between least and most the multiplier is
 /// that with this one. Of numbers it is so much of their bound; a prediction of classes is a margin or a score, which is of the
 /// order of one. What rounding lets be certified grows with the records, and with it what a fixed multiplier would do.
-const UNSEEN: f64 = 0.02;
+pub(crate) const UNSEEN: f64 = 0.02;
+
+/// The noise on the minimiser, at the largest multiplier, over the least that the noise in the objective makes of a weight,
+/// `σ/(βn)`: no nearer point is looked for, since it takes longer to reach and changes nothing.
+const FINE_ENOUGH: f64 = 0.01;
 
 /// The centre is brought into the ball of this radius, for rows of norm 1: noisy least squares may be anywhere.
 const CENTRE_RADIUS: f64 = 1000.0;
@@ -45,6 +50,27 @@ pub(in crate::recipes) struct Objective<'o> {
     pub(in crate::recipes) noise: NoiseScale,
     /// Whether there is a centre other than 0.
     pub(in crate::recipes) centred: bool,
+    pub(in crate::recipes) certification: Certification,
+}
+
+/// How a point near the minimiser is certified, which says how near it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Certification {
+    /// By a gradient that is summed plainly, whose error grows with the records: what certificates state that do not say.
+    #[default]
+    Plain,
+    /// By a [`CompensatedGradient`](dp_losses::CompensatedGradient).
+    Compensated,
+}
+
+impl Certification {
+    /// Whether a certificate need not say.
+    pub(in crate::recipes) fn is_plain(&self) -> bool {
+        *self == Self::Plain
+    }
 }
 
 impl Objective<'_> {
@@ -75,6 +101,7 @@ impl Objective<'_> {
             strong_convexity,
             data_lipschitz: constants.data_lipschitz,
             value_at_zero: value_at_zero * (1.0 + 1e-12),
+            condition: recipe.loss.condition(&domain),
             linear_norm,
             linear_error: drawn + 4.0 * f64::EPSILON * linear_norm,
         })
@@ -94,8 +121,16 @@ impl Objective<'_> {
 
     /// τ: how near the minimiser a point must be certified to be.
     pub(in crate::recipes) fn tolerance(&self) -> Result<f64, Error> {
+        let risk = self.risk(self.largest_linear_norm())?;
         // Longer noise has no certificate, which says so before any record is read.
-        let least = ROOM * Certificate::least_tolerance(&self.risk(self.largest_linear_norm())?)?;
+        let least = match self.certification {
+            Certification::Plain => ROOM * least_tolerance_of_plain_sums(&risk),
+            Certification::Compensated => {
+                let [_, most] = self.release_multipliers();
+                let fine_enough = FINE_ENOUGH / (2.0 * most * risk.smoothness * self.n as f64);
+                (ROOM * Certificate::least_tolerance(&risk)?).max(fine_enough)
+            }
+        };
         // A gradient of γ in the mean is one of nγ in the sum, whose curvature is at least Λ.
         let asked = self.recipe.gradient_tolerance.map(|gamma| gamma * self.n as f64 / self.regularization);
         Ok(asked.map_or(least, |asked| asked.max(least)))
@@ -130,15 +165,40 @@ impl Objective<'_> {
         Ok([self.minimiser_event()?, release.plain_event(2.0 * self.tolerance()?, parameters)])
     }
 
+    /// The least and the largest noise multiplier of the release over that of the objective.
+    fn release_multipliers(&self) -> [f64; 2] {
+        if self.noise.is_pure() { PURE_RELEASE_MULTIPLIERS } else { RELEASE_MULTIPLIERS }
+    }
+
+    /// What noise on a prediction is measured by: a bound on numbers, 1 for margins and scores.
+    fn unit_of_predictions(&self) -> f64 {
+        if self.recipe.loss.classes().is_some() { 1.0 } else { self.recipe.target_bound }
+    }
+
+    /// The standard deviation of the release's noise in a prediction, at multiplier 1 and this tolerance, on a row as long as
+    /// there may be: its norm cancels.
+    fn in_a_prediction(&self, tolerance: f64) -> f64 {
+        self.noise.coordinate_std_dev(self.recipe.loss.parameters(self.dim)) * 2.0 * tolerance
+    }
+
+    /// The largest multiplier at which the noise is not seen, between least and most, for this tolerance.
+    fn release_multiplier(&self, tolerance: f64) -> f64 {
+        let [least, most] = self.release_multipliers();
+        (UNSEEN * self.unit_of_predictions() / self.in_a_prediction(tolerance)).clamp(least, most)
+    }
+
+    /// The standard deviation of the noise on the minimiser in a prediction, in its unit: above [`UNSEEN`] only where
+    /// rounding lets no nearer point be certified.
+    pub(in crate::recipes) fn release_in_a_prediction(&self) -> Result<f64, Error> {
+        let tolerance = self.tolerance()?;
+        Ok(self.release_multiplier(tolerance) * self.in_a_prediction(tolerance) / self.unit_of_predictions())
+    }
+
     /// The noise on the minimiser for a sensitivity of 1: a multiple of that of the objective in units of a row's norm.
     fn release_in_units(&self) -> NoiseScale {
-        let [least, most] = if self.noise.is_pure() { PURE_RELEASE_MULTIPLIERS } else { RELEASE_MULTIPLIERS };
-        let in_a_weight = self.noise.coordinate_std_dev(self.recipe.loss.parameters(self.dim));
-        // At multiplier 1, on a row as long as there may be: its norm cancels.
-        let in_a_prediction = |tolerance: f64| in_a_weight * 2.0 * tolerance;
-        let unseen = if self.recipe.loss.classes().is_some() { UNSEEN } else { UNSEEN * self.recipe.target_bound };
+        let [_, most] = self.release_multipliers();
         // A tolerance that cannot be had is refused where the plan asks for it.
-        let times = self.tolerance().map_or(most, |tolerance| (unseen / in_a_prediction(tolerance)).clamp(least, most));
+        let times = self.tolerance().map_or(most, |tolerance| self.release_multiplier(tolerance));
         self.noise.with_scale(times * self.noise.scale() / self.recipe.row_norm)
     }
 
@@ -201,6 +261,19 @@ impl Objective<'_> {
         let visitor = Minimise { source, linear: &linear, start, certificate: &certificate, control };
         recipe.loss.visit_model(size("dimension", dim)?, visitor)
     }
+}
+
+/// The least tolerance of a gradient that is summed plainly, in two levels: what certificates rest on that were made before
+/// gradients that certify were [compensated](dp_losses::CompensatedGradient). Nothing is trained by it.
+fn least_tolerance_of_plain_sums(risk: &Risk) -> f64 {
+    let Risk { n, smoothness, strong_convexity, data_lipschitz, outputs, .. } = *risk;
+    let reach = 3.0 * risk.radius();
+    let (of_derivative, of_margins) = Rounding::of_classes(outputs);
+    let levels = CHUNK as f64 + (n as f64 / CHUNK as f64) + 40.0 + of_derivative;
+    let margins = (risk.parameters as f64 + 8.0 + of_margins) * reach;
+    let others = 4.0 * (reach * strong_convexity + risk.linear_norm);
+    let sums = 1.01 * f64::EPSILON / 2.0 * (levels * data_lipschitz + smoothness * margins + others);
+    4.01 * (sums + risk.linear_error) / strong_convexity
 }
 
 /// Receives the model as a type.

@@ -7,7 +7,7 @@ use dp_data::{PassSource, SampleSource};
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
-use super::{ObjPert, ObjPertDerivation, Part};
+use super::{Certification, ObjPert, ObjPertDerivation, Part};
 use crate::derivation::Derivation;
 use crate::engine::{Control, project};
 use crate::error::Error;
@@ -56,7 +56,17 @@ impl<A: RecordAdjacency> Plan<A> {
             let at = |scale: f64| {
                 let noise = unit.with_scale(scale);
                 let recipe = recipe.clone();
-                ObjPertDerivation { recipe, relation: A::KIND, n, dim, regularization, noise, release: noise, centre }
+                ObjPertDerivation {
+                    recipe,
+                    relation: A::KIND,
+                    n,
+                    dim,
+                    regularization,
+                    noise,
+                    release: noise,
+                    centre,
+                    certification: Certification::Compensated,
+                }
             };
             at(1.0).event_in_units()?;
             // What cannot be stated protects nothing.

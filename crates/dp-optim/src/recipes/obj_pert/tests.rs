@@ -114,7 +114,7 @@ fn the_minimiser_is_certified_whatever_the_noise() {
             let gradient = gradient(&plan, &data, &weights, &noise, &centre);
             let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
             assert!(norm <= plan.regularization() * plan.tolerance(), "{loss}, {scale}: {norm:e}");
-            assert!(plan.tolerance() < 1e-6, "{loss}: {:e}", plan.tolerance());
+            assert!(plan.tolerance() < 1e-5, "{loss}: {:e}", plan.tolerance());
         }
     }
 }
@@ -486,7 +486,7 @@ fn a_tolerance_buys_time_for_noise() {
     let plan = |recipe: &ObjPert| recipe.plan::<ZeroOut>(2000, 3, budget(1.0, 1e-6)).unwrap();
     let (tight, loose) = (plan(&usual), plan(&ObjPert { gradient_tolerance: Some(1e-5), ..usual.clone() }));
     // 1e-5 of the mean over a strong convexity of 0.01.
-    assert!((loose.tolerance() - 1e-3).abs() < 1e-15 && tight.tolerance() < 1e-9);
+    assert!((loose.tolerance() - 1e-3).abs() < 1e-15 && tight.tolerance() < 1e-6);
     // A little more noise in the objective, so that less is needed on the minimiser.
     let more = loose.noise().scale() / tight.noise().scale();
     assert!(more > 1.0 && more < 1.025, "{more}");

@@ -1,0 +1,154 @@
+//! Gradients summed so exactly that their error does not grow with the number of examples.
+
+use core::fmt;
+
+use crate::model::Model;
+
+/// A vector kept as the unevaluated sum of two: what an addition to the first rounds off goes to the second.
+///
+/// # Formula
+/// ```text
+/// s + e = a + b  exactly,   s = fl(a + b),   e = (a - (s - z)) + (b - z),   z = fl(s - a)
+/// ```
+///
+/// # Examples
+/// ```
+/// use dp_losses::CompensatedSum;
+/// let mut sum = CompensatedSum::zeros(1);
+/// sum.add_at(0, 1e16);
+/// sum.add_at(0, 1.0);
+/// sum.add_at(0, -1e16);
+/// assert_eq!(sum.value(0), 1.0); // plainly it would be 0
+/// ```
+///
+/// # References
+/// Knuth, The Art of Computer Programming 2, section 4.2.2, Theorem B. Ogita, Rump, Oishi, "Accurate sum and dot
+/// product", SIAM Journal on Scientific Computing 26, 2005.
+#[derive(Clone)]
+pub struct CompensatedSum {
+    pub(crate) high: Vec<f64>,
+    pub(crate) low: Vec<f64>,
+}
+
+impl fmt::Debug for CompensatedSum {
+    // A function of records: never shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompensatedSum").field("len", &self.high.len()).finish_non_exhaustive()
+    }
+}
+
+impl CompensatedSum {
+    /// `len` zeros.
+    pub fn zeros(len: usize) -> Self {
+        Self { high: vec![0.0; len], low: vec![0.0; len] }
+    }
+
+    /// Sets all to 0.
+    pub fn clear(&mut self) {
+        self.high.fill(0.0);
+        self.low.fill(0.0);
+    }
+
+    /// Adds a number to coordinate `j`.
+    ///
+    /// # Panics
+    /// If there is no such coordinate.
+    pub fn add_at(&mut self, j: usize, term: f64) {
+        add(&mut self.high[j], &mut self.low[j], term);
+    }
+
+    /// Adds another sum of the same length.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn add(&mut self, other: &Self) {
+        assert_eq!(self.high.len(), other.high.len(), "sums of one length");
+        let terms = other.high.iter().zip(&other.low);
+        for ((high, low), (&term, &rest)) in self.high.iter_mut().zip(&mut self.low).zip(terms) {
+            add(high, low, term);
+            *low += rest;
+        }
+    }
+
+    /// Coordinate `j`, rounded once.
+    ///
+    /// # Panics
+    /// If there is no such coordinate.
+    pub fn value(&self, j: usize) -> f64 {
+        self.high[j] + self.low[j]
+    }
+}
+
+/// `(fl(a + b), a + b - fl(a + b))`.
+#[inline(always)]
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let z = sum - a;
+    (sum, (a - (sum - z)) + (b - z))
+}
+
+/// Adds a number to a sum in two parts.
+#[inline(always)]
+pub(crate) fn add(high: &mut f64, low: &mut f64, term: f64) {
+    let (sum, rest) = two_sum(*high, term);
+    *high = sum;
+    *low += rest;
+}
+
+/// A model whose gradients can be summed with an error that does not grow with the number of examples, nor, to first
+/// order, with the parameters' norm: what certifies that a point is near a minimiser.
+///
+/// # Formula
+/// Let `u = 2^-53`, `d` the features, `X` a bound on the rows' norm and `A = ‖w‖ X`. Everything is in double precision.
+/// ```text
+/// prediction      products and sums in two parts (Dot2), then rounded once: off by u |p| + ((d + 20) u)² A
+/// derivative      of the margin y p, or of the residual p - y, which is taken in two parts before the rounding
+/// sum             of m examples in two parts: what each product rounds off, u ℓ' ‖x‖, and (m u)² Σ ℓ' ‖x‖
+/// ```
+/// *Prediction*. With `p + s` the parts after `D <= d` terms, the errors of additions that are collected in `s` have
+/// sizes that add up to `(D + 9) u A` at most, those of products to `u A`, and a term of `s` passes through at most
+/// `D + 18` additions; so `|p + s - ⟨w, x⟩| <= (D + 18)(D + 10) u² A`, below `((d + 20) u)² A` with what subtracting a
+/// target or the largest score costs to second order. A relative error `u` of a margin or residual `r` moves the
+/// derivative by `|r| ℓ''(r) u` at most: [`LossKind::condition`](crate::LossKind::condition) bounds it.
+///
+/// *Sum*. `e` of an addition is at most `u` times the partial sum, which is at most the sum `S` of all sizes; of `m` of
+/// them, added up with `m` roundings, `(m u)² S`. Over the coordinates the norms of these bounds add up to
+/// `(m u)² Σ ℓ' ‖x‖`.
+///
+/// # Laws
+/// 1. It adds what [`add_weighted`](Model::add_weighted) with all coefficients 1 adds, up to the rounding of that.
+/// 2. An example that does not count adds exactly nothing.
+///
+/// # Examples
+/// ```
+/// use dp_data::Examples;
+/// use dp_losses::{CompensatedGradient, CompensatedSum, LinearModel, Model, Squared};
+///
+/// // ⟨w, x⟩ = 1e16 + 1 - 1e16, of which plain arithmetic makes 0.
+/// let data = Examples::dense(vec![1e16, 1.0, -1e16], vec![0.0], 3)?;
+/// let model = LinearModel::new(3, Squared);
+/// let mut sum = CompensatedSum::zeros(3);
+/// model.add_compensated(&[1.0, 1.0, 1.0], data.block(), &mut model.pass(1), &mut sum);
+/// assert_eq!(sum.value(1), 1.0);
+/// # Ok::<(), dp_data::examples::ShapeError>(())
+/// ```
+///
+/// # References
+/// Ogita, Rump, Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing 26, 2005, Algorithm 5.3 and
+/// Proposition 5.5.
+pub trait CompensatedGradient<F>: Model<F> {
+    /// `sum += Σ_i gradient_i` at `parameters`; what the pass held before does not matter.
+    ///
+    /// # Panics
+    /// As [`forward`](Model::forward) and [`add_weighted`](Model::add_weighted).
+    fn add_compensated(
+        &self,
+        parameters: &[F],
+        batch: Self::Batch<'_>,
+        pass: &mut Self::Pass,
+        sum: &mut CompensatedSum,
+    );
+}
+
+#[cfg(test)]
+mod tests;

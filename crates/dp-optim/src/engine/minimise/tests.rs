@@ -1,0 +1,245 @@
+//! The certifying gradient against arithmetic of 400 binary digits, and what a certificate accepts.
+
+use dp_data::{Examples, Order};
+use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, Softmax, SoftmaxModel};
+use dp_mechanisms::SeededRng;
+use num_bigint::BigInt;
+use rand::RngExt;
+
+use super::*;
+use crate::engine::RowBatches;
+use crate::memory::MemorySource;
+
+/// Binary digits after the point.
+const DIGITS: usize = 400;
+
+/// A number of `DIGITS` digits after the point.
+#[derive(Clone)]
+struct Long(BigInt);
+
+impl Long {
+    fn new(number: f64) -> Self {
+        let bits = number.abs().to_bits();
+        let (exponent, fraction) = ((bits >> 52) as i64, bits & ((1 << 52) - 1));
+        if number == 0.0 {
+            return Self(BigInt::ZERO);
+        }
+        let shift = exponent - 1075 + DIGITS as i64;
+        let mantissa = BigInt::from(fraction | 1 << 52);
+        let size = if shift >= 0 { mantissa << shift } else { mantissa >> -shift };
+        Self(if number < 0.0 { -size } else { size })
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self(&self.0 + &other.0)
+    }
+
+    fn minus(&self, other: &Self) -> Self {
+        Self(&self.0 - &other.0)
+    }
+
+    fn times(&self, other: &Self) -> Self {
+        Self((&self.0 * &other.0) >> DIGITS)
+    }
+
+    fn over(&self, other: &Self) -> Self {
+        Self((&self.0 << DIGITS) / &other.0)
+    }
+
+    /// `e^x` for `x <= 700`: of `x / 2^k` by its series, then squared k times.
+    fn exponential(&self) -> Self {
+        if self.value() < -300.0 {
+            return Self(BigInt::ZERO); // below the last digit
+        }
+        let halvings = 20;
+        let small = Self(&self.0 >> halvings);
+        let (mut sum, mut term) = (Self::new(1.0), Self::new(1.0));
+        for k in 1..60 {
+            term = Self(term.times(&small).0 / k);
+            sum = sum.plus(&term);
+        }
+        for _ in 0..halvings {
+            sum = sum.times(&sum);
+        }
+        sum
+    }
+
+    fn value(&self) -> f64 {
+        let shift = self.0.bits().saturating_sub(100);
+        let leading = i128::try_from(&self.0 >> shift).unwrap() as f64;
+        leading * 2f64.powi(shift as i32 - DIGITS as i32)
+    }
+}
+
+fn inner(w: &[f64], x: &[f64]) -> Long {
+    w.iter().zip(x).fold(Long::new(0.0), |sum, (w, x)| sum.plus(&Long::new(*w).times(&Long::new(*x))))
+}
+
+/// The residuals of one example: of the logistic loss one, of a softmax one for each class.
+fn residuals(w: &[f64], x: &[f64], target: f64, classes: usize) -> Vec<Long> {
+    let one = Long::new(1.0);
+    if classes == 1 {
+        // -y / (1 + e^s), from the exponential of a number that is not positive.
+        let margin = inner(w, x).times(&Long::new(target));
+        let negative = margin.value() < 0.0;
+        let tail = if negative { margin } else { Long::new(0.0).minus(&margin) }.exponential();
+        let numerator = if negative { one.clone() } else { tail.clone() };
+        return vec![numerator.over(&one.plus(&tail)).times(&Long::new(-target))];
+    }
+    let scores: Vec<Long> = w.chunks_exact(x.len()).map(|w| inner(w, x)).collect();
+    let largest = scores.iter().max_by(|a, b| a.0.cmp(&b.0)).unwrap().clone();
+    let powers: Vec<Long> = scores.iter().map(|z| z.minus(&largest).exponential()).collect();
+    let total = powers.iter().fold(Long::new(0.0), |sum, power| sum.plus(power));
+    let of_class = |(class, power): (usize, &Long)| {
+        let p = power.over(&total);
+        if class as f64 == target { p.minus(&one) } else { p }
+    };
+    powers.iter().enumerate().map(of_class).collect()
+}
+
+/// The gradient of a risk in long arithmetic.
+fn exact_gradient(w: &[f64], examples: &Examples<f64>, lambda: f64, linear: &[f64], classes: usize) -> Vec<Long> {
+    let dp_data::Rows::Dense { values, dim } = examples.block().rows else { unreachable!() };
+    let mut sum = vec![Long::new(0.0); w.len()];
+    for (x, &target) in values.chunks_exact(dim).zip(examples.targets()) {
+        for (sum, residual) in sum.chunks_exact_mut(dim).zip(residuals(w, x, target, classes)) {
+            sum.iter_mut().zip(x).for_each(|(sum, x)| *sum = sum.plus(&residual.times(&Long::new(*x))));
+        }
+    }
+    let n = Long::new(examples.len() as f64);
+    let mean = sum.iter().map(|sum| sum.over(&n));
+    let pull = w.iter().map(|w| Long::new(lambda).times(&Long::new(*w)));
+    mean.zip(pull).zip(linear).map(|((mean, pull), t)| mean.plus(&pull).plus(&Long::new(*t))).collect()
+}
+
+fn distance(exact: &[Long], found: &[f64]) -> f64 {
+    exact.iter().zip(found).fold(0.0f64, |norm, (exact, found)| norm.hypot(exact.minus(&Long::new(*found)).value()))
+}
+
+/// Rows of norm below 1 on which weights of norm 3R nearly cancel: every margin is small, every term large.
+fn adversarial(n: usize, dim: usize, size: f64, classes: usize, seed: u64) -> (Vec<f64>, Examples<f64>) {
+    let mut rng = SeededRng::new(seed);
+    let scale = size / ((dim * classes) as f64).sqrt();
+    let mut of_class: Vec<f64> = (0..dim).map(|_| scale * rng.random_range(0.5..1.0)).collect();
+    of_class[dim - 1] = 0.7 * size / (classes as f64).sqrt();
+    let w = (0..classes).flat_map(|_| of_class.iter().map(|w| w + rng.random_range(-2.0..2.0)).collect::<Vec<_>>());
+    let w: Vec<f64> = w.collect();
+    let (mut rows, mut targets) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        let mut row: Vec<f64> = (0..dim).map(|_| rng.random_range(-1.0..1.0) / (dim as f64).sqrt() * 0.7).collect();
+        let rest: f64 = row[..dim - 1].iter().zip(&w).map(|(x, w)| x * w).sum();
+        row[dim - 1] = ((rng.random_range(-1.0..1.0) - rest) / w[dim - 1]).clamp(-0.7, 0.7);
+        rows.extend(row);
+        targets.push(if classes > 1 { (i % classes) as f64 } else { f64::from(i % 2 == 0) * 2.0 - 1.0 });
+    }
+    (w, Examples::dense(rows, targets, dim).unwrap())
+}
+
+/// Errors of the compensated and of the plain gradient, and what the certificate allows for.
+fn errors<M>(model: &M, risk: &Risk, w: &[f64], examples: &Examples<f64>, classes: usize) -> [f64; 3]
+where
+    M: CompensatedGradient<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
+{
+    let linear: Vec<f64> = (0..w.len()).map(|j| 1e-3 * (j as f64).cos() / w.len() as f64).collect();
+    let exact = exact_gradient(w, examples, risk.strong_convexity, &linear, classes);
+    let certificate = Certificate::new(risk, 1.0).unwrap();
+    let mut full = FullGradient::new(model, &linear, &certificate);
+    let mut source = MemorySource::new(examples.clone(), 1.0, classes as f64);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let mut control = Control::default();
+    full.compensated_at(model, &mut batches, w, &mut control).unwrap();
+    let compensated = distance(&exact, &full.gradient);
+    full.at(model, &mut batches, w, &mut control).unwrap();
+    [compensated, distance(&exact, &full.gradient), risk.gradient_error()]
+}
+
+fn risk(n: usize, parameters: usize, classes: u32, size: f64) -> Risk {
+    let kind = if classes > 1 {
+        dp_losses::LossKind::Softmax(Softmax::new(classes).unwrap())
+    } else {
+        dp_losses::LossKind::Logistic
+    };
+    let lipschitz = if classes > 1 { 2f64.sqrt() } else { 1.0 };
+    // R such that w lies just within 3R.
+    let strong_convexity = 3.0 * (lipschitz + 1e-3) / size * 0.999;
+    Risk {
+        n: n as u64,
+        parameters: parameters as u64,
+        outputs: u64::from(classes),
+        smoothness: 0.5 + strong_convexity,
+        strong_convexity,
+        data_lipschitz: lipschitz,
+        value_at_zero: f64::INFINITY,
+        condition: kind.condition(&dp_losses::Domain::unit_rows()),
+        linear_norm: 1e-3,
+        linear_error: 0.0,
+    }
+}
+
+/// On rows where terms of 1e4 cancel the compensated gradient is within its bound, a few roundings of one gradient; the
+/// plain one, which the test would catch in its place, is not.
+#[test]
+fn the_certifying_gradient_is_as_exact_as_the_certificate_says() {
+    let mut plain_is_caught = 0;
+    let cases = [(1100, 3, 1e4), (40, 60, 1e4), (300, 10, 1e6), (50, 8, 5.0), (1, 3, 1e4), (1, 60, 1e4), (1, 10, 1e6)];
+    for (seed, (n, dim, size)) in cases.into_iter().enumerate() {
+        let (w, examples) = adversarial(n, dim, size, 1, seed as u64);
+        let length = w.iter().fold(0.0f64, |norm, w| norm.hypot(*w));
+        let model = LinearModel::new(dim, Logistic);
+        let [compensated, plain, allowed] = errors(&model, &risk(n, dim, 1, length), &w, &examples, 1);
+        assert!(compensated <= allowed, "n={n} dim={dim} |w|={size:e}: {compensated:e}, allowed {allowed:e}");
+        assert!(allowed < 1e-14, "{allowed:e}");
+        // Errors of many records cancel; of one they do not.
+        plain_is_caught += usize::from(n == 1 && plain > allowed);
+    }
+    assert!(plain_is_caught >= 2, "{plain_is_caught}");
+    for (seed, (n, classes, size)) in [(60, 3u32, 1e4), (30, 11, 100.0)].into_iter().enumerate() {
+        let (w, examples) = adversarial(n, 6, size, classes as usize, 10 + seed as u64);
+        let length = w.iter().fold(0.0f64, |norm, w| norm.hypot(*w));
+        let model = SoftmaxModel::new(6, Softmax::new(classes).unwrap());
+        let risk = risk(n, w.len(), classes, length);
+        let [compensated, _, allowed] = errors(&model, &risk, &w, &examples, classes as usize);
+        assert!(compensated <= allowed, "classes={classes} |w|={size:e}: {compensated:e}, allowed {allowed:e}");
+    }
+}
+
+/// What the certificate allows for does not grow with the records: a tolerance grows with `1/γ` alone.
+#[test]
+fn the_allowance_does_not_grow_with_the_records() {
+    let at = |n: u64| Risk { n, ..risk(1000, 51, 1, 3000.0) }.gradient_error();
+    assert!(at(1_000_000_000) < 1.1 * at(1000), "{:e} {:e}", at(1000), at(1_000_000_000));
+}
+
+/// A point is accepted where the bound on its gradient, rounding included, is within γτ, and near the ball: not beyond.
+#[test]
+fn what_a_certificate_accepts() {
+    let risk = risk(1000, 10, 1, 30.0);
+    let certificate = Certificate::new(&risk, 1e-3).unwrap();
+    let most = risk.strong_convexity * 1e-3;
+    let error = risk.gradient_error();
+    assert!(certificate.accepts(most - 2.0 * error, 1.0) && !certificate.accepts(most - 0.5 * error, 1.0));
+    assert!(!certificate.accepts(most * (1.0 + 1e-9), 1.0) && !certificate.accepts(f64::NAN, 1.0));
+    // Points up to 3R are allowed for, and the accepted ones are nearer.
+    assert!(certificate.accepts(0.0, 2.7 * risk.radius()) && !certificate.accepts(0.0, 2.9 * risk.radius()));
+    assert!(!certificate.accepts(0.0, f64::NAN));
+    let finer = Certificate::new(&risk, Certificate::least_tolerance(&risk).unwrap()).unwrap();
+    assert!(finer.tolerance() < 1e-9 && finer.accepts(0.0, 0.0));
+}
+
+/// The slope of a narrow parabola is steep: rounding the margin moves it by `κ u`.
+#[test]
+fn a_steep_slope_is_allowed_for() {
+    let loss = HuberSvm::new(1e-3).unwrap();
+    let condition = dp_losses::LossKind::HuberSvm(loss).condition(&dp_losses::Domain::unit_rows());
+    let mut largest = 0.0f64;
+    for i in 0..20_000u32 {
+        let margin = 1.0 + (f64::from(i) / 10_000.0 - 1.0) * 1e-3;
+        let exact = Long::new(1e-3).plus(&Long::new(1.0).minus(&Long::new(margin)));
+        let exact = exact.over(&Long::new(2e-3)).value().clamp(0.0, 1.0);
+        for rounded in [margin.next_up(), margin.next_down()] {
+            largest = largest.max((loss.derivative(rounded, 1.0) + exact).abs());
+        }
+    }
+    let unit = f64::EPSILON / 2.0;
+    assert!(largest <= (16.0 + 2.0 * condition) * unit && largest > 100.0 * unit, "{largest:e}");
+}
