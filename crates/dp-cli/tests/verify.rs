@@ -365,6 +365,25 @@ fn files_that_are_no_models() {
     place.dp(&["verify", "x.json"]).fails(3, "model.format");
 }
 
+/// Models of before the certifying gradient was compensated: their certificates hold, on the larger distance of then, and
+/// nobody can have them recomputed with today's.
+#[test]
+fn models_certified_by_plain_gradients_still_verify() {
+    for name in ["obj-pert-plain-gradient", "admm-obj-pert-plain-gradient"] {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/models");
+        let text = std::fs::read_to_string(format!("{folder}/{name}.json")).unwrap();
+        let place = Workplace::new();
+        place.write("old.json", &text);
+        let said = place.dp(&["verify", "old.json"]).ok();
+        assert!(said.contains("epsilon = 1, delta = 0"), "{name}: {said}");
+        let mut edited: Value = serde_json::from_str(&text).unwrap();
+        edited["certificate"]["derivation"]["certification"] = "compensated".into();
+        edited["certificate_sha256"] = canonical::sha256(&edited["certificate"]).into();
+        place.write("edited.json", canonical::text(&edited));
+        assert_ne!(place.dp(&["verify", "edited.json"]).code, 0, "{name}");
+    }
+}
+
 #[test]
 fn certificates_say_what_was_assumed_and_nothing_about_the_machine() {
     let (place, file) = trained(&["--epsilon", "1", "--delta", "1e-6"]);

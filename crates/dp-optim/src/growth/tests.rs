@@ -207,6 +207,39 @@ fn rounding_without_a_bound_on_the_iterates_is_refused() {
     assert!(Growth { radius: Some(1.0), ..wild }.bound().is_ok());
 }
 
+/// One update's allowance, term by term as documented: of the iterate, of the norm before a projection, of the products with
+/// the regulariser, of margins, of the sum; and of the last iterate.
+#[test]
+fn the_allowance_for_rounding_is_the_documented_sum() {
+    let (dim, batch, unit) = (5.0, 3.0, f64::EPSILON / 2.0);
+    for (lambda, beta, step, radius) in [(0.0, 1.0, 0.5, Some(4.0)), (2.0, 3.0, 0.3, Some(40.0)), (0.5, 1.0, 0.9, None)]
+    {
+        let of_arithmetic = |arithmetic| {
+            let without = Growth {
+                smoothness: beta,
+                strong_convexity: lambda,
+                radius,
+                ..growth(3, 3, 1, Schedule::Constant { step })
+            };
+            let with = Growth { rounding: double(5, arithmetic), ..without.clone() };
+            (with.bound_from(100.0).unwrap() - without.bound_from(100.0).unwrap()) / (2.02 * unit)
+        };
+        // One step leads no farther than ηL; where the regulariser pulls back, not beyond the start.
+        let reach = radius.unwrap_or(f64::INFINITY).min(if lambda > 0.0 { 100.0 } else { 100.0 + step });
+        let per_step = step * (4.0 * lambda * reach + beta * (dim + 2.0) * reach + (batch + 24.0));
+        let projection = if radius.is_some() { (dim / 2.0 + 8.0) * reach } else { 0.0 };
+        let buffered = 4.0 * reach + projection + per_step + 4.0 * reach;
+        let found = of_arithmetic(Arithmetic::Buffered);
+        // The difference of two bounds of size 1 is known to some units.
+        assert!((found - buffered).abs() <= 3.0, "lambda={lambda} step={step}: {found} {buffered}");
+        if radius.is_none() {
+            let scaled = (batch + 8.0) * reach + per_step + 4.0 * reach;
+            let found = of_arithmetic(Arithmetic::Scaled);
+            assert!((found - scaled).abs() <= 3.0, "lambda={lambda} step={step}: {found} {scaled}");
+        }
+    }
+}
+
 #[test]
 fn nonsense_is_refused() {
     let good = growth(10, 2, 1, Schedule::Constant { step: 0.1 });
