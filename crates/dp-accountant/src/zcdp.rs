@@ -138,6 +138,23 @@ pub fn delta(rho: f64, epsilon: f64) -> Result<f64, Error> {
     curve(rho)?.delta(epsilon)
 }
 
+/// Natural logarithm of [`delta`], finite also where that is below the least double.
+///
+/// # Errors
+/// `rho` or `epsilon` negative, NaN or infinite.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::zcdp;
+/// let log_delta = zcdp::log_delta(1e-5, 2.0)?;
+/// assert!((log_delta + 100_011.5).abs() < 1.0);
+/// assert_eq!(zcdp::delta(1e-5, 2.0)?, 5e-324);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn log_delta(rho: f64, epsilon: f64) -> Result<f64, Error> {
+    curve(rho)?.log_delta(epsilon)
+}
+
 fn curve(rho: f64) -> Result<RdpCurve, Error> {
     RdpCurve::new(&DpEvent::Zcdp { rho })
 }
