@@ -89,7 +89,10 @@ impl Protection {
     /// A number in the tree that is out of range, and [`Error::NotUnderRelation`].
     pub fn of_event(event: &DpEvent, relation: AdjacencyKind, epsilon: Epsilon, delta: Delta) -> Result<Self, Error> {
         leaves_under(event, 1, relation)?;
-        let exact = PrivacyCurve::new_under(event, relation).ok();
+        let exact = match bound::has_own_curve(event)? {
+            true => None,
+            false => PrivacyCurve::new_under(event, relation).ok(),
+        };
         let delta_at = |epsilon: f64| {
             let known = exact.as_ref().and_then(|curve| curve.delta(epsilon).ok());
             match known {
