@@ -257,6 +257,19 @@ mod tests {
         assert!(curve.at(RdpOrder::new(1e5).unwrap()) / 1e5 > 0.4999);
     }
 
+    /// Against the improved conversion at its best order, by 50-digit arithmetic.
+    #[test]
+    fn deltas_below_the_least_double_have_a_logarithm() {
+        for (rho, epsilon, improved) in [(1e-5, 2.0, -100_011.512_930_464_95), (0.01, 2.0, -104.610_153_663_529_85)] {
+            let exact = crate::gaussian::log_delta((2.0f64 * rho).sqrt(), epsilon).unwrap();
+            let found = log_delta(rho, epsilon).unwrap();
+            assert!(found <= improved * (1.0 - 1e-12) && found >= exact, "{rho} {epsilon}: {exact} {found}");
+        }
+        assert_eq!(delta(1e-5, 2.0).unwrap(), 5e-324);
+        assert_eq!((log_delta(0.0, 2.0).unwrap(), delta(0.0, 2.0).unwrap()), (f64::NEG_INFINITY, 0.0));
+        assert!(log_delta(-1.0, 2.0).is_err() && log_delta(1.0, f64::NAN).is_err());
+    }
+
     #[test]
     fn noise_for_a_rho_gives_it_back() {
         let multiplier = noise_multiplier(Rho::new(0.3).unwrap()).unwrap().get();

@@ -107,7 +107,7 @@ impl Meaning {
 
     fn guess(&self) -> String {
         let right = rounded_up(0.5 + 0.5 * self.advantage, DIGITS);
-        format!("Where both answers are as likely beforehand, a guess is right with probability at most {right}.")
+        format!("Where both answers are equally likely beforehand, a guess is right with probability at most {right}.")
     }
 
     fn believed(&self, belief: &Belief) -> String {
