@@ -262,7 +262,7 @@ fn numbers(sentence: &str) -> Vec<f64> {
 }
 
 #[test]
-#[allow(clippy::print_stdout)] // The table, where it is asked for.
+#[allow(clippy::print_stdout, reason = "the table is what people run this test for")]
 fn every_number_of_a_sentence_bounds_the_exact_law_and_is_near_it() {
     let mut table = String::new();
     let mut checked = 0;
