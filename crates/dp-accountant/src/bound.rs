@@ -252,6 +252,11 @@ pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Re
     }
 }
 
+/// Whether [`delta`](self::delta()) asks no [`PrivacyCurve`], since it has an exact curve of its own.
+pub(crate) fn has_own_curve(event: &DpEvent) -> Result<bool, Error> {
+    Ok(Parts::new(leaves(event, 1)?)?.has_exact_curve())
+}
+
 fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
     let parts = match one_of(leaves) {
         Ok(parts) => return worst(parts, |part| delta_of(part, epsilon, None)),

@@ -138,6 +138,23 @@ pub fn delta(rho: f64, epsilon: f64) -> Result<f64, Error> {
     curve(rho)?.delta(epsilon)
 }
 
+/// Natural logarithm of [`delta`], finite also where that is below the least double.
+///
+/// # Errors
+/// `rho` or `epsilon` negative, NaN or infinite.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::zcdp;
+/// let log_delta = zcdp::log_delta(1e-5, 2.0)?;
+/// assert!((log_delta + 100_011.5).abs() < 1.0);
+/// assert_eq!(zcdp::delta(1e-5, 2.0)?, 5e-324);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn log_delta(rho: f64, epsilon: f64) -> Result<f64, Error> {
+    curve(rho)?.log_delta(epsilon)
+}
+
 fn curve(rho: f64) -> Result<RdpCurve, Error> {
     RdpCurve::new(&DpEvent::Zcdp { rho })
 }
@@ -238,6 +255,19 @@ mod tests {
         assert_eq!(rho(&event).unwrap(), 0.5);
         let curve = RdpCurve::new(&event).unwrap();
         assert!(curve.at(RdpOrder::new(1e5).unwrap()) / 1e5 > 0.4999);
+    }
+
+    /// Against the improved conversion at its best order, by 50-digit arithmetic.
+    #[test]
+    fn deltas_below_the_least_double_have_a_logarithm() {
+        for (rho, epsilon, improved) in [(1e-5, 2.0, -100_011.512_930_464_95), (0.01, 2.0, -104.610_153_663_529_85)] {
+            let exact = crate::gaussian::log_delta((2.0f64 * rho).sqrt(), epsilon).unwrap();
+            let found = log_delta(rho, epsilon).unwrap();
+            assert!(found <= improved * (1.0 - 1e-12) && found >= exact, "{rho} {epsilon}: {exact} {found}");
+        }
+        assert_eq!(delta(1e-5, 2.0).unwrap(), 5e-324);
+        assert_eq!((log_delta(0.0, 2.0).unwrap(), delta(0.0, 2.0).unwrap()), (f64::NEG_INFINITY, 0.0));
+        assert!(log_delta(-1.0, 2.0).is_err() && log_delta(1.0, f64::NAN).is_err());
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub mod metrics;
 pub mod model_file;
 pub mod output;
 pub mod progress;
+pub mod protection;
 pub mod ranker_file;
 pub mod report;
 pub mod sealed;

@@ -20,6 +20,7 @@ use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::InputConfig;
+use crate::protection;
 use crate::ranker_file;
 use crate::sealed::{self, Sealed, to_value, typed};
 
@@ -259,6 +260,11 @@ impl ModelFile {
     /// A number that JSON cannot hold.
     pub fn to_text(&self) -> Result<String, Failure> {
         sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
+    }
+
+    /// The sentence about a delta that is no protection by itself.
+    pub fn large_delta(&self) -> Option<String> {
+        protection::large_delta_of(&self.certificate, self.certificate.derivation.records())
     }
 
     /// The encoder for records of the form that `input` names.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::canonical;
 use crate::commands::rank::{AnyLoss, AnyScorer};
 use crate::failure::Failure;
+use crate::protection;
 use crate::sealed::{self, Sealed, to_value, typed};
 
 /// The format of the model member.
@@ -341,6 +342,15 @@ impl RankerFile {
     pub fn seal(model: Ranker, certificate: Certificate<RankerDerivation>) -> Result<Self, Failure> {
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(Self { model, certificate, certificate_sha256 })
+    }
+
+    /// The sentence about a delta that is no protection by itself.
+    pub fn large_delta(&self) -> Option<String> {
+        let lists = match &self.certificate.derivation {
+            RankerDerivation::PrivateRanking(private) => Some(private.ranking.lists),
+            RankerDerivation::NonPrivateRanking(_) => None,
+        };
+        protection::large_delta_of(&self.certificate, lists)
     }
 
     /// The text of the file.

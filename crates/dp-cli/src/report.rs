@@ -1,7 +1,7 @@
 //! A short report for the readers of a model: what is promised, what that rests on, how to check it.
 //!
 //! Everything in it is in the model file already, but for why an algorithm was chosen where the choice was left to `auto`;
-//! nothing is computed from records. No path, no time, no seed.
+//! nothing is computed from records. What the guarantee means is said by [`crate::protection`]. No path, no time, no seed.
 
 use std::fmt::Write as _;
 
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::failure::one_line;
 use crate::model_file::{ModelFile, ModelKind};
+use crate::protection::{self, Meaning};
 use crate::wording;
 
 /// The report in Markdown. `name` is what the reader calls the model file, `choice` why the algorithm is the one it is.
@@ -97,51 +98,19 @@ fn promise(file: &ModelFile) -> Vec<String> {
     let (true, Some(reached)) = (certificate.private, certificate.reached) else {
         return vec!["Nothing. The model may reveal the records that it was trained on; do not publish it.".to_owned()];
     };
-    let (epsilon, delta) = (reached.epsilon, reached.delta);
+    let relation = certificate.adjacency;
     let mut sentences = vec![
         format!(
-            "({}, {})-differential privacy under `{}`, for one {}.",
-            wording::epsilon(epsilon),
-            wording::delta(delta),
-            certificate.adjacency,
+            "({}, {})-differential privacy under `{relation}`, for one {}.",
+            wording::epsilon(reached.epsilon),
+            wording::delta(reached.delta),
             escaped(&certificate.unit.to_string())
         ),
-        wording::relation(certificate.adjacency.as_str(), certificate.adjacency.n_public()).to_owned(),
-        format!(
-            "Whoever sees the model, and knows all other records, can raise their odds about one record by a factor \
-             of {} at most{}.",
-            wording::rounded_up(epsilon.exp(), 4),
-            if delta > 0.0 { format!(", except with probability {}", wording::delta(delta)) } else { String::new() }
-        ),
-        format!(
-            "An attack that accuses at most 1 in 100 innocents finds at most {} in 100 participants.",
-            wording::rounded_up(100.0 * attack_power(epsilon, delta, 0.01), 3)
-        ),
+        wording::relation(relation.as_str(), relation.n_public()).to_owned(),
     ];
-    sentences.push(format!("By convention this is {}.", band(epsilon)));
+    sentences.extend(file.large_delta().map(|sentence| format!("**WARNING: {sentence}**")));
+    sentences.extend(Meaning::of_certificate(certificate).iter().flat_map(Meaning::short));
     sentences
-}
-
-/// Largest true-positive rate of any attack with false-positive rate `false_positives`.
-///
-/// # Formula
-/// ```text
-/// min(e^ε α + δ, 1 - e^(-ε) (1 - δ - α), 1)
-/// ```
-/// The trade-off function of (ε, δ)-DP (Wasserman & Zhou 2010; Kairouz, Oh & Viswanath 2015, theorem 2.1).
-pub fn attack_power(epsilon: f64, delta: f64, false_positives: f64) -> f64 {
-    let steep = epsilon.exp() * false_positives + delta;
-    let flat = 1.0 - (-epsilon).exp() * (1.0 - delta - false_positives);
-    steep.min(flat).clamp(0.0, 1.0)
-}
-
-fn band(epsilon: f64) -> &'static str {
-    match epsilon {
-        epsilon if epsilon <= 1.0 => "strong protection",
-        epsilon if epsilon <= 4.0 => "moderate protection",
-        epsilon if epsilon <= 10.0 => "weak protection: rely on other controls too",
-        _ => "little formal protection",
-    }
 }
 
 /// An assumption of a certificate in a sentence for readers.
@@ -160,7 +129,7 @@ pub fn in_words(assumption: &Assumption) -> String {
             wording::names(columns)
         ),
         Assumption::OneRowPerUnit => {
-            "Each person has one row; someone with k rows is protected k times less.".to_owned()
+            protection::SEVERAL_ROWS.to_owned()
         }
         Assumption::FloatTraining => {
             "Training ran in single precision; its rounding is covered by a margin that was measured, not proved."
@@ -269,16 +238,6 @@ pub fn settings(value: &Value) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn power_of_an_attack() {
-        // Pure epsilon = ln 3: steep branch 3 * 0.01; at 0.5 the flat branch 1 - 0.5/3 is the smaller.
-        let epsilon = 3f64.ln();
-        assert!((attack_power(epsilon, 0.0, 0.01) - 0.03).abs() < 1e-15);
-        assert!((attack_power(epsilon, 0.0, 0.5) - (1.0 - 0.5 / 3.0)).abs() < 1e-15);
-        assert_eq!(attack_power(50.0, 0.0, 0.5), 1.0);
-        assert!((attack_power(0.0, 0.1, 0.01) - 0.11).abs() < 1e-15);
-    }
 
     #[test]
     fn names_of_columns_are_no_markup() {

@@ -481,12 +481,17 @@ fn what_a_guarantee_means() {
     assert!((number(&meaning["posteriors"][1], "at_most") - 0.73105857863).abs() < 1e-9, "{value}");
     assert!((number(&meaning["true_positive_rates"][1], "at_most") - 0.01 * 1f64.exp()).abs() < 1e-9, "{value}");
     let text = place.dp(&pure).ok();
-    assert!(text.contains("whether one record is there") && text.contains("at most 0.4622"), "{text}");
+    assert!(
+        text.contains("whether one record is there") && text.contains("is right with probability at most 0.732."),
+        "{text}"
+    );
     // By the curve, which says more than its one pair.
     let gaussian = ["account", "gaussian", "--noise-multiplier", "2", "--delta", "1e-5", "--semantics", "--json"];
     let meaning = answer(place.dp(&gaussian))["semantics"].clone();
     assert!((number(&meaning, "advantage") - 0.197_412_65).abs() < 1e-6, "{meaning}"); // 2 Phi(1/4) - 1
     assert_eq!(number(&meaning, "failure"), 1e-4);
+    // More often than delta, by far.
+    assert!(number(&meaning, "odds_beyond_epsilon") > 1e-4, "{meaning}");
 }
 
 #[test]

@@ -28,7 +28,11 @@ fn golden_noise() {
         let scale = |law, delta: f64| {
             let recipe = Scs13 { law, ..recipe.clone() };
             match recipe
-                .plan::<ReplaceOne>(1000, 5, Budget { epsilon, delta: Delta::new(delta).unwrap() })
+                .plan::<ReplaceOne>(
+                    batch.saturating_mul(10).max(1000),
+                    5,
+                    Budget { epsilon, delta: Delta::new(delta).unwrap() },
+                )
                 .unwrap()
                 .derivation()
                 .noise

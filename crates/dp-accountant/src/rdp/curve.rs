@@ -134,16 +134,25 @@ impl RdpCurve {
     /// # Errors
     /// `epsilon` negative, NaN or infinite.
     pub fn delta(&self, epsilon: f64) -> Result<f64, Error> {
+        Ok(exp_up(self.log_delta(epsilon)?))
+    }
+
+    /// Natural logarithm of [`delta`](Self::delta), finite also where that is below the least double; negative infinity
+    /// where nothing was released.
+    ///
+    /// # Errors
+    /// `epsilon` negative, NaN or infinite.
+    pub fn log_delta(&self, epsilon: f64) -> Result<f64, Error> {
         let epsilon = non_negative("epsilon", epsilon)?;
         if self.infinite {
-            return Ok(1.0);
+            return Ok(0.0);
         }
         if self.is_zero() {
-            return Ok(0.0);
+            return Ok(f64::NEG_INFINITY);
         }
         let divergence = self.prepare();
         let log = order::minimise(|order| conversion::best_log_delta(order, divergence(order), epsilon));
-        Ok(exp_up(log.min(conversion::log_total_variation(divergence(1.0))).min(0.0)))
+        Ok(log.min(conversion::log_total_variation(divergence(1.0))).min(0.0))
     }
 
     fn is_zero(&self) -> bool {

@@ -1,4 +1,6 @@
 use super::*;
+use crate::adjacency::AdjacencyKind;
+use crate::event::DpEvent;
 use crate::gaussian;
 use crate::normal::upper_tail;
 
@@ -94,4 +96,55 @@ fn posteriors() {
     assert!(posterior(1.1, 1.0).is_err() && posterior(0.5, f64::NAN).is_err() && posterior(0.5, -1.0).is_err());
     let (epsilon, delta) = pair(1.0, 1e-6);
     assert!(true_positive_rate(f64::NAN, epsilon, delta).is_err() && reconstruction(-0.1, epsilon, delta).is_err());
+}
+
+/// Reached by whoever sees only whether the loss is above `s`: normal tails, `s` chosen so that this alone changes the odds
+/// by `e^t`.
+#[test]
+fn odds_rise_as_often_as_for_whoever_sees_one_threshold() {
+    for mu in [0.05, 0.237, 1.0, 4.0, 12.0] {
+        let curve = |epsilon| gaussian::delta(mu, epsilon);
+        let tails = |s: f64| (upper_tail(s / mu - 0.5 * mu), upper_tail(s / mu + 0.5 * mu));
+        for t in [0.01, 0.3, 1.0, 5.0] {
+            let (mut low, mut high) = (-50.0, t);
+            for _ in 0..200 {
+                let s = 0.5 * (low + high);
+                let (p, q) = tails(s);
+                if p < t.exp() * q { low = s } else { high = s }
+            }
+            let (exact, of_the_loss) = (tails(high).0, tails(t).0);
+            if exact < 1e-250 {
+                continue;
+            }
+            let got = of_curve::odds_beyond(t, curve).unwrap();
+            assert!(got >= exact * (1.0 - 1e-9) && got <= exact * (1.0 + 1e-6), "{mu} {t}: {got} {exact}");
+            assert!(got > of_the_loss);
+            for epsilon in [0.1, 1.0, 4.0] {
+                let (epsilon, delta) = pair(epsilon, curve(epsilon).unwrap());
+                assert!(odds_beyond(t, epsilon, delta).unwrap() >= got * (1.0 - 1e-6), "{mu} {t} {epsilon:?}");
+            }
+        }
+    }
+    let (one, none) = pair(1.0, 0.0);
+    assert_eq!(odds_beyond(1.5, one, none).unwrap(), 0.0);
+    let response = |epsilon: f64| Ok(((1f64.exp() - epsilon.exp()) / (1.0 + 1f64.exp())).max(0.0));
+    assert_eq!(of_curve::odds_beyond(1.5, response).unwrap(), 0.0);
+    assert_eq!(of_curve::odds_beyond(2.0, |_| Ok(1.0)).unwrap(), 1.0);
+    assert!(odds_beyond(-1.0, one, none).is_err() && of_curve::odds_beyond(f64::NAN, |_| Ok(1.0)).is_err());
+}
+
+#[test]
+fn a_release_without_a_curve_is_worth_its_statement() {
+    let event = DpEvent::ApproximateDp { epsilon: 1.0, delta: 0.9 };
+    let (epsilon, delta) = pair(1.0, 0.9);
+    let found = Protection::of_event(&event, AdjacencyKind::ReplaceOne, epsilon, delta).unwrap();
+    assert!((found.advantage - advantage(epsilon, delta)).abs() < 1e-9);
+    assert_eq!(found.failure, 1.0);
+    // All outcomes that it can have change the odds tenfold together: the others have a tenth of the mass.
+    assert_eq!(found.odds_beyond_epsilon, 1.0);
+    let nothing = Protection::of_curve(f64::INFINITY, 0.0, f64::INFINITY, |_| Ok(1.0)).unwrap();
+    assert_eq!((nothing.advantage, nothing.true_positive_rates[0].at_most), (1.0, 1.0));
+    assert!(Protection::of_curve(1.0, f64::NAN, 1.0, |_| Ok(0.0)).is_err());
+    let sampled = DpEvent::PoissonSampled { sampling_rate: 0.1, event: Box::new(event) };
+    assert!(Protection::of_event(&sampled, AdjacencyKind::ReplaceOne, epsilon, delta).is_err());
 }

@@ -28,13 +28,20 @@ fn epsilon_at(event: &DpEvent, delta: Delta) -> Bracket {
     PrivacyCurve::new(event).unwrap().epsilon(delta).unwrap()
 }
 
-/// The truth lies in `[lower, upper]`, of which `value` is the best estimate, good to `accuracy`.
+/// The truth lies in `[lower, upper]`, of which `value` is the best estimate: good to 2e-7 in the tree's own file, to what
+/// the case says in another. How narrow the bracket is depends on the case; the tree's own are all narrow.
 #[track_caller]
-fn check(id: &Value, got: Bracket, [value, lower, upper]: [f64; 3], accuracy: f64) {
+fn check(case: &Value, got: Bracket, [value, lower, upper]: [f64; 3]) {
+    let id = &case["id"];
+    let [relative, absolute] = if another_folder() { tolerance(case) } else { [2e-7, 0.0] };
     assert!(got.lower <= got.upper, "{id}: {got:?}");
     assert!(got.lower <= upper && got.upper >= lower, "{id}: {got:?} misses [{lower}, {upper}]");
-    assert!((got.upper - value).abs() <= accuracy * value.abs(), "{id}: {got:?} is not {value}");
-    assert!(got.upper - got.lower <= 1e-9 * got.upper, "{id}: {got:?} is wide");
+    assert!((got.upper - value).abs() <= absolute + relative * value.abs(), "{id}: {got:?} is not {value}");
+    assert!(got.upper - got.lower <= 1e-9 * got.upper || another_folder(), "{id}: {got:?} is wide");
+}
+
+fn tolerance(case: &Value) -> [f64; 2] {
+    ["rel", "abs"].map(|name| number(&case["tol"], name))
 }
 
 fn interval(expected: &Value) -> [f64; 3] {
@@ -48,16 +55,16 @@ fn exact_cases() {
     for case in file["cases"].as_array().unwrap() {
         let (id, kind, input) = (&case["id"], case["kind"].as_str().unwrap(), &case["inputs"]);
         let expected = &case["expected"];
-        let exactly = || [expected.as_f64().unwrap(); 3];
+        let exactly = || expected.as_f64().unwrap();
         *seen.entry(kind.to_owned()).or_insert(0) += 1;
         match kind {
             "dpsgd_epsilon" => {
                 let got = epsilon_at(&phase(input), delta(input));
-                check(id, got, interval(expected), 2e-7);
+                check(case, got, interval(expected));
             }
             "dpsgd_epsilon_heterogeneous" => {
                 let events = input["phases"].as_array().unwrap().iter().map(phase).collect();
-                check(id, epsilon_at(&DpEvent::Composed { events }, delta(input)), interval(expected), 2e-7);
+                check(case, epsilon_at(&DpEvent::Composed { events }, delta(input)), interval(expected));
             }
             "dpsgd_sigma" => {
                 // At the interval's ends epsilon lies on both sides of the target.
@@ -71,46 +78,53 @@ fn exact_cases() {
                 let laplace =
                     DpEvent::Laplace { scale: number(input, "scale"), sensitivity: number(input, "sensitivity") };
                 let got = epsilon_at(&repeated(laplace, input["count"].as_u64().unwrap()), delta(input));
-                check(id, got, interval(expected), 2e-7);
+                check(case, got, interval(expected));
             }
             "puredp_composition_epsilon" => {
                 let pure = DpEvent::PureDp { epsilon: number(input, "epsilon") };
                 let got = epsilon_at(&repeated(pure, input["count"].as_u64().unwrap()), delta(input));
-                check_point(id, got, exactly(), 1e-9);
+                check_point(case, got, exactly(), 1e-9);
             }
             "gaussian_epsilon" => {
                 let gaussian =
                     DpEvent::Gaussian { std_dev: number(input, "sigma"), sensitivity: number(input, "sensitivity") };
-                check_point(id, epsilon_at(&gaussian, delta(input)), exactly(), 1e-12);
+                check_point(case, epsilon_at(&gaussian, delta(input)), exactly(), 1e-12);
             }
             "gdp_epsilon" => {
                 let events = numbers(input, "mus").into_iter().map(|mu| DpEvent::Gdp { mu }).collect();
-                check_point(id, epsilon_at(&DpEvent::Composed { events }, delta(input)), exactly(), 1e-12);
+                check_point(case, epsilon_at(&DpEvent::Composed { events }, delta(input)), exactly(), 1e-12);
             }
             "gaussian_log_delta" => {
                 let gaussian =
                     DpEvent::Gaussian { std_dev: number(input, "sigma"), sensitivity: number(input, "sensitivity") };
                 let got = PrivacyCurve::new(&gaussian).unwrap().log_delta(number(input, "epsilon")).unwrap();
-                check_point(id, got, exactly(), 1e-11);
+                check_point(case, got, exactly(), 1e-11);
             }
             "laplace_single_delta" => {
                 let laplace =
                     DpEvent::Laplace { scale: number(input, "scale"), sensitivity: number(input, "sensitivity") };
                 let got = PrivacyCurve::new(&laplace).unwrap().delta(number(input, "epsilon")).unwrap();
-                check_point(id, got, exactly(), 1e-13);
+                check_point(case, got, exactly(), 1e-13);
             }
             "poisson_gaussian_single_step_log_delta" => {
                 let (rate, sigma) = (number(input, "sampling_rate"), number(input, "noise_multiplier"));
                 let epsilon = number(input, "epsilon");
                 let remove = single_step::log_delta_remove(rate, 1.0 / sigma, epsilon).unwrap();
                 let add = single_step::log_delta_add(rate, 1.0 / sigma, epsilon).unwrap();
-                assert!((remove - number(expected, "remove")).abs() < 1e-10, "{id}: {remove}");
-                match expected["add"].as_f64() {
-                    Some(value) => assert!((add - value).abs() < 1e-10, "{id}: {add}"),
-                    None => assert_eq!(add, f64::NEG_INFINITY, "{id}"),
+                for (name, got) in [("remove", remove), ("add", add)] {
+                    // None: delta is exactly 0.
+                    match expected[name].as_f64() {
+                        Some(value) => {
+                            let near = 1e-10 * value.abs().max(1.0);
+                            assert!((got - value).abs() < near, "{id}: {name} {got}, expected {value}");
+                        }
+                        None => assert_eq!(got, f64::NEG_INFINITY, "{id}: {name}"),
+                    }
                 }
-                let got = PrivacyCurve::new(&dp_sgd(rate, sigma, 1)).unwrap().log_delta(epsilon).unwrap();
-                check_point(id, got, [number(expected, "remove"); 3], 1e-11);
+                if let Some(value) = expected["remove"].as_f64() {
+                    let got = PrivacyCurve::new(&dp_sgd(rate, sigma, 1)).unwrap().log_delta(epsilon).unwrap();
+                    check_point(case, got, value, 1e-11);
+                }
             }
             _ => {}
         }
@@ -133,7 +147,9 @@ fn exact_cases() {
 
 /// The truth to 16 digits: both ends enclose it, up to its own rounding, and are close.
 #[track_caller]
-fn check_point(id: &Value, got: Bracket, [value, ..]: [f64; 3], accuracy: f64) {
+fn check_point(case: &Value, got: Bracket, value: f64, accuracy: f64) {
+    let id = &case["id"];
+    let accuracy = if another_folder() { accuracy.max(tolerance(case)[0]) } else { accuracy };
     let last_digit = 4.0 * f64::EPSILON * value.abs();
     assert!(got.lower <= value + last_digit && got.upper >= value - last_digit, "{id}: {got:?} {value}");
     let width = accuracy * value.abs().max(if value < 0.0 { 1.0 } else { 0.0 });

@@ -57,7 +57,7 @@ fn bounded_range_is_exact_and_below_the_quadratic() {
         let got = rdp::bounded_range(order(input), range).unwrap();
         check(&case["id"], "rdp", got, number(out, "rdp"), number(case, "rtol"), number(case, "atol"));
         let rho = zcdp::rho(&DpEvent::BoundedRange { epsilon: range }).unwrap();
-        assert!(rho * number(input, "alpha") <= number(out, "zcdp_bound_times_alpha") && rho > 0.0);
+        assert!(rho * number(input, "alpha") <= number(out, "zcdp_bound_times_alpha") * (1.0 + 1e-12) && rho > 0.0);
         assert!(got <= rho * number(input, "alpha") * (1.0 + 1e-12));
     });
 }
@@ -97,7 +97,8 @@ fn random_stopping_by_the_published_forms() {
             // Ours counts the outcome of no repetition, which the published form leaves out.
             let published = number(out, "rdp");
             let of_none = (-mean).exp() / (mean * (order(input).get() - 1.0));
-            assert!(got >= published * (1.0 - 1e-12) && got <= published + of_none + 1e-12, "{}: {got}", case["id"]);
+            let rounding = number(case, "rtol") * published.abs() + 1e-12;
+            assert!((published - rounding..=published + of_none + rounding).contains(&got), "{}: {got}", case["id"]);
         }
     });
 }
@@ -199,6 +200,6 @@ fn objective_perturbation_as_published_is_never_below_ours() {
         check(&case["id"], "rdp", got, number(&case, "rdp"), 1e-9, 1e-12);
         let loss = dp_accountant::MarginLoss::BoundedSlope { slope, curvature: beta };
         let event = DpEvent::ObjectivePerturbation { std_dev: sigma, regularization: lambda, loss };
-        assert!(curve_at(&event, order(&case).get()) <= got, "{}", case["id"]);
+        assert!(curve_at(&event, order(&case).get()) <= got * (1.0 + 1e-12), "{}", case["id"]);
     }
 }

@@ -56,6 +56,9 @@ pub struct Outcome {
     pub unit: String,
     /// The theorem behind epsilon.
     pub theorem: String,
+    /// What makes the statement worth little though it holds; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What the statement rests on, in words.
     pub assumptions: Vec<String>,
     /// SHA-256 of the canonical certificate.
@@ -116,7 +119,8 @@ pub fn run(file: &ModelFile, work: u64) -> Result<Outcome, Failure> {
     let verified = recompute(&file.certificate)?;
     check_model(file)?;
     let implied = file.model.implied_assumptions();
-    Ok(Outcome::new(&file.certificate, &verified, &file.certificate_sha256, &implied))
+    let outcome = Outcome::new(&file.certificate, &verified, &file.certificate_sha256, &implied);
+    Ok(Outcome { warnings: file.large_delta().into_iter().collect(), ..outcome })
 }
 
 /// Verifies the file of a ranker whose seals are intact.
@@ -155,7 +159,8 @@ pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     }
     check_assumptions(certificate, &[], &[Assumption::EveryRecordConforms])?;
     check_versions(certificate)?;
-    Ok(Outcome::new(certificate, &verified, &file.certificate_sha256, &[Assumption::EveryRecordConforms]))
+    let outcome = Outcome::new(certificate, &verified, &file.certificate_sha256, &[Assumption::EveryRecordConforms]);
+    Ok(Outcome { warnings: file.large_delta().into_iter().collect(), ..outcome })
 }
 
 /// Refuses a certificate that itself says that there is no guarantee.
@@ -204,6 +209,7 @@ impl Outcome {
             n_public: certificate.adjacency.n_public(),
             unit: certificate.unit.to_string(),
             theorem: verified.theorem.to_string(),
+            warnings: Vec::new(),
             assumptions: certificate.assumptions.iter().chain(unsaid).map(report::in_words).collect(),
             certificate_sha256: certificate_sha256.to_owned(),
             signed: None,
@@ -353,9 +359,9 @@ fn text(outcome: &Outcome, model: &str) -> String {
         format!("{} holds", one_line(model)),
         format!("guarantee  {}", wording::guarantee(outcome.epsilon, outcome.delta, outcome.adjacency, &outcome.unit)),
         format!("           {}", wording::covers(outcome.adjacency, outcome.n_public, &outcome.unit)),
-        format!("theorem    {}", outcome.theorem),
-        "on trust".to_owned(),
     ];
+    lines.extend(outcome.warnings.iter().map(|warning| format!("WARNING    {warning}")));
+    lines.extend([format!("theorem    {}", outcome.theorem), "on trust".to_owned()]);
     lines.extend(outcome.assumptions.iter().map(|assumption| format!("  - {}", one_line(assumption))));
     lines.push(format!("certificate SHA-256 {}", outcome.certificate_sha256));
     lines.extend(outcome.signed.map(|statement| format!("signed     {statement}")));

@@ -24,7 +24,7 @@ fn golden_divergences() {
         let (epsilon, order) = (case.input("eps"), RdpOrder::new(case.input("alpha")).unwrap());
         case.check("rdp", RdpCurve::new(&DpEvent::PureDp { epsilon }).unwrap().at(order));
         let own = RdpCurve::new(&laplace(1.0, epsilon).event()).unwrap().at(order);
-        assert!(own <= case.output("rdp"), "{}: {own}", case.id);
+        assert!(own <= case.output("rdp") * (1.0 + 1e-12), "{}: {own}", case.id);
     }
 }
 

@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 
 use super::evaluate::Certified;
-use super::meaning::Meaning;
 use super::question::{self, Question};
 use crate::args::{Sampling, Unknown};
+use crate::protection::Meaning;
 use crate::wording;
 
 /// The schema of an answer.

@@ -11,14 +11,16 @@ pub mod compare;
 pub mod curve;
 pub mod evaluate;
 pub mod line;
-pub mod meaning;
 pub mod picture;
 pub mod question;
 pub mod request;
 pub mod solve;
 
-use answer::Answer;
-use meaning::Meaning;
+use dp_accountant::Delta;
+use dp_accountant::guarantee::Unit;
+use dp_accountant::semantics::Protection;
+
+use answer::{Answer, Solution};
 use question::Question;
 use request::Request;
 
@@ -27,6 +29,7 @@ use crate::args::{AccountArgs, AccountJob, Curve};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
+use crate::protection::Meaning;
 
 /// Answers and prints.
 ///
@@ -53,11 +56,25 @@ pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Fail
         let solution = solve::solve(&question).map_err(at_flag)?;
         let mut answer = Answer::new(&question, &solution);
         if asked.semantics {
-            answer.semantics = Some(Meaning::new(&question, &solution).map_err(at_flag)?);
+            answer.semantics = Some(meaning(&question, &solution).map_err(at_flag)?);
         }
         console.result(&answer, &answer.text())
     };
     printed.map(|()| ExitStatus::Success)
+}
+
+/// What the guarantee of a solved question means, by the curve of the accountant that answered.
+fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure> {
+    let event = solve::event(question, solution);
+    let delta_at = |epsilon: f64| {
+        evaluate::delta(question.accountant, &event, question.relation, epsilon).map(|delta| delta.upper.min(1.0))
+    };
+    evaluate::epsilon(question.accountant, &event, question.relation, Delta::ZERO)
+        .and_then(|largest_loss| {
+            Protection::of_curve(solution.epsilon.upper, solution.delta, largest_loss.upper, delta_at)
+        })
+        .map(|protection| Meaning::new(protection, question.relation, &Unit::Record))
+        .map_err(|error| question.refused(&error))
 }
 
 /// A field of a question is a flag on the command line.

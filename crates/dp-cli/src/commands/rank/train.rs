@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::input::{check_distinct, conflict};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
+use crate::protection;
 use crate::ranker_file::{Ranker, RankerFile, SCHEMA};
 use crate::wording;
 
@@ -32,6 +33,9 @@ struct Outcome {
     n_public: bool,
     unit: String,
     private: bool,
+    /// What makes the guarantee worth little though it holds; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
     /// Lists. Public.
     n: u64,
     /// Documents in all lists; left away where their number is protected.
@@ -65,6 +69,8 @@ struct DryOutcome {
     adjacency: &'static str,
     unit: String,
     private: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// Trains, writes and prints.
@@ -129,6 +135,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
         n_public: certificate.adjacency.n_public(),
         unit: certificate.unit.to_string(),
         private: certificate.private,
+        warnings: file.large_delta().into_iter().collect(),
         n: lists.len() as u64,
         documents: settings.protects.has_public_lengths().then_some(lists.documents() as u64),
         dim: lists.width() as u64,
@@ -154,6 +161,7 @@ impl Outcome {
                 let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
                 lines.push(format!("guarantee  {guarantee}"));
                 lines.push(format!("           {}", wording::covers(self.adjacency, self.n_public, &self.unit)));
+                lines.extend(self.warnings.iter().map(|warning| format!("WARNING    {warning}")));
                 lines.push(format!("ranker     {} (with its certificate)", self.model));
                 lines.push(format!("next       dp verify {}", self.model));
             }
@@ -198,6 +206,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
         adjacency: relation.as_str(),
         unit: unit.clone(),
         private,
+        warnings: Vec::new(),
     };
     let mut lines = vec!["dry run: no list was read, nothing was written".to_owned()];
     if let Method::Private(recipe, budget) = settings.method {
@@ -213,6 +222,8 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
                 let guarantee = wording::guarantee(reached.epsilon, reached.delta, relation.as_str(), &unit);
                 lines.push(format!("cost   {guarantee}"));
                 lines.push(format!("       {}", wording::covers(relation.as_str(), true, &unit)));
+                outcome.warnings = protection::large_delta(reached.delta, lists, "lists").into_iter().collect();
+                lines.extend(outcome.warnings.iter().map(|warning| format!("WARNING {warning}")));
             }
             lines.push(format!("noise  {multiplier:.4} times the distance of neighbouring sums, with {lists} lists"));
         } else if private {

@@ -21,6 +21,7 @@ use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
+use crate::protection;
 use crate::ranker_file::{NamedLoss, PlainRanking, PrivateRanker, RankerDerivation, TrainedModel};
 
 /// Where random numbers come from.
@@ -246,12 +247,7 @@ pub(super) fn warn_orders(settings: &Settings, lists: &QueryLists, console: &Con
 
 /// Says that a delta is worth nothing.
 pub(super) fn warn_delta(budget: Budget, lists: u64, console: &Console) {
-    let delta = budget.delta.get();
-    if lists > 0 && delta > 1.0 / lists as f64 {
-        console.warn(&format!(
-            "delta = {delta} is larger than one over the number of lists = {:.3e}\npublishing what is protected of one \
-             list at random would satisfy such a guarantee; choose delta far below it",
-            1.0 / lists as f64
-        ));
+    if let Some(sentence) = protection::large_delta(budget.delta.get(), lists, "lists") {
+        console.warn(&format!("{sentence}\nchoose delta far below one over the number of lists"));
     }
 }

@@ -33,6 +33,7 @@ use crate::atomic;
 use crate::failure::Failure;
 use crate::model_file::ModelFile;
 use crate::output::{Console, write_stdout};
+use crate::protection;
 use crate::report;
 
 /// Trains, writes and prints.
@@ -168,12 +169,7 @@ fn warn_before(config: &TrainConfig, console: &Console) {
 }
 
 fn warn_delta(budget: Budget, n: u64, console: &Console) {
-    let delta = budget.delta.get();
-    if n > 0 && delta > 1.0 / n as f64 {
-        console.warn(&format!(
-            "delta = {delta} is larger than 1/n = {:.3e}\npublishing one whole record at random would satisfy such a \
-             guarantee; choose delta far below 1/n",
-            1.0 / n as f64
-        ));
+    if let Some(sentence) = protection::large_delta(budget.delta.get(), n, "records") {
+        console.warn(&format!("{sentence}\nchoose delta far below 1/n"));
     }
 }

@@ -14,6 +14,7 @@ use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;
 use crate::model_file::{ModelFile, assumed_public};
+use crate::protection;
 use crate::wording;
 
 /// The result of a training. For the curator: `seconds` may depend on the records.
@@ -57,6 +58,9 @@ pub struct Outcome {
     pub selected: Option<Vec<String>>,
     /// Whether the model carries a guarantee.
     pub private: bool,
+    /// What makes the guarantee worth little though it holds; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What was taken from the data and assumed public.
     pub assumed_public: Vec<String>,
     /// Where model and certificate are; `-` for standard output.
@@ -105,6 +109,7 @@ impl Outcome {
             choice: advice,
             selected: file.selected_features(),
             private: certificate.private,
+            warnings: file.large_delta().into_iter().collect(),
             assumed_public: assumed_public(&file.model.encoder),
             model: target(&config.out),
             certificate_sha256: file.certificate_sha256.clone(),
@@ -131,6 +136,7 @@ impl Outcome {
                 let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
                 lines.push(format!("guarantee  {guarantee}"));
                 lines.push(format!("           {}", wording::relation(self.adjacency, self.n_public)));
+                lines.extend(self.warnings.iter().map(|warning| format!("WARNING    {warning}")));
             }
             None => lines.push("guarantee  NONE: do not publish this model".to_owned()),
         }
@@ -190,6 +196,9 @@ pub struct DryOutcome {
     pub dim: u64,
     /// Whether the model would carry a guarantee.
     pub private: bool,
+    /// What would make the guarantee worth little though it held; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What would be assumed public.
     pub assumed_public: Vec<String>,
     /// Where model and certificate would be written.
@@ -225,6 +234,11 @@ impl DryOutcome {
             n,
             dim: encoder.dim() as u64,
             private,
+            warnings: reached
+                .filter(|_| private)
+                .and_then(|reached| protection::large_delta(reached.delta, n?, "records"))
+                .into_iter()
+                .collect(),
             assumed_public: assumed_public(encoder),
             model: target(&config.out),
             report: config.report.as_deref().map(atomic::shown),
@@ -243,6 +257,7 @@ impl DryOutcome {
                 let guarantee = wording::guarantee(epsilon, self.delta.unwrap_or(0.0), adjacency, "record");
                 lines.push(format!("cost       {guarantee}"));
                 lines.push(format!("           {}", wording::relation(adjacency, true)));
+                lines.extend(self.warnings.iter().map(|warning| format!("WARNING    {warning}")));
             }
             (None, true) => {
                 lines

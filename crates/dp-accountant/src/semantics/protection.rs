@@ -1,0 +1,170 @@
+//! Everything that is said about one release.
+
+use super::{bayes_factor, odds_beyond, of_curve, posterior, true_positive_rate};
+use crate::adjacency::AdjacencyKind;
+use crate::bound;
+use crate::error::Error;
+use crate::event::DpEvent;
+use crate::exact::{Engine, PrivacyCurve};
+use crate::leaves::leaves_under;
+use crate::params::{Delta, Epsilon};
+
+/// False-positive rates for which the true-positive rate is bounded.
+const FALSE_POSITIVE_RATES: [f64; 3] = [0.001, 0.01, 0.1];
+
+/// Beliefs before the release for which those after it are bounded.
+const PRIORS: [f64; 2] = [0.01, 0.5];
+
+/// The probability with which a Bayes factor may be larger than stated, over delta.
+const FAILURE_OVER_DELTA: f64 = 10.0;
+
+/// Ends of a bracket within this of each other, relatively, leave nothing for another theorem to gain.
+const NARROW: f64 = 1e-6;
+
+/// What an attacker can infer at most from one release, from its whole privacy curve. Every number is an upper bound.
+///
+/// The attacker knows everything but the noise and one unit's data: all other records, the settings, the algorithm.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::semantics::Protection;
+/// use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
+///
+/// let event = DpEvent::Gaussian { std_dev: 4.224_678_7, sensitivity: 1.0 };
+/// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
+/// let protection = Protection::of_event(&event, AdjacencyKind::ReplaceOne, epsilon, delta)?;
+/// assert!((protection.advantage - 0.094_212).abs() < 1e-5); // 2 Phi(mu/2) - 1
+/// let detection = protection.true_positive_rates[1]; // Phi(mu - 2.3263)
+/// assert!(detection.false_positive_rate == 0.01 && (detection.at_most - 0.018_3).abs() < 1e-3);
+/// assert!(protection.odds_beyond_epsilon > 2e-5); // delta is 1e-6
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Protection {
+    /// Epsilon of the statement.
+    pub epsilon: f64,
+    /// Delta of the statement.
+    pub delta: f64,
+    /// True-positive less false-positive rate of the best attack: see [`advantage`](super::advantage()).
+    pub advantage: f64,
+    /// True-positive rates at given false-positive rates: see [`true_positive_rate`](super::true_positive_rate).
+    pub true_positive_rates: Vec<Detection>,
+    /// The probability with which the odds rise by a factor above `e^epsilon`: see [`odds_beyond`](super::odds_beyond).
+    pub odds_beyond_epsilon: f64,
+    /// The logarithm of the factor by which the odds rise, but for [`failure`](Self::failure); infinite where nothing
+    /// bounds it: see [`bayes_factor`](super::bayes_factor).
+    pub log_bayes_factor: f64,
+    /// The probability with which the odds may rise by more than that: 0 for a pure guarantee, else ten times delta.
+    pub failure: f64,
+    /// Beliefs after the release, with the same exception: see [`posterior`](super::posterior).
+    pub posteriors: Vec<Belief>,
+}
+
+/// How often an attack is right about a unit that is there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Detection {
+    /// How often it is wrong about one that is not.
+    pub false_positive_rate: f64,
+    /// How often it is right at most.
+    pub at_most: f64,
+}
+
+/// What can be believed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Belief {
+    /// The probability before.
+    pub prior: f64,
+    /// The probability after, at most.
+    pub at_most: f64,
+}
+
+impl Protection {
+    /// Of the release that `event` describes and that has `(epsilon, delta)`, by the tightest curve of this crate: the
+    /// exact one where there is one, else [`bound::delta`].
+    ///
+    /// # Errors
+    /// A number in the tree that is out of range, and [`Error::NotUnderRelation`].
+    pub fn of_event(event: &DpEvent, relation: AdjacencyKind, epsilon: Epsilon, delta: Delta) -> Result<Self, Error> {
+        leaves_under(event, 1, relation)?;
+        let exact = match bound::has_own_curve(event)? {
+            true => None,
+            false => PrivacyCurve::new_under(event, relation).ok(),
+        };
+        let delta_at = |epsilon: f64| {
+            let known = exact.as_ref().and_then(|curve| curve.delta(epsilon).ok());
+            match known {
+                Some(bracket)
+                    if bracket.engine != Engine::ClosedForm
+                        && bracket.upper - bracket.lower <= NARROW * bracket.upper =>
+                {
+                    Ok(bracket.upper.min(1.0))
+                }
+                known => bound::delta_beside(event, epsilon, known).map(|bound| bound.value.min(1.0)),
+            }
+        };
+        let largest_loss = bound::epsilon(event, Delta::ZERO)?.value;
+        Self::of_curve(epsilon.get(), delta.get(), largest_loss, delta_at)
+    }
+
+    /// Of a release with `(epsilon, delta)`, with `largest_loss` as its epsilon at delta 0 (infinite where it has none),
+    /// and with at most `delta_at` at any epsilon. An infinite epsilon promises nothing by itself, and neither does a delta
+    /// of 1.
+    ///
+    /// # Errors
+    /// `epsilon` or `largest_loss` negative or NaN, `delta` outside `[0, 1]`, and what `delta_at` gives.
+    pub fn of_curve(
+        epsilon: f64,
+        delta: f64,
+        largest_loss: f64,
+        delta_at: impl Fn(f64) -> Result<f64, Error>,
+    ) -> Result<Self, Error> {
+        let delta = super::probability("delta", delta)?;
+        let largest_loss = super::log_factor_at_least_zero(largest_loss)?;
+        // The statement itself and the largest loss are points of the curve, which a search along it may miss by a little.
+        let mut pairs = Vec::new();
+        for (epsilon, delta) in [(epsilon, delta), (largest_loss, 0.0)] {
+            if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(epsilon), Delta::new(delta)) {
+                pairs.push((epsilon, delta));
+            }
+        }
+        let best = |by_curve: f64, by_pair: &dyn Fn(Epsilon, Delta) -> Result<f64, Error>| {
+            pairs
+                .iter()
+                .try_fold(by_curve, |best, &(epsilon, delta)| Ok::<_, Error>(best.min(by_pair(epsilon, delta)?)))
+        };
+        let detection = |false_positive_rate| {
+            let by_curve = of_curve::true_positive_rate(false_positive_rate, &delta_at)?;
+            let at_most = best(by_curve, &|epsilon, delta| true_positive_rate(false_positive_rate, epsilon, delta))?;
+            Ok::<_, Error>(Detection { false_positive_rate, at_most })
+        };
+        let odds_beyond_epsilon = if largest_loss <= epsilon {
+            0.0
+        } else {
+            let by_curve = of_curve::odds_beyond(epsilon, &delta_at)?;
+            best(by_curve, &|of_pair, delta| odds_beyond(epsilon, of_pair, delta))?
+        };
+        let failure = if largest_loss <= epsilon { 0.0 } else { (FAILURE_OVER_DELTA * delta).min(1.0) };
+        let log_bayes_factor = match failure {
+            0.0 => largest_loss,
+            failure => {
+                let by_curve = of_curve::bayes_factor(failure, &delta_at)?;
+                best(by_curve, &|epsilon, delta| bayes_factor(failure, epsilon, delta))?
+            }
+        };
+        let belief = |prior| Ok::<_, Error>(Belief { prior, at_most: posterior(prior, log_bayes_factor)? });
+        let by_curve = of_curve::advantage(&delta_at)?;
+        Ok(Self {
+            epsilon,
+            delta,
+            advantage: best(by_curve, &|epsilon, delta| Ok(super::advantage(epsilon, delta)))?,
+            true_positive_rates: FALSE_POSITIVE_RATES.into_iter().map(detection).collect::<Result<_, _>>()?,
+            odds_beyond_epsilon,
+            log_bayes_factor,
+            failure,
+            posteriors: PRIORS.into_iter().map(belief).collect::<Result<_, _>>()?,
+        })
+    }
+}
