@@ -24,6 +24,7 @@
 //! ```
 
 use crate::model::Model;
+use crate::real::Real;
 
 /// One batch, cut in several ways, and the parameters at which the laws are checked.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ pub struct Violation {
     pub expected: f64,
 }
 
-/// Checks laws 1 to 7 of [`Model`], and that the blocks cover the parameters in order.
+/// Checks the laws of [`Model`], and that the blocks cover the parameters in order.
 ///
 /// Sums and norms are compared with relative tolerance 1e-9, the central differences with 1e-5, both relative to the
 /// largest entry.
@@ -98,6 +99,7 @@ pub fn model_laws<'a, M: Model<f64>>(model: &M, case: &Case<M::Batch<'a>>) -> Re
     }
     central_differences(model, case, &whole.gradient)?;
     linear_in_coefficients(model, case, &singles)?;
+    norm_laws(model, &case.parameters, &case.singles)?;
 
     // A pass that has seen other examples, other parameters and a larger batch.
     let mut used = model.pass(n);
@@ -111,6 +113,71 @@ pub fn model_laws<'a, M: Model<f64>>(model: &M, case: &Case<M::Batch<'a>>) -> Re
 
     let parts: Vec<_> = case.parts.iter().map(|&(batch, count)| evaluate(batch, count)).collect();
     compare_all(7, "gradient by parts", &sum_of(&parts), &whole.gradient, 1e-9)
+}
+
+/// Checks laws 8 and 9 of [`Model`] on examples given one by one, in either float type.
+///
+/// The gradient of each is summed in double precision: `squared_norms`, added up over the blocks, may fall short of its
+/// exact squared norm by the declared [`norm_roundings`](Model::norm_roundings) and two, and by what underflows. With
+/// coefficients that halve exactly the sum halves, and one of 0 adds nothing.
+///
+/// # Errors
+/// The first law that is violated.
+pub fn norm_laws<F: Real, M: Model<F>>(model: &M, parameters: &[F], singles: &[M::Batch<'_>]) -> Result<(), Violation> {
+    let blocks = model.blocks().len();
+    let roundoff = 0.5 * wide(F::default_epsilon());
+    let (roundings, mut pass) = (model.norm_roundings(), model.pass(1));
+    for (i, &batch) in singles.iter().enumerate() {
+        model.forward(parameters, batch, &mut pass);
+        model.backward(parameters, batch, &mut pass);
+        let mut norms = vec![F::zero(); blocks];
+        model.squared_norms(batch, &mut pass, &mut norms);
+        let mut sum_of = |coefficient: F| {
+            let mut sum = vec![0.0; model.parameters()];
+            model.add_weighted_in_double(batch, &mut pass, &vec![coefficient; blocks], &mut sum);
+            sum
+        };
+        let (sum, half, nothing) = (sum_of(F::one()), sum_of(nalgebra::convert(0.5)), sum_of(F::zero()));
+        let mut own = vec![F::zero(); model.parameters()];
+        model.add_weighted(batch, &mut pass, &vec![F::one(); blocks], &mut own);
+        let least = f64::MIN_POSITIVE;
+        for (j, &entry) in sum.iter().enumerate() {
+            let what = || format!("sum in double precision, example {i}, parameter {j}");
+            let near = (wide(own[j]) - entry).abs() <= 4.0 * roundoff * entry.abs() + 1e-30;
+            if !near && !entry.is_nan() {
+                return Err(Violation { law: 9, what: what(), found: entry, expected: wide(own[j]) });
+            }
+            if (2.0 * half[j] - entry).abs() > least || nothing[j] != 0.0 {
+                return Err(Violation { law: 9, what: what(), found: 2.0 * half[j] + nothing[j], expected: entry });
+            }
+        }
+        let exact = squared_norm_up(&sum);
+        let found: f64 = norms.iter().map(|&norm| wide(norm)).sum();
+        // A norm that is none is never too small, nor is one that leaves the range at the lower end.
+        if found < exact * (1.0 - (roundings + 2.0) * roundoff) - 1e-37 {
+            let what = format!("squared norm of example {i}, {roundings} roundings declared");
+            return Err(Violation { law: 8, what, found, expected: exact });
+        }
+    }
+    Ok(())
+}
+
+fn wide<F: Real>(x: F) -> f64 {
+    x.to_subset_unchecked()
+}
+
+/// `|v|²` of twice double precision, rounded once: sums of errors that are known exactly.
+fn squared_norm_up(v: &[f64]) -> f64 {
+    let (mut sum, mut errors) = (0.0f64, 0.0f64);
+    for &x in v {
+        let square = x * x;
+        errors += x.mul_add(x, -square);
+        let next = sum + square;
+        let part = next - sum;
+        errors += (sum - (next - part)) + (square - part);
+        sum = next;
+    }
+    sum + errors
 }
 
 /// Everything that a model says about a batch, with all coefficients 1.

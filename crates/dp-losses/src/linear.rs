@@ -181,10 +181,24 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
 
     fn squared_norms(&self, batch: Block<'_, F>, pass: &mut LinearPass<F>, out: &mut [F]) {
         assert_eq!(out.len(), pass.scratch.derivatives.len(), "one norm per example of the last backward");
-        self.kernels.squared_row_norms(batch.rows, out);
-        for (norm, &derivative) in out.iter_mut().zip(&pass.scratch.derivatives) {
-            *norm = if derivative == F::zero() { F::zero() } else { *norm * derivative * derivative };
-        }
+        out.copy_from_slice(&pass.scratch.derivatives);
+        self.kernels.scale_by_squared_row_norms(
+            batch.rows,
+            out,
+            |norm: F, derivative: F| {
+                if derivative == F::zero() { F::zero() } else { norm * derivative * derivative }
+            },
+            |norm, derivative| if derivative == 0.0 { 0.0 } else { norm * derivative * derivative },
+        );
+    }
+
+    /// # Formula
+    /// In double precision `dim`: at most that many roundings of a sum of squares in any order, and two of the products,
+    /// of which clipping leaves room for eight. In single precision all is computed in double precision, where squares
+    /// are exact, and rounded once: `1 + (d + 2) 2^-29`.
+    fn norm_roundings(&self) -> f64 {
+        let dim = self.blocks[0].range.end as f64;
+        if is_double::<F>() { dim } else { 2.0 + dim * 2f64.powi(-29) }
     }
 
     fn add_weighted(&self, batch: Block<'_, F>, pass: &mut LinearPass<F>, coefficients: &[F], sum: &mut [F]) {
@@ -192,6 +206,26 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
         pass.set_weights(coefficients);
         self.kernels.add_rows(batch.rows, &mut pass.scratch, sum, None);
     }
+
+    fn add_weighted_in_double(
+        &self,
+        batch: Block<'_, F>,
+        pass: &mut LinearPass<F>,
+        coefficients: &[F],
+        sum: &mut [f64],
+    ) {
+        if let Some(sum) = F::from_doubles(sum) {
+            return self.add_weighted(batch, pass, coefficients, sum);
+        }
+        assert!(sum.len() == self.blocks[0].range.end, "a sum has the model's dimension");
+        pass.set_weights(coefficients);
+        self.kernels.add_rows_in_double(batch.rows, &pass.scratch.weights, sum);
+    }
+}
+
+/// Whether `F` is double precision.
+pub(crate) fn is_double<F: Real>() -> bool {
+    F::from_doubles(&mut []).is_some()
 }
 
 impl<F: Real, L: Loss<F>> CompensatedGradient<F> for LinearModel<F, L> {

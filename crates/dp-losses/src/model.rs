@@ -27,10 +27,13 @@ pub struct ParameterBlock {
 /// 4. `add_weighted` is the gradient of the summed losses (central differences, f64);
 /// 5. it is linear in the coefficients, and a coefficient 0 adds exactly nothing even if that example holds NaN;
 /// 6. nothing depends on what was in the pass buffers before;
-/// 7. any split into microbatches gives the same sum up to rounding.
+/// 7. any split into microbatches gives the same sum up to rounding;
+/// 8. `squared_norms` falls short of law 3 by at most `norm_roundings` unit roundoffs and two, relatively (`laws::norm_laws`, for
+///    `f32` and `f64`);
+/// 9. `add_weighted_in_double` keeps laws 2 and 5 and is off by the rounding of double precision alone.
 ///
 /// # Privacy
-/// Laws 2, 3 and 5 are what a clipped sum relies on: with `coefficients[i, k] = min(1, C / norm)` computed from
+/// Laws 2, 3, 5, 8 and 9 are what a clipped sum relies on: with `coefficients[i, k] = min(1, C / norm)` computed from
 /// `squared_norms`, no example moves block `k` of the sum by more than `C`, up to the rounding of that sum.
 ///
 /// # Shapes
@@ -65,6 +68,29 @@ pub trait Model<F> {
     /// Squared norm of each example's gradient for each block, `examples x blocks`, after `backward`.
     fn squared_norms(&self, batch: Self::Batch<'_>, pass: &mut Self::Pass, out: &mut [F]);
 
+    /// How many unit roundoffs of `F` the [`squared_norms`](Self::squared_norms) of one example, added up over its
+    /// blocks, may be too small by, relatively. A sum of as many squares as there are parameters, in any order, needs as
+    /// many; norms that are computed from factors need far fewer. Two more, of two last products, need not be counted.
+    ///
+    /// What is set aside for rounding where gradients are clipped grows with this number.
+    fn norm_roundings(&self) -> f64 {
+        self.parameters() as f64
+    }
+
     /// `sum[block k] += Σ_i coefficients[i, k] · gradient_i[block k]`, after `backward`.
     fn add_weighted(&self, batch: Self::Batch<'_>, pass: &mut Self::Pass, coefficients: &[F], sum: &mut [F]);
+
+    /// [`add_weighted`](Self::add_weighted) into a sum in double precision.
+    ///
+    /// # Privacy
+    /// The contribution of an example is computed from itself and the parameters alone, its norm is at most
+    /// `1 + υ` times `coefficient · norm` with `υ` the unit roundoff of `F`, and each coordinate of it is added with at
+    /// most one more product and one addition, rounded to double precision.
+    fn add_weighted_in_double(
+        &self,
+        batch: Self::Batch<'_>,
+        pass: &mut Self::Pass,
+        coefficients: &[F],
+        sum: &mut [f64],
+    );
 }

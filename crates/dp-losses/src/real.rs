@@ -19,6 +19,9 @@ pub trait Real: RealField + Copy + Lanes {
     /// assert_eq!((-1e308_f64).exponential(), 0.0);
     /// ```
     fn exponential(self) -> Self;
+
+    /// Numbers in double precision as numbers of this type, where it is double precision.
+    fn from_doubles(doubles: &mut [f64]) -> Option<&mut [Self]>;
 }
 
 impl Real for f32 {
@@ -26,11 +29,21 @@ impl Real for f32 {
     fn exponential(self) -> Self {
         exp_f32(self)
     }
+
+    #[inline(always)]
+    fn from_doubles(_: &mut [f64]) -> Option<&mut [Self]> {
+        None
+    }
 }
 
 impl Real for f64 {
     #[inline(always)]
     fn exponential(self) -> Self {
         exp_f64(self)
+    }
+
+    #[inline(always)]
+    fn from_doubles(doubles: &mut [f64]) -> Option<&mut [Self]> {
+        Some(doubles)
     }
 }

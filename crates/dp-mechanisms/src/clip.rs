@@ -5,7 +5,7 @@
 //! | vectors, one per record | [`ExactSum`] | `C`, exactly, in any order of summation |
 //! | multiples of rows: gradients of a linear model | [`RankOneSum`] | `C`, exactly, at the speed of a plain `axpy` |
 //! | second moments: `x xᵀ` and `x tᵀ`, for least squares | [`MomentSum`] | `X √(X² + Y²)`, in any order |
-//! | gradients that are never stored, summed by a matrix product | [`ClippedSum`] | `C`, its rounding inside a slack |
+//! | gradients that are never stored, summed by a matrix product | [`ClippedSum`] | `C`, and what rounds: 2e-4 C for 1e9 |
 //!
 //! [`clip_l2`] shortens one vector, [`clip_coefficient`] says by how much one that is never stored is to be shortened.
 //! [`LayeredClipping`] clips each layer of a network to a norm of its own, [`AutomaticClipping`] normalises instead of
@@ -42,7 +42,7 @@ pub use per_layer::{LayeredClipping, LayeredGaussian};
 pub use quantile::{AdaptiveClipping, AdaptiveNorm, AdaptiveStep, NormCount};
 pub use rank_one::{RankOneSum, RowGrid, TruncatedRow, TruncatedRows};
 pub use shortening::ClippingRule;
-pub use sum::ClippedSum;
+pub use sum::{ClippedSum, sensitivity_of_sum};
 
 /// `2^-53`, the largest relative error of one rounding to double precision.
 const UNIT_ROUNDOFF: f64 = 0.5 * f64::EPSILON;

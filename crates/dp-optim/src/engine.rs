@@ -29,6 +29,7 @@ mod noisy;
 pub(crate) mod rows;
 mod sampling;
 mod scaled;
+mod step_batches;
 mod step_sum;
 mod stopping;
 mod update;
@@ -47,8 +48,9 @@ pub use gradient::{GradientEstimate, PlainGradient};
 pub use iterate::{Buffered, Iterate};
 pub use noisy::{Between, NoisyGradient};
 pub(crate) use sampling::poisson_one;
-pub use sampling::{BatchLaw, SampledRun, Sampler};
+pub use sampling::{BatchKey, BatchLaw, SampledRun, Sampler};
 pub use scaled::Scaled;
+pub use step_batches::{Driven, StepBatches};
 pub use step_sum::{Contributions, StepSum};
 pub use stopping::{Passes, StopRule};
 pub use update::{GradientDescent, Step, UpdateRule, project};
@@ -57,6 +59,7 @@ use core::marker::PhantomData;
 
 pub(crate) use control::Pace;
 use dp_losses::Model;
+use step_batches::Batched;
 
 use crate::averaging::AveragingWeights;
 use crate::error::Error;
@@ -86,6 +89,27 @@ impl Run {
     /// [`Error::Interrupted`], and what the iterate's gradient estimate refuses. Nothing has been released by this
     /// call then, unless the gradient estimate releases.
     pub fn run<F, M, B, I, S>(
+        &self,
+        model: &M,
+        batches: &mut B,
+        iterate: &mut I,
+        stop: &mut S,
+        control: &mut Control<'_>,
+    ) -> Result<(), Error>
+    where
+        M: Model<F>,
+        B: Batches<F, M>,
+        I: Iterate<F, M>,
+        S: StopRule<F, M, B>,
+    {
+        let one_order = batches.same_order_each_pass();
+        iterate.begin(&Driven { batches: Batched::Passes { n: self.n, sizes: &self.batches, one_order } })?;
+        let result = self.drive(model, batches, iterate, stop, control);
+        iterate.end();
+        result
+    }
+
+    fn drive<F, M, B, I, S>(
         &self,
         model: &M,
         batches: &mut B,

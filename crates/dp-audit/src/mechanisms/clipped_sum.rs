@@ -60,7 +60,7 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
 /// Noise with mu = 1 on the sum; the projection on the record's direction.
 fn clipped_sum((name, words, record): (&str, &str, [f64; 2])) -> Result<Entry, Error> {
     let norm = ClippingNorm::new(CLIPPING_NORM)?;
-    let empty = move || ClippedSum::<f64, ZeroOut>::new(2, 1, norm, 8, 100);
+    let empty = move || ClippedSum::<f64, ZeroOut>::new(2, 1, norm, 2.0, 8, 100);
     let mechanism = Gaussian::<ZeroOut>::from_std_dev(empty()?.sensitivity(), CLIPPING_NORM)?;
     let claim = Claim::new(mechanism.event())?;
     let pair = format!("no record, and one {words}");

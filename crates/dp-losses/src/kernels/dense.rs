@@ -233,3 +233,55 @@ fn sweep<'a, S: Simd, F: Real, const K: usize>(
 pub(super) fn squared_norm<S: Simd, F: Real>(simd: S, v: &[F]) -> F {
     dot(simd, v, v)
 }
+
+/// `|v|²` in double precision.
+#[inline(always)]
+pub(super) fn squared_norm_in_double<F: Real>(v: &[F]) -> f64 {
+    let square = |x: F| -> f64 {
+        let x: f64 = x.to_subset_unchecked();
+        x * x
+    };
+    let mut sums = [0.0; 16];
+    let (blocks, left) = v.as_chunks::<16>();
+    for x in blocks {
+        for k in 0..16 {
+            sums[k] += square(x[k]);
+        }
+    }
+    let left: f64 = left.iter().map(|&x| square(x)).sum();
+    sums.iter().sum::<f64>() + left
+}
+
+/// `sum += Σ weights[i] · x_i` in double precision, a few columns at a time as in [`add_rows`].
+#[inline(always)]
+pub(super) fn add_rows_in_double<F: Real>(values: &[F], weights: &[F], sum: &mut [f64]) {
+    const COLUMNS: usize = 32;
+    let dim = sum.len();
+    if dim == 0 {
+        return;
+    }
+    let wide = |x: F| -> f64 { x.to_subset_unchecked() };
+    let rows = || values.chunks_exact(dim).zip(weights).filter(|(_, weight)| **weight != F::zero());
+    let (blocks, left) = sum.as_chunks_mut::<COLUMNS>();
+    for (b, place) in blocks.iter_mut().enumerate() {
+        let mut held = *place;
+        for (row, &weight) in rows() {
+            let weight = wide(weight);
+            if let Some(x) = row[b * COLUMNS..].first_chunk::<COLUMNS>() {
+                for k in 0..COLUMNS {
+                    held[k] += weight * wide(x[k]);
+                }
+            }
+        }
+        *place = held;
+    }
+    let done = dim - left.len();
+    if !left.is_empty() {
+        for (row, &weight) in rows() {
+            let weight = wide(weight);
+            for (sum, &x) in left.iter_mut().zip(&row[done..]) {
+                *sum += weight * wide(x);
+            }
+        }
+    }
+}

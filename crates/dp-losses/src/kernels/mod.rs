@@ -20,6 +20,7 @@ use pulp::{Arch, Simd, WithSimd};
 pub(crate) use classes::{ClassScratch, ClassStep};
 pub use lanes::Lanes;
 
+use crate::linear::is_double;
 use crate::loss::Loss;
 use crate::real::Real;
 use sparse::Compressed;
@@ -137,28 +138,64 @@ impl Kernels {
         self.arch.dispatch(Sum(rows, scratch, sum, squared_norm));
     }
 
-    /// `out[i] = |x_i|²`.
-    pub(crate) fn squared_row_norms<F: Real>(&self, rows: Rows<'_, F>, out: &mut [F]) {
-        struct Op<'a, F>(Rows<'a, F>, &'a mut [F]);
-        impl<F: Real> WithSimd for Op<'_, F> {
+    /// `out[i] = own(|x_i|², out[i])`, computed in `F` where that is double precision, else by `wide` in double
+    /// precision and rounded once: squares are exact there and nothing in between overflows or underflows.
+    pub(crate) fn scale_by_squared_row_norms<F: Real>(
+        &self,
+        rows: Rows<'_, F>,
+        out: &mut [F],
+        own: impl Fn(F, F) -> F,
+        wide: impl Fn(f64, f64) -> f64,
+    ) {
+        struct Op<'a, F, O, W>(Rows<'a, F>, &'a mut [F], O, W);
+        impl<F: Real, O: Fn(F, F) -> F, W: Fn(f64, f64) -> f64> WithSimd for Op<'_, F, O, W> {
             type Output = ();
             #[inline(always)]
             fn with_simd<S: Simd>(self, simd: S) {
-                match self.0 {
+                let Self(rows, out, own, wide) = self;
+                let scale = |row: &[F], factor: F| -> F {
+                    if is_double::<F>() {
+                        own(dense::squared_norm(simd, row), factor)
+                    } else {
+                        let factor: f64 = factor.to_subset_unchecked();
+                        nalgebra::convert(wide(dense::squared_norm_in_double(row), factor))
+                    }
+                };
+                match rows {
                     Rows::Dense { values, dim } => {
-                        for (norm, row) in self.1.iter_mut().zip(values.chunks_exact(dim.max(1))) {
-                            *norm = dense::squared_norm(simd, row);
+                        for (out, row) in out.iter_mut().zip(values.chunks_exact(dim.max(1))) {
+                            *out = scale(row, *out);
                         }
                     }
                     Rows::Sparse { offsets, values, .. } => {
-                        for (norm, ends) in self.1.iter_mut().zip(offsets.windows(2)) {
-                            *norm = dense::squared_norm(simd, &values[ends[0]..ends[1]]);
+                        for (out, ends) in out.iter_mut().zip(offsets.windows(2)) {
+                            *out = scale(&values[ends[0]..ends[1]], *out);
                         }
                     }
                 }
             }
         }
-        self.arch.dispatch(Op(rows, out));
+        self.arch.dispatch(Op(rows, out, own, wide));
+    }
+
+    /// `sum += Σ_i weights[i] · x_i` in double precision, where products of two single-precision numbers are exact; a
+    /// weight 0 selects nothing of its row.
+    pub(crate) fn add_rows_in_double<F: Real>(&self, rows: Rows<'_, F>, weights: &[F], sum: &mut [f64]) {
+        struct Sum<'a, F>(Rows<'a, F>, &'a [F], &'a mut [f64]);
+        impl<F: Real> WithSimd for Sum<'_, F> {
+            type Output = ();
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, _simd: S) {
+                let Self(rows, weights, sum) = self;
+                match rows {
+                    Rows::Dense { values, .. } => dense::add_rows_in_double(values, weights, sum),
+                    Rows::Sparse { offsets, indices, values, .. } => {
+                        sparse::add_rows_in_double(Compressed { offsets, indices, values }, weights, sum);
+                    }
+                }
+            }
+        }
+        self.arch.dispatch(Sum(rows, weights, sum));
     }
 
     /// One whole step.

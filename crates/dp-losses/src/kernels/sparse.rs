@@ -123,3 +123,15 @@ pub(super) fn add_rows<F: Real>(rows: Compressed<'_, F>, weights: &[F], sum: &mu
         }
     }
 }
+
+/// [`add_rows`] into a sum in double precision.
+#[inline(always)]
+pub(super) fn add_rows_in_double<F: Real>(rows: Compressed<'_, F>, weights: &[F], sum: &mut [f64]) {
+    let wide = |x: F| -> f64 { x.to_subset_unchecked() };
+    for ((columns, values), &weight) in rows.rows().zip(weights).filter(|(_, weight)| **weight != F::zero()) {
+        let weight = wide(weight);
+        for (&column, &x) in columns.iter().zip(values) {
+            sum[column as usize] += weight * wide(x);
+        }
+    }
+}

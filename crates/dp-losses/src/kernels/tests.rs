@@ -57,7 +57,7 @@ fn kernels_match_the_reference<F: Real>(n: usize, dim: usize, stored: usize, zer
 
             reference::squared_row_norms(&rows, &mut expected);
             let mut norms = vec![F::one(); n];
-            kernels.squared_row_norms(rows, &mut norms);
+            kernels.scale_by_squared_row_norms(rows, &mut norms, |norm, one| norm * one, |norm, one| norm * one);
             assert!(near(&norms, &expected), "{arch:?}: norms of {n} rows of {dim}");
 
             scratch.weights = noise(n, 4);

@@ -22,6 +22,7 @@ enum Fault {
     CoefficientsSquared,
     NothingIsSelected,
     Remembers,
+    OtherSumInDouble,
 }
 
 impl Model<f64> for Broken {
@@ -76,6 +77,18 @@ impl Model<f64> for Broken {
         }
         self.inner.add_weighted(batch, pass, &coefficients, sum);
     }
+
+    fn add_weighted_in_double(
+        &self,
+        batch: Block<'_, f64>,
+        pass: &mut Self::Pass,
+        coefficients: &[f64],
+        sum: &mut [f64],
+    ) {
+        let scale = if self.fault == Fault::OtherSumInDouble { 1.001 } else { 1.0 };
+        let coefficients: Vec<f64> = coefficients.iter().map(|c| scale * c).collect();
+        self.inner.add_weighted_in_double(batch, pass, &coefficients, sum);
+    }
 }
 
 #[test]
@@ -106,4 +119,5 @@ fn every_fault_is_found_under_its_law() {
     assert_eq!(law(Fault::CoefficientsSquared), Err(5));
     assert_eq!(law(Fault::NothingIsSelected), Err(5));
     assert_eq!(law(Fault::Remembers), Err(6));
+    assert_eq!(law(Fault::OtherSumInDouble), Err(9));
 }

@@ -2,7 +2,7 @@ use dp_data::{Examples, Rows};
 use proptest::prelude::*;
 
 use super::*;
-use crate::laws::{Case, model_laws};
+use crate::laws::{Case, model_laws, norm_laws};
 use crate::{HuberRegression, HuberSvm, LogCosh, Logistic, LossKind, LossVisitor, Squared};
 
 /// Dense and sparse versions of the same `n` examples of `dim` features, about half of them zero.
@@ -172,6 +172,39 @@ proptest! {
         let (a, b) = (results.next().unwrap(), results.next().unwrap());
         for (a, b) in a.iter().zip(&b) {
             prop_assert!((a - b).abs() <= 1e-12 * (1.0 + a.abs()));
+        }
+    }
+}
+
+/// Rows whose squares single precision would lose, one after the other or by underflow.
+pub(crate) fn rows_that_round(dim: usize) -> Vec<Vec<f32>> {
+    let with_first =
+        |first: f32, others: f32| -> Vec<f32> { (0..dim).map(|j| if j == 0 { first } else { others }).collect() };
+    vec![
+        with_first(0.9, 2f32.powi(-13) * 1.4),
+        with_first(0.9, 2f32.powi(-12) * 0.99),
+        with_first(1e-23, 1e-23),
+        with_first(1e-25, -3e-24),
+        (0..dim).map(|j| 0.3 / (1.0 + j as f32)).collect(),
+        vec![1.0 / (dim as f32).sqrt(); dim],
+    ]
+}
+
+#[test]
+fn norms_fall_short_by_no_more_than_is_declared() {
+    for dim in [1, 2, 17, 130, 5000, 100_000] {
+        let rows = rows_that_round(dim);
+        for target in [1.0f32, 1e20, -0.37] {
+            let data = Examples::dense(rows.concat(), vec![target; rows.len()], dim).unwrap();
+            let block = data.block();
+            let singles: Vec<_> = (0..rows.len()).map(|i| block.slice(i..i + 1)).collect();
+            let model = LinearModel::<f32, _>::new(dim, Squared);
+            assert!(model.norm_roundings() < 2.001);
+            assert_eq!(norm_laws(&model, &vec![0.25; dim], &singles), Ok(()));
+            // In single precision throughout the first row would lose what its length says.
+            let lost = rows[0].iter().fold(0f32, |sum, x| sum + x * x);
+            let exact: f64 = rows[0].iter().map(|&x| f64::from(x).powi(2)).sum();
+            assert!(dim < 5000 || f64::from(lost) < exact * (1.0 - 3.0 * 2f64.powi(-24)));
         }
     }
 }

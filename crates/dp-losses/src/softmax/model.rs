@@ -9,7 +9,7 @@ use super::Softmax;
 use crate::compensated::{CompensatedGradient, CompensatedSum, two_sum};
 use crate::differences::Differences;
 use crate::kernels::{ClassScratch, ClassStep, Kernels};
-use crate::linear::subtract;
+use crate::linear::{is_double, subtract};
 use crate::model::{Model, ParameterBlock};
 use crate::real::Real;
 use crate::scaled_steps::ScaledSteps;
@@ -173,10 +173,26 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
         let (residuals, n) = (&pass.scratch.residuals, batch.targets.len());
         self.check_examples(&batch, residuals.len());
         assert_eq!(out.len(), n, "one norm per example of the last backward");
-        self.kernels.squared_row_norms(batch.rows, out);
-        for (i, norm) in out.iter_mut().enumerate() {
-            let square = residuals.iter().skip(i).step_by(n).fold(F::zero(), |sum, &r| sum + r * r);
-            *norm = if square == F::zero() { F::zero() } else { *norm * square };
+        for (i, square) in out.iter_mut().enumerate() {
+            *square = residuals.iter().skip(i).step_by(n).fold(F::zero(), |sum, &r| sum + r * r);
+        }
+        self.kernels.scale_by_squared_row_norms(
+            batch.rows,
+            out,
+            |norm: F, square: F| if square == F::zero() { F::zero() } else { norm * square },
+            |norm, square| if square == 0.0 { 0.0 } else { norm * square },
+        );
+    }
+
+    /// # Formula
+    /// In double precision the number of parameters, which is more than the `d + C + 1` that are needed. In single
+    /// precision `C` for the residuals and, since the rest is computed in double precision and rounded once,
+    /// `1 + (d + 1) 2^-29`.
+    fn norm_roundings(&self) -> f64 {
+        if is_double::<F>() {
+            self.parameters() as f64
+        } else {
+            f64::from(self.loss.classes()) + 2.0 + self.dim as f64 * 2f64.powi(-29)
         }
     }
 
@@ -184,6 +200,27 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
         self.check(&batch, sum);
         pass.set_weights(&batch, coefficients);
         self.kernels.add_outer(ClassStep { rows: batch.rows, scratch: &mut pass.scratch, sum, squared_norm: None });
+    }
+
+    fn add_weighted_in_double(
+        &self,
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        coefficients: &[F],
+        sum: &mut [f64],
+    ) {
+        if let Some(sum) = F::from_doubles(sum) {
+            return self.add_weighted(batch, pass, coefficients, sum);
+        }
+        assert!(sum.len() == self.blocks[0].range.end, "a sum has the model's dimension");
+        pass.set_weights(&batch, coefficients);
+        let (n, dim) = (batch.rows.len(), self.dim);
+        if n == 0 || dim == 0 {
+            return;
+        }
+        for (weights, sum) in pass.scratch.weights.chunks_exact(n).zip(sum.chunks_exact_mut(dim)) {
+            self.kernels.add_rows_in_double(batch.rows, weights, sum);
+        }
     }
 }
 

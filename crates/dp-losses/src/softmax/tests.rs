@@ -2,7 +2,7 @@ use dp_data::{Block, Examples, Rows};
 use proptest::prelude::*;
 
 use super::*;
-use crate::laws::{Case, model_laws};
+use crate::laws::{Case, model_laws, norm_laws};
 use crate::{Constants, L2, LinearModel, Logistic, Model, ScaledSteps};
 
 /// A generator whose numbers depend on the seed alone.
@@ -382,5 +382,20 @@ proptest! {
         prop_assert_eq!(&v, &expected);
         let fresh = v.iter().map(|v| v * v).sum::<f64>();
         prop_assert!((squared_norm - fresh).abs() <= 1e-12 * (1.0 + fresh));
+    }
+}
+
+#[test]
+fn norms_fall_short_by_no_more_than_is_declared() {
+    for (dim, classes) in [(1, 2), (130, 3), (20_000, 10)] {
+        let rows: Vec<Vec<f32>> =
+            (0..4).map(|k| (0..dim).map(|j| if j == 0 { 0.9 } else { 2f32.powi(-13 + k) * 0.99 }).collect()).collect();
+        let data = Examples::dense(rows.concat(), vec![1.0f32, 0.0, 1.0, 1.0], dim).unwrap();
+        let block = data.block();
+        let singles: Vec<_> = (0..rows.len()).map(|i| block.slice(i..i + 1)).collect();
+        let model = SoftmaxModel::<f32>::new(dim, Softmax::new(classes).unwrap());
+        assert!(model.norm_roundings() < f64::from(classes) + 2.001);
+        let parameters: Vec<f32> = (0..model.parameters()).map(|j| (j % 7) as f32 * 0.1).collect();
+        assert_eq!(norm_laws(&model, &parameters, &singles), Ok(()));
     }
 }

@@ -64,6 +64,11 @@ pub trait Batches<F, M: Model<F>> {
     /// # Errors
     /// The source failed, or `visit` did.
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error>;
+
+    /// Whether the examples come in the same order in every pass: what noise that is correlated over the steps needs.
+    fn same_order_each_pass(&self) -> bool {
+        false
+    }
 }
 
 /// Batches of rows from a [`PassSource`].
@@ -94,6 +99,13 @@ where
 {
     fn describe(&mut self) -> Result<Description, Error> {
         Ok(self.source.describe()?)
+    }
+
+    fn same_order_each_pass(&self) -> bool {
+        match self.order {
+            Order::Declared => true,
+            Order::Keyed { fresh_each_pass, .. } => !fresh_each_pass,
+        }
     }
 
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error> {

@@ -3,6 +3,7 @@
 use dp_losses::Model;
 use nalgebra::RealField;
 
+use super::step_batches::Driven;
 use crate::error::Error;
 
 /// A way to estimate the sum of a batch's data gradients at a point: plainly, or clipped and with noise.
@@ -11,6 +12,18 @@ use crate::error::Error;
 /// writes what its mechanism releases; the mechanism logs the event in the same call. The engine cannot tell, and the
 /// update rule knows neither clipping nor noise.
 pub trait GradientEstimate<F, M: Model<F>> {
+    /// Told by the loop that drives the run, before its first batch: how the batches come about. An estimate that was paid
+    /// for under other batches refuses.
+    ///
+    /// # Errors
+    /// Whatever the estimate refuses; by default nothing.
+    fn begin(&mut self, _driven: &Driven<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Told by the loop when it ends, in whatever way.
+    fn end(&mut self) {}
+
     /// Writes the estimate for `batch` at `parameters` to `sum`, whose former contents do not matter.
     ///
     /// # Errors

@@ -4,11 +4,23 @@ use dp_losses::Model;
 use nalgebra::{RealField, convert};
 
 use super::gradient::GradientEstimate;
+use super::step_batches::Driven;
 use super::update::{Step, UpdateRule};
 use crate::error::Error;
 
 /// Where a run is: the point that is updated, and the weighted average of the points so far.
 pub trait Iterate<F, M: Model<F>> {
+    /// Told by the loop that drives the run, before its first batch: see [`GradientEstimate::begin`].
+    ///
+    /// # Errors
+    /// Those of the gradient estimate; by default none.
+    fn begin(&mut self, _driven: &Driven<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Told by the loop when it ends, in whatever way.
+    fn end(&mut self) {}
+
     /// One update on a batch of `examples` examples.
     ///
     /// # Errors
@@ -58,6 +70,14 @@ where
     G: GradientEstimate<F, M>,
     U: UpdateRule<F>,
 {
+    fn begin(&mut self, driven: &Driven<'_>) -> Result<(), Error> {
+        self.gradient.begin(driven)
+    }
+
+    fn end(&mut self) {
+        self.gradient.end();
+    }
+
     #[inline]
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
         self.gradient.estimate(model, &self.parameters, batch, examples, &mut self.sum)?;

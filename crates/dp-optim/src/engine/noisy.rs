@@ -1,17 +1,18 @@
 //! The gradient estimate of training that releases every step: the batch's sum, with noise.
 
 use dp_accountant::{Adjacency, EventLog};
+use dp_data::{Block, BlockBuffer};
 use dp_losses::{Differences, Model};
-use dp_mechanisms::clip::{ClippingNorm, clip_coefficient};
-use dp_mechanisms::continual::{MatrixFactorisation, MatrixSession, StreamRelease};
+use dp_mechanisms::clip::ClippedSum;
+use dp_mechanisms::continual::{MatrixFactorisation, MatrixSession, Participation, StreamRelease};
 use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
-use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng, Released};
+use dp_mechanisms::{L2Sensitivity, ReleaseRng, Released};
 use nalgebra::{RealField, convert};
 
 use super::gradient::GradientEstimate;
-use super::step_sum::{Contributions, StepSum};
+use super::step_batches::{Batched, Driven, StepBatches};
+use super::step_sum::StepSum;
 use crate::error::Error;
-use crate::float::FloatKind;
 
 /// The sum of a batch's gradients, each clipped where the loss does not bound it, with noise that was paid for when the
 /// run started.
@@ -19,26 +20,24 @@ use crate::float::FloatKind;
 /// What comes out is released: iterates that move by such estimates alone may all be published. Clipping is one
 /// multiplication per example, as per-example gradients are never stored.
 ///
-/// A driver with batches of its own (empty ones, ones that come in pieces) calls [`add`](Self::add) for each piece, then
-/// [`release`](Self::release); the [`GradientEstimate`] does both for a whole batch.
+/// It is driven by the engine's loops alone: [`SampledRun`](super::SampledRun) and [`Run`](super::Run) tell it how their
+/// batches come about, and it refuses any but the [`StepBatches`] whose cost it logged.
 ///
 /// # Privacy
 /// The noise must have been made for at least the [sensitivity](StepSum::sensitivity) of the sum:
-/// [`start`](Self::start) refuses it otherwise. A model must keep the laws of [`Model`], add each example with one
-/// product and one addition per coordinate, and report squared norms off by at most `dim + 4` roundings.
+/// [`start`](Self::start) refuses it otherwise. A model must keep the laws of [`Model`]; the rest is proved of
+/// [`ClippedSum`].
 pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
+    /// What was paid for.
+    batches: StepBatches,
+    /// Whether a loop drives it that makes those batches.
+    begun: bool,
     pass: M::Pass,
-    coefficients: Vec<F>,
     squared_norms: Vec<F>,
-    /// The sum of a microbatch that is not the first.
-    part: Vec<F>,
-    clipping: Option<Clipping>,
-    sum: StepSum,
-    /// Examples added up since the last release.
-    added: u64,
-    /// Whether the last of them were the step's first.
-    first: bool,
-    sensitivity: L2Sensitivity<A>,
+    sum: ClippedSum<F, A>,
+    /// The most examples that are added at a time.
+    microbatch: usize,
+    counted: BlockBuffer<F>,
     noise: Noise<A>,
     rng: &'r mut R,
 }
@@ -60,21 +59,19 @@ struct Stream<A: Adjacency> {
 }
 
 impl<A: Adjacency> Noise<A> {
-    /// Puts noise on a step's sum, in place.
+    /// The noisy sum of a step. Noise is added in double precision, where the sum is.
     fn add<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
-        sum: &mut [F],
-        sensitivity: L2Sensitivity<A>,
+        sum: &mut ClippedSum<F, A>,
         rng: &mut R,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<f64>, Error> {
         match self {
-            Self::Steps(steps) => Ok(steps.add(Bounded::with_proven_sensitivity(sum, sensitivity), rng)?),
+            Self::Steps(steps) => Ok(steps.noisy(sum.finish(), rng)?),
             Self::Stream(stream) => {
-                let input = Bounded::with_proven_sensitivity(sum.to_vec(), sensitivity);
-                let released = stream.session.step(input, &mut stream.log, rng)?;
-                sum.iter_mut().zip(&released.get().increment).for_each(|(sum, &noisy)| *sum = convert(noisy));
+                let released = stream.session.step(sum.finish(), &mut stream.log, rng)?;
+                let increment = released.get().increment.clone();
                 stream.last = Some(released);
-                Ok(())
+                Ok(increment)
             }
         }
     }
@@ -93,6 +90,10 @@ impl<A: Adjacency> Noise<A> {
     }
 }
 
+/// What is logged and what runs would differ.
+const OTHER_BATCHES: Error =
+    Error::NotProved { recipe: "noise in every step", why: "the batches are not those that the noise was paid for" };
+
 /// Two points, and what differences of gradients between them are multiplied by.
 #[derive(Debug, Clone, Copy)]
 pub struct Between<'p, F> {
@@ -104,100 +105,110 @@ pub struct Between<'p, F> {
     pub scale: F,
 }
 
-/// Clipping in a floating-point type.
-#[derive(Clone, Copy)]
-struct Clipping {
-    norm: ClippingNorm,
-    /// The dimension, in double precision's roundings: each of single precision counts for `2^29`.
-    roundings: usize,
-}
-
 impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized> NoisyGradient<'r, F, M, A, R> {
-    /// Logs the cost of all steps of `plan` and begins.
+    /// Logs the cost of all steps on `batches` and begins.
     ///
     /// # Errors
-    /// Noise for a smaller sensitivity than that of `sum`, a float type other than its, and what [`StepSum::sensitivity`]
+    /// Noise for a smaller sensitivity than that of `sum`, batches of more examples than `sum` allows for, a float type other than its, and what [`StepSum::sensitivity`]
     /// and [`NoisySteps::start`] refuse. Nothing is logged then.
     pub fn start(
         model: &M,
+        batches: StepBatches,
         sum: StepSum,
         noise: StepNoise<A>,
-        plan: StepPlan,
         log: &mut EventLog<A>,
         rng: &'r mut R,
     ) -> Result<Self, Error> {
-        sum.float.expect::<F>()?;
-        let sensitivity = covered(&sum, noise.sensitivity())?;
-        let noise = Noise::Steps(NoisySteps::start(noise, plan, log, rng)?);
-        Ok(Self::with(model, sum, sensitivity, noise, rng))
+        let started = Self::empty(model, &batches, sum, noise.sensitivity())?;
+        let noise = Noise::Steps(NoisySteps::start(noise, batches.plan()?, log, rng)?);
+        Ok(Self::with(model, batches, started, noise, rng))
     }
 
     /// Begins a stream of steps whose noise is correlated. What it costs, and all that it takes on trust, comes into the log
     /// of [`finish`](Self::finish): nothing may leave before.
     ///
     /// # Errors
-    /// A stream for smaller contributions than `sum` has, a float type other than its, and what [`StepSum::sensitivity`]
+    /// A stream for smaller contributions than `sum` has or another participation, a float type other than its, and what [`StepSum::sensitivity`]
     /// refuses.
     pub fn start_stream(
         model: &M,
+        batches: StepBatches,
         sum: StepSum,
         stream: &MatrixFactorisation<A>,
         rng: &'r mut R,
     ) -> Result<Self, Error> {
-        sum.float.expect::<F>()?;
-        let sensitivity = covered(&sum, stream.each())?;
+        let started = Self::empty(model, &batches, sum, stream.each())?;
+        let takes_part = match batches.plan()? {
+            StepPlan::DisjointBatches { passes, steps_per_pass } => Participation::repeated(passes, steps_per_pass)?,
+            plan => Participation::repeated(plan.steps(), 1)?,
+        };
+        if stream.participation() != takes_part {
+            return Err(OTHER_BATCHES);
+        }
         let mut log = EventLog::new();
         let session = stream.start(&mut log, rng);
         let noise = Noise::Stream(Box::new(Stream { session, log, last: None }));
-        Ok(Self::with(model, sum, sensitivity, noise, rng))
+        Ok(Self::with(model, batches, started, noise, rng))
     }
 
-    fn with(model: &M, sum: StepSum, sensitivity: L2Sensitivity<A>, noise: Noise<A>, rng: &'r mut R) -> Self {
-        let microbatch = usize::try_from(sum.microbatch.min(sum.examples)).unwrap_or(usize::MAX);
-        let clipping = match sum.contributions {
-            Contributions::Bounded { .. } => None,
-            Contributions::Clipped(norm) => Some(Clipping {
-                norm,
-                roundings: match sum.float {
-                    FloatKind::F64 => model.parameters(),
-                    FloatKind::F32 => model.parameters().saturating_add(8).saturating_mul(1 << 29),
-                },
-            }),
-        };
-        // A plain sum has ones for coefficients, for good.
-        let ones = if clipping.is_none() { microbatch.min(1 << 16) * model.blocks().len() } else { 0 };
+    /// The sum, and how many examples are added at a time; the noise must have been made for its sensitivity.
+    fn empty(
+        model: &M,
+        batches: &StepBatches,
+        sum: StepSum,
+        made_for: L2Sensitivity<A>,
+    ) -> Result<(ClippedSum<F, A>, usize), Error> {
+        sum.float.expect::<F>()?;
+        let most = batches.most_examples()?;
+        if most > sum.examples {
+            return Err(Error::Count {
+                name: "examples of a step",
+                value: most,
+                range: "at most as many as its sum allows for",
+            });
+        }
+        let (found, built_for) = (sum.sensitivity(A::KIND)?, made_for.get());
+        if !(found <= built_for) {
+            return Err(dp_mechanisms::Error::SensitivityExceeded { found, built_for }.into());
+        }
+        let microbatch = usize::try_from(sum.microbatch.min(sum.examples).max(1)).unwrap_or(usize::MAX);
+        Ok((sum.start(model)?, microbatch))
+    }
+
+    fn with(
+        model: &M,
+        batches: StepBatches,
+        (sum, microbatch): (ClippedSum<F, A>, usize),
+        noise: Noise<A>,
+        rng: &'r mut R,
+    ) -> Self {
         Self {
+            batches,
+            begun: false,
             pass: model.pass(microbatch.min(1 << 16)),
-            coefficients: vec![F::one(); ones],
             squared_norms: Vec::new(),
-            part: Vec::new(),
-            clipping,
             sum,
-            added: 0,
-            first: true,
-            sensitivity,
+            microbatch,
+            counted: BlockBuffer::default(),
             noise,
             rng,
         }
     }
 
-    /// Adds the gradients of some of the step's examples to `sum`, which must hold zeros before the first of them.
+    /// Adds the gradients of some of the step's examples, at most a microbatch.
     ///
     /// # Errors
     /// More examples than the sensitivity allows for.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         model: &M,
         parameters: &[F],
         batch: M::Batch<'_>,
         examples: usize,
-        sum: &mut [F],
     ) -> Result<(), Error> {
-        self.count(examples)?;
         model.forward(parameters, batch, &mut self.pass);
         model.backward(parameters, batch, &mut self.pass);
-        self.add_up(model, batch, examples, sum);
-        Ok(())
+        self.add_up(model, batch, examples)
     }
 
     /// Adds, for some of the step's examples, a multiple of the difference of an example's gradients at two points, each
@@ -209,88 +220,56 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     ///
     /// # Errors
     /// As [`add`](Self::add); contributions that are not clipped, since only a loss's own gradients are bounded.
-    pub fn add_differences(
+    pub(crate) fn add_differences(
         &mut self,
         model: &M,
         between: Between<'_, F>,
         there: &mut M::Pass,
         batch: M::Batch<'_>,
         examples: usize,
-        sum: &mut [F],
     ) -> Result<(), Error>
     where
         M: Differences<F>,
     {
-        if self.clipping.is_none() {
+        if !self.sum.clips() {
             let why = "differences of gradients have to be clipped";
             return Err(Error::NotProved { recipe: "noise in every step", why });
         }
-        self.count(examples)?;
         for (point, pass) in [(between.here, &mut self.pass), (between.there, &mut *there)] {
             model.forward(point, batch, pass);
             model.backward(point, batch, pass);
         }
         model.difference(between.scale, there, &mut self.pass);
-        self.add_up(model, batch, examples, sum);
-        Ok(())
-    }
-
-    /// Counts some of the step's examples.
-    fn count(&mut self, examples: usize) -> Result<(), Error> {
-        let added = self.added + examples as u64;
-        if examples as u64 > self.sum.microbatch || added > self.sum.examples {
-            return Err(Error::Count {
-                name: "examples of a step",
-                value: added,
-                range: "at most as many as its noise was planned for",
-            });
-        }
-        self.first = self.added == 0;
-        self.added = added;
-        Ok(())
+        self.add_up(model, batch, examples)
     }
 
     /// Adds up what the pass holds.
-    fn add_up(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, sum: &mut [F]) {
-        let count = examples * model.blocks().len();
-        match self.clipping {
-            None if self.coefficients.len() < count => self.coefficients.resize(count, F::one()),
-            None => {}
-            Some(clipping) => self.clip(clipping, model, batch, count),
+    fn add_up(&mut self, model: &M, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
+        let Self { pass, squared_norms, sum, .. } = self;
+        squared_norms.resize(examples * model.blocks().len(), F::zero());
+        if sum.clips() {
+            model.squared_norms(batch, pass, squared_norms);
         }
-        let coefficients = &self.coefficients[..count];
-        if self.first {
-            model.add_weighted(batch, &mut self.pass, coefficients, sum);
-        } else {
-            self.part.clear();
-            self.part.resize(sum.len(), F::zero());
-            model.add_weighted(batch, &mut self.pass, coefficients, &mut self.part);
-            sum.iter_mut().zip(&self.part).for_each(|(sum, &part)| *sum += part);
-        }
+        Ok(sum.add(squared_norms, |coefficients, sum| {
+            model.add_weighted_in_double(batch, pass, coefficients, sum);
+        })?)
     }
 
-    /// Sets the coefficient of each example: the same for all of a model's blocks.
-    fn clip(&mut self, clipping: Clipping, model: &M, batch: M::Batch<'_>, count: usize) {
-        let blocks = model.blocks().len().max(1);
-        self.squared_norms.resize(count, F::zero());
-        model.squared_norms(batch, &mut self.pass, &mut self.squared_norms);
-        self.coefficients.clear();
-        for norms in self.squared_norms.chunks_exact(blocks) {
-            let squared = norms.iter().fold(F::zero(), |sum, &norm| sum + norm);
-            let squared: f64 = squared.to_subset_unchecked();
-            let coefficient = clip_coefficient(squared, clipping.norm, clipping.roundings);
-            self.coefficients.extend(core::iter::repeat_n(convert::<f64, F>(coefficient), blocks));
-        }
-    }
-
-    /// Puts noise on the step's sum, in place, and ends the step: an empty one too, whose sum is zero.
+    /// The step's noisy sum, which ends the step: an empty one too, whose sum is zero.
     ///
     /// # Errors
     /// Those of [`NoisySteps::add`] and of [`MatrixSession::step`].
     #[inline]
-    pub fn release(&mut self, sum: &mut [F]) -> Result<(), Error> {
-        self.added = 0;
-        self.noise.add(sum, self.sensitivity, self.rng)
+    pub(crate) fn release(&mut self, noisy_sum: &mut [F]) -> Result<(), Error> {
+        let noisy = self.release_in_double()?;
+        noisy_sum.iter_mut().zip(&noisy).for_each(|(out, &noisy)| *out = convert(noisy));
+        self.sum.reuse(noisy);
+        Ok(())
+    }
+
+    /// [`release`](Self::release) before it is rounded to `F`.
+    pub(crate) fn release_in_double(&mut self) -> Result<Vec<f64>, Error> {
+        self.noise.add(&mut self.sum, self.rng)
     }
 
     /// Ends the run and declares `output` released.
@@ -306,35 +285,101 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     }
 }
 
-/// The sensitivity of the sum, which the noise must have been made for.
-fn covered<A: Adjacency>(sum: &StepSum, made_for: L2Sensitivity<A>) -> Result<L2Sensitivity<A>, Error> {
-    let sensitivity = L2Sensitivity::new(sum.sensitivity(A::KIND)?)?;
-    let (found, built_for) = (sensitivity.get(), made_for.get());
-    if found <= built_for {
-        Ok(sensitivity)
-    } else {
-        Err(dp_mechanisms::Error::SensitivityExceeded { found, built_for }.into())
+impl<F, M, A, R> NoisyGradient<'_, F, M, A, R>
+where
+    F: RealField + Copy,
+    M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    A: Adjacency,
+    R: ReleaseRng + ?Sized,
+{
+    /// Adds the gradients of a batch of rows, which may be larger than a microbatch.
+    ///
+    /// Null records are left out before the batch is cut into pieces. So a null record that is drawn leaves the same bits
+    /// as one that is not, as amplification by sampling has it: where a neighbour holds one, a sum has one law, not two
+    /// that differ by where the pieces end.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub(crate) fn add_rows(&mut self, model: &M, parameters: &[F], batch: Block<'_, F>) -> Result<(), Error> {
+        self.each_piece(batch, |gradient, piece| gradient.add(model, parameters, piece, piece.len()))
     }
+
+    /// [`add_differences`](Self::add_differences) for a batch of rows, cut as [`add_rows`](Self::add_rows) cuts it.
+    ///
+    /// # Errors
+    /// As [`add_differences`](Self::add_differences).
+    pub(crate) fn add_differences_of_rows(
+        &mut self,
+        model: &M,
+        between: Between<'_, F>,
+        there: &mut M::Pass,
+        batch: Block<'_, F>,
+    ) -> Result<(), Error>
+    where
+        M: Differences<F>,
+    {
+        self.each_piece(batch, |gradient, piece| gradient.add_differences(model, between, there, piece, piece.len()))
+    }
+
+    fn each_piece(
+        &mut self,
+        batch: Block<'_, F>,
+        mut add: impl FnMut(&mut Self, Block<'_, F>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut buffer = core::mem::take(&mut self.counted);
+        let batch = counted(batch, &mut buffer);
+        let step = self.microbatch.max(1);
+        for start in (0..batch.len()).step_by(step) {
+            add(self, batch.slice(start..batch.len().min(start.saturating_add(step))))?;
+        }
+        self.counted = buffer;
+        Ok(())
+    }
+}
+
+/// The examples of a batch that count; copied only where some do not.
+fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Block<'b, F> {
+    let Some(valid) = batch.valid.filter(|valid| valid.contains(&false)) else { return batch };
+    buffer.clear();
+    for (i, _) in (0..).zip(valid).filter(|(_, valid)| **valid) {
+        buffer.push(&batch.slice(i..i + 1));
+    }
+    buffer.block(batch.dim())
 }
 
 impl<F, M, A, R> GradientEstimate<F, M> for NoisyGradient<'_, F, M, A, R>
 where
     F: RealField + Copy,
-    M: Model<F>,
+    M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     A: Adjacency,
     R: ReleaseRng + ?Sized,
 {
+    fn begin(&mut self, driven: &Driven<'_>) -> Result<(), Error> {
+        let ordered = match (&self.noise, &driven.batches) {
+            (Noise::Stream(_), Batched::Passes { one_order, .. }) => *one_order,
+            _ => true,
+        };
+        self.begun = ordered && driven.are(&self.batches);
+        if self.begun { Ok(()) } else { Err(OTHER_BATCHES) }
+    }
+
+    fn end(&mut self) {
+        self.begun = false;
+    }
+
     #[inline]
     fn estimate(
         &mut self,
         model: &M,
         parameters: &[F],
-        batch: M::Batch<'_>,
-        examples: usize,
+        batch: Block<'_, F>,
+        _examples: usize,
         sum: &mut [F],
     ) -> Result<(), Error> {
-        sum.fill(F::zero());
-        self.add(model, parameters, batch, examples, sum)?;
+        if !self.begun {
+            return Err(OTHER_BATCHES);
+        }
+        self.add_rows(model, parameters, batch)?;
         self.release(sum)
     }
 }

@@ -13,14 +13,46 @@ use core::ops::RangeInclusive;
 
 use dp_data::{Block, SampleSource, SourceError};
 use dp_losses::Model;
+use dp_mechanisms::ReleaseRng;
 
 use super::batches::check_shape;
 use super::control::{Control, Pace};
 use super::iterate::Iterate;
+use super::step_batches::{Batched, Driven};
 use super::update::Step;
 use crate::averaging::AveragingWeights;
 use crate::error::Error;
 use crate::schedule::StepSizes;
+
+/// The key of one run's batches, drawn from the generator of the release and gone once it is used.
+///
+/// # Examples
+/// ```compile_fail,E0382
+/// # fn twice(run: &dp_optim::engine::SampledRun, key: dp_optim::engine::BatchKey) {
+/// fn used(_: dp_optim::engine::BatchKey) {}
+/// used(key);
+/// used(key); // the same batches again would be paid for as fresh ones
+/// # }
+/// ```
+/// A key that somebody knows cannot be made one.
+/// ```compile_fail,E0423
+/// let key = dp_optim::engine::BatchKey([0; 32]);
+/// ```
+pub struct BatchKey([u8; 32]);
+
+impl BatchKey {
+    /// A fresh key.
+    pub fn draw<R: ReleaseRng + ?Sized>(rng: &mut R) -> Self {
+        let mut key = [0; 32];
+        rng.fill_bytes(&mut key);
+        Self(key)
+    }
+
+    /// One that was drawn.
+    pub(crate) fn of(key: [u8; 32]) -> Self {
+        Self(key)
+    }
+}
 
 /// The public numbers of a run on sampled batches.
 ///
@@ -48,8 +80,7 @@ impl SampledRun {
     /// Makes all updates, each on a batch of its own, drawn under `key`.
     ///
     /// # Privacy
-    /// Amplification by sampling needs the batches to be secret: `key` comes from a secret generator, is used for one
-    /// run, and is forgotten.
+    /// Amplification by sampling needs the batches to be secret and fresh: a [`BatchKey`] serves one run.
     ///
     /// # Errors
     /// A source of another size than `n` or that fails, [`Error::Interrupted`], and what the iterate's gradient estimate
@@ -59,7 +90,7 @@ impl SampledRun {
         model: &M,
         source: &mut S,
         iterate: &mut I,
-        key: [u8; 32],
+        key: BatchKey,
         control: &mut Control<'_>,
     ) -> Result<(), Error>
     where
@@ -73,7 +104,7 @@ impl SampledRun {
     /// Makes some of the updates, counted from 1, on batches drawn under a key of their own.
     ///
     /// # Privacy
-    /// As [`run`](Self::run): parts under one key would draw the same batches.
+    /// As [`run`](Self::run).
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -83,7 +114,28 @@ impl SampledRun {
         model: &M,
         source: &mut S,
         iterate: &mut I,
-        key: [u8; 32],
+        key: BatchKey,
+        control: &mut Control<'_>,
+    ) -> Result<(), Error>
+    where
+        M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+        S: SampleSource<F> + ?Sized,
+        I: Iterate<F, M>,
+    {
+        let steps = (updates.end() + 1).saturating_sub(*updates.start());
+        iterate.begin(&Driven { batches: Batched::Drawn { n: self.n, law: self.law, steps } })?;
+        let result = self.drive(updates, model, source, iterate, key, control);
+        iterate.end();
+        result
+    }
+
+    fn drive<F, M, S, I>(
+        &self,
+        updates: RangeInclusive<u64>,
+        model: &M,
+        source: &mut S,
+        iterate: &mut I,
+        key: BatchKey,
         control: &mut Control<'_>,
     ) -> Result<(), Error>
     where
@@ -93,7 +145,7 @@ impl SampledRun {
     {
         let description = source.describe()?;
         super::expect_rows(self.n, description.n)?;
-        let mut sampler = Sampler::new(self.law, self.n, key)?;
+        let mut sampler = Sampler::new(self.law, self.n, key.0)?;
         let mut pace = Pace::nominal(control, self.n);
         let (engine, mut sparse) = (description.engine, None);
         let nominal = self.law.nominal_size() as usize;

@@ -240,7 +240,7 @@ fn noise_at_every_step_plugs_in_as_a_gradient_estimate() {
     let mut source = MemorySource::new(examples(n as usize, 5), 1.0, 1.0);
     let norm = ClippingNorm::new(0.3).unwrap();
     let mut rng = SeededRng::new(9);
-    let sum = ClippedSum::new(DIM, 1, norm, 8, 8).unwrap();
+    let sum = ClippedSum::new(DIM, 1, norm, DIM as f64, 8, 8).unwrap();
     let multiplier = NoiseMultiplier::new(1.5).unwrap();
     let gradient = ClippedAndNoised::<LinearModel<f64, Logistic>, _> {
         pass: model.pass(8),

@@ -48,7 +48,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::{L2, LossKind};
 use dp_mechanisms::clip::ClippingNorm;
 
-use super::noisy_run::{Bounds, Length, MICROBATCH, NoisyRun, Parts, Sampling};
+use super::noisy_run::{Bounds, Length, NoisyRun, Parts, Sampling};
 use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies, repeated};
 use crate::averaging::Averaging;
 use crate::descent::Descent;
@@ -207,7 +207,7 @@ impl DpSvrg {
         };
         let steps = NoisyRun::new(parts)?;
         let contributions = bounds.contributions(dim, self.float)?;
-        let full = StepSum { contributions, examples: n, microbatch: MICROBATCH.min(n), float: self.float };
+        let full = StepSum::whole(contributions, n, self.float);
         let smoothness = self.loss.constants(L2::NONE, &bounds.domain()?).smoothness;
         Ok(Svrg { steps, full, epochs: self.epochs, epoch_steps, bound: contributions.bound(), smoothness })
     }

@@ -11,7 +11,6 @@ mod training;
 
 pub(crate) use plan::NoisyPlan;
 use training::Following;
-pub(super) use training::{counted, pieces};
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
@@ -112,12 +111,8 @@ pub(crate) struct NoisyRun {
     pub(crate) relation_of_steps: AdjacencyKind,
 }
 
-/// Examples of a Poisson batch that are summed at a time: few enough for small rounding errors, many enough for fast
-/// kernels.
-pub(super) const MICROBATCH: u64 = 1024;
-
-/// By how much rounding may raise a sensitivity before it is refused.
-const MOST_ROUNDING: f64 = 1.1;
+/// By how much single precision may raise a sensitivity before it is refused.
+const MOST_ROUNDING: f64 = 1.125;
 
 impl Bounds {
     /// Refuses parameters outside their range.
@@ -252,25 +247,18 @@ impl NoisyRun {
             Batching::Parties { parties, .. } => (n / parties).max(1) as f64,
         };
         let contributions = bounds.contributions(dim, float)?;
-        let sum = |float| {
-            if poisson {
-                // Whatever is likely, a Poisson batch may hold all records.
-                StepSum { contributions, examples: n, microbatch: MICROBATCH.min(n), float }
-            } else {
-                StepSum::whole(contributions, batch_size, float)
-            }
-        };
+        // Whatever is likely, a Poisson batch may hold all records.
+        let most = if poisson { n } else { batch_size };
+        let sum = StepSum::whole(contributions, most, float);
         // The theorem is about a record present or absent; a replaced one is both at once.
         let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
-        let sensitivity = |float| sum(float).sensitivity(relation_of_steps);
-        let (double, own) = (sensitivity(FloatKind::F64)?, sensitivity(float)?);
-        if !(own <= MOST_ROUNDING * double) {
+        let in_double = StepSum { contributions: bounds.contributions(dim, FloatKind::F64)?, ..sum };
+        if !(sum.sensitivity(relation_of_steps)? <= MOST_ROUNDING * in_double.sensitivity(relation_of_steps)?) {
             return not_proved(
-                "in single precision the rounding of such large sums would outweigh a record: train in double precision",
+                "in single precision the rounding of predictions would outweigh a record: train in double",
             );
         }
         let Bounds { loss, radius, row_norm, target_bound, .. } = bounds;
-        let sum = sum(float);
         let run = Self {
             recipe,
             n,

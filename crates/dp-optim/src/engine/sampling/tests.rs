@@ -197,7 +197,7 @@ fn an_empty_batch_makes_an_update_as_any_other() {
         let mut seen = Vec::new();
         let mut show = |progress: Progress| seen.push(progress);
         let mut control = Control { cancelled: None, progress: Some(&mut show) };
-        run.run(&model, &mut source, &mut iterate, [1; 32], &mut control).unwrap();
+        run.run(&model, &mut source, &mut iterate, BatchKey::of([1; 32]), &mut control).unwrap();
         let w = Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate)[0];
         // 200 steps of 0.5 on a sum of 1, divided by the mean size, whatever the batches were.
         assert!((w + 100.0 / run.divisor).abs() < 1e-9, "{w}");
@@ -205,7 +205,7 @@ fn an_empty_batch_makes_an_update_as_any_other() {
         assert_eq!(seen, [Progress { pass: 20, rows: 0 }], "what is expected, not what was drawn");
         // A plain gradient reads an empty batch without complaint.
         let mut iterate = Buffered::new(vec![0.0], false, PlainGradient::new(&model, 1), rule);
-        run.run(&model, &mut source, &mut iterate, [1; 32], &mut Control::default()).unwrap();
+        run.run(&model, &mut source, &mut iterate, BatchKey::of([1; 32]), &mut Control::default()).unwrap();
         assert!(Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate)[0] > 0.0);
     }
 }
@@ -216,10 +216,12 @@ fn a_source_of_another_size_is_refused_and_a_cancelled_run_is_an_error() {
     let run = run(BatchLaw::FixedSize { size: 2 }, 10, 100_000);
     let rule = GradientDescent { lambda: 0.0, radius: None };
     let mut iterate = Buffered::new(vec![0.0], false, PlainGradient::new(&model, 2), rule);
-    let error = run.run(&model, &mut source(11, false), &mut iterate, [1; 32], &mut Control::default()).unwrap_err();
+    let error = run
+        .run(&model, &mut source(11, false), &mut iterate, BatchKey::of([1; 32]), &mut Control::default())
+        .unwrap_err();
     assert!(matches!(error, Error::Source(SourceError::CountChanged { expected: 10, found: 11 })), "{error}");
     let cancelled = core::sync::atomic::AtomicBool::new(true);
     let mut control = Control { cancelled: Some(&cancelled), progress: None };
-    let error = run.run(&model, &mut source(10, false), &mut iterate, [1; 32], &mut control).unwrap_err();
+    let error = run.run(&model, &mut source(10, false), &mut iterate, BatchKey::of([1; 32]), &mut control).unwrap_err();
     assert!(matches!(error, Error::Interrupted));
 }

@@ -1,13 +1,12 @@
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;
 use dp_losses::{Differences, Hinge, LinearModel, Logistic, Model, Real};
-use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity, SeededRng};
 use rand::RngExt;
 
 use super::*;
 use crate::MemorySource;
-use crate::engine::{Between, Control, NoisyGradient};
+use crate::engine::{BatchSizes, Between, Control, NoisyGradient, StepBatches};
 use crate::recipes::{AnyRecipe, DpSgd, Planned};
 
 fn budget(epsilon: f64) -> Budget {
@@ -140,22 +139,19 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
                     targets.into_iter().map(number).collect(),
                     dim,
                 );
-                let (examples, mut total) = (examples.unwrap(), vec![F::zero(); dim]);
+                let examples = examples.unwrap();
                 let wide = L2Sensitivity::<ReplaceOne>::new(10.0).unwrap();
-                let noise = Gaussian::from_std_dev(wide, 1.0).unwrap().into();
+                // So small that sums round it away.
+                let noise = Gaussian::from_std_dev(wide, 1e-30).unwrap().with_noise_mode(NoiseMode::Rounded).unwrap();
                 let (mut log, mut own) = (EventLog::new(), SeededRng::new(1));
-                let once = StepPlan::AllRecords { steps: 1 };
-                let mut gradient = NoisyGradient::start(model, sum, noise, once, &mut log, &mut own).unwrap();
+                let once = StepBatches::Passes { n: 40, sizes: BatchSizes::Equal(40), passes: 1 };
+                let mut gradient = NoisyGradient::start(model, once, sum, noise.into(), &mut log, &mut own).unwrap();
                 let [here, there] = points.each_ref().map(|point| &point[..]);
-                let mut pass = model.pass(16);
-                for piece in crate::recipes::noisy_run::pieces(examples.block(), 16) {
-                    let between = Between { here, there, scale: number(scale) };
-                    gradient.add_differences(model, between, &mut pass, piece, piece.len(), &mut total).unwrap();
-                }
-                total
+                let between = Between { here, there, scale: number(scale) };
+                gradient.add_differences_of_rows(model, between, &mut model.pass(16), examples.block()).unwrap();
+                gradient.release_in_double().unwrap()
             });
-            let wide = |x: F| -> f64 { x.to_subset_unchecked() };
-            let apart = sums[0].iter().zip(&sums[1]).map(|(&a, &b)| (wide(a) - wide(b)).powi(2)).sum::<f64>().sqrt();
+            let apart = sums[0].iter().zip(&sums[1]).map(|(&a, &b)| (a - b).powi(2)).sum::<f64>().sqrt();
             assert!(apart <= claimed, "{apart} {claimed} {trial}");
             most = most.max(apart / claimed);
         }

@@ -4,21 +4,20 @@ use core::marker::PhantomData;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{DpEvent, EventLog, ZeroOut};
-use dp_data::{Block, BlockBuffer, Order, SampleSource};
+use dp_data::{Block, Order, SampleSource};
 use dp_losses::{Differences, Model, ModelVisitor, Real, ScaledSteps};
-use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity, ReleaseRng, Released};
 use nalgebra::convert;
 
 use super::Svrg;
 use crate::averaging::AveragingWeights;
 use crate::engine::{
-    BatchSizes, Batches, Between, Buffered, Control, GradientDescent, GradientEstimate, Iterate, NoisyGradient, Pace,
-    RowBatches, SampledRun, Visit, expect_rows,
+    BatchKey, BatchSizes, Batches, Between, Buffered, Control, Driven, GradientDescent, GradientEstimate, Iterate,
+    NoisyGradient, Pace, RowBatches, SampledRun, StepBatches, Visit, expect_rows,
 };
 use crate::error::Error;
 use crate::recipes::linear::size;
-use crate::recipes::noisy_run::{Batching, counted, pieces};
+use crate::recipes::noisy_run::Batching;
 use crate::recipes::recipe::{Expected, RecordAdjacency};
 use crate::schedule::StepSizes;
 
@@ -170,22 +169,13 @@ where
             let share: F = convert(run.steps.divisor / run.steps.n as f64);
             full.iter_mut().for_each(|entry| *entry *= share);
             // A key of its own for each epoch's batches: independent of the noise and of other epochs.
-            let mut key = [0; 32];
-            self.rng.fill_bytes(&mut key);
-            let plan = match run.steps.plan {
-                StepPlan::PoissonSampled { sampling_rate, .. } => {
-                    StepPlan::PoissonSampled { sampling_rate, steps: run.epoch_steps }
-                }
-                StepPlan::SampledWithoutReplacement { sampling_rate, .. } => {
-                    StepPlan::SampledWithoutReplacement { sampling_rate, steps: run.epoch_steps }
-                }
-                plan => plan,
-            };
-            let gradient = NoisyGradient::start(&model, run.steps.sum, noise.into(), plan, &mut log, &mut *self.rng)?;
+            let key = BatchKey::draw(&mut *self.rng);
+            let batches = StepBatches::Drawn { n: run.steps.n, law, steps: run.epoch_steps };
+            let gradient =
+                NoisyGradient::start(&model, batches, run.steps.sum, noise.into(), &mut log, &mut *self.rng)?;
             let there = model.pass(0);
             let observe = &mut *self.observe;
-            let counted = BlockBuffer::default();
-            let estimate = Corrected { run, gradient, there, snapshot: &point, full: &full, counted, observe };
+            let estimate = Corrected { run, gradient, there, snapshot: &point, full: &full, observe };
             let rule = GradientDescent { lambda: run.steps.lambda, radius: run.steps.radius };
             let mut iterate = Buffered::new(point.clone(), averaged, estimate, rule);
             let before = epoch * run.epoch_steps;
@@ -221,12 +211,12 @@ where
         let sensitivity = L2Sensitivity::<A>::new(self.run.full_sensitivity()?)?;
         let noise = Gaussian::from_std_dev(sensitivity, self.following.full_std_dev)?;
         let noise = noise.with_noise_mode(self.following.noise_mode)?;
-        let once = StepPlan::AllRecords { steps: 1 };
-        let mut gradient = NoisyGradient::start(model, *full, noise.into(), once, log, &mut *self.rng)?;
+        let once = StepBatches::Passes { n: steps.n, sizes: BatchSizes::Equal(size("records", steps.n)?), passes: 1 };
+        let mut gradient = NoisyGradient::start(model, once, *full, noise.into(), log, &mut *self.rng)?;
         let mut sum = vec![F::zero(); model.parameters()];
         let sizes = BatchSizes::Equal(size("examples at a time", full.microbatch)?);
         let pace = Pace::quiet(self.control);
-        let mut visit = FullSum { gradient: &mut gradient, model, point, sum: &mut sum, pace };
+        let mut visit = FullSum { gradient: &mut gradient, model, point, pace };
         // A sum of all records has the same sensitivity in any order.
         let rows = RowBatches::new(&mut *self.source, Order::Declared).pass(0, &sizes, &mut visit)?;
         expect_rows(steps.n, rows)?;
@@ -241,7 +231,6 @@ struct FullSum<'s, 'g, 'c, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     gradient: &'s mut NoisyGradient<'g, F, M, A, R>,
     model: &'s M,
     point: &'s [F],
-    sum: &'s mut [F],
     pace: Pace<'s, 'c>,
 }
 
@@ -253,7 +242,7 @@ where
     R: ReleaseRng + ?Sized,
 {
     fn batch(&mut self, batch: Block<'_, F>, examples: usize) -> Result<(), Error> {
-        self.gradient.add(self.model, self.point, batch, examples, self.sum)?;
+        self.gradient.add(self.model, self.point, batch, examples)?;
         self.pace.advance(examples)
     }
 }
@@ -267,7 +256,6 @@ struct Corrected<'c, 'r, 'o, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     snapshot: &'c [F],
     /// Its noisy gradient, as the sum of a batch.
     full: &'c [F],
-    counted: BlockBuffer<F>,
     observe: &'c mut Observer<'o, F>,
 }
 
@@ -278,6 +266,14 @@ where
     A: RecordAdjacency,
     R: ReleaseRng + ?Sized,
 {
+    fn begin(&mut self, driven: &Driven<'_>) -> Result<(), Error> {
+        self.gradient.begin(driven)
+    }
+
+    fn end(&mut self) {
+        self.gradient.end();
+    }
+
     fn estimate(
         &mut self,
         model: &M,
@@ -290,13 +286,8 @@ where
         let moved = parameters.iter().zip(self.snapshot).map(|(&here, &there)| wide(here) - wide(there));
         let reach = self.run.reach(moved.fold(0.0, f64::hypot));
         let (scale, reach): (F, F) = (convert(reach.recip()), convert(reach));
-        sum.fill(F::zero());
-        // Null records leave no trace, drawn or not: amplification counts on it.
-        let batch = counted(batch, &mut self.counted);
         let between = Between { here: parameters, there: self.snapshot, scale };
-        for piece in pieces(batch, usize::try_from(self.run.steps.sum.microbatch).unwrap_or(usize::MAX)) {
-            self.gradient.add_differences(model, between, &mut self.there, piece, piece.len(), sum)?;
-        }
+        self.gradient.add_differences_of_rows(model, between, &mut self.there, batch)?;
         self.gradient.release(sum)?;
         let snapshot = self.snapshot;
         (self.observe)(Observation::Step { point: parameters, snapshot, reach, noisy_sum: sum });

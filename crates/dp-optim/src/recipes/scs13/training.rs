@@ -11,7 +11,7 @@ use super::plan::Plan;
 use crate::derivation::Derivation;
 use crate::engine::{
     AcceleratedDescent, BatchSizes, Buffered, Control, GradientDescent, NoisyGradient, Passes, RowBatches, Run, Step,
-    UpdateRule,
+    StepBatches, UpdateRule,
 };
 use crate::error::Error;
 use crate::growth::OrderPolicy;
@@ -84,7 +84,8 @@ where
             weights: terms.weights.clone(),
         };
         let mut log = EventLog::new();
-        let gradient = NoisyGradient::start(&model, terms.sum, plan.noise, terms.steps, &mut log, rng)?;
+        let steps = StepBatches::Passes { n: run.n, sizes: run.batches.clone(), passes: recipe.passes };
+        let gradient = NoisyGradient::start(&model, steps, terms.sum, plan.noise, &mut log, rng)?;
         let start = vec![F::zero(); model.parameters()];
         let descent = GradientDescent { lambda: recipe.lambda, radius: recipe.radius };
         let rule = AcceleratedDescent::new(descent, recipe.descent.momentum(), &start);
@@ -150,12 +151,20 @@ impl<A: RecordAdjacency> ModelVisitor<f64> for Sum<'_, A> {
         M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
     {
         let Self { plan, batch, parameters } = self;
-        // Nothing is drawn from it, and nothing is released.
-        let (mut log, mut rng) = (EventLog::new(), dp_mechanisms::SeededRng::new(0));
-        let mut gradient =
-            NoisyGradient::start(&model, plan.terms.sum, plan.noise, plan.terms.steps, &mut log, &mut rng)?;
-        let mut sum = vec![0.0; parameters.len()];
-        gradient.add(&model, parameters, batch, batch.len(), &mut sum)?;
-        Ok(sum)
+        let (mut pass, mut total) = (model.pass(0), vec![0.0; parameters.len()]);
+        let mut clipped = plan.terms.sum.start::<f64, M, A>(&model)?;
+        let microbatch = usize::try_from(plan.terms.sum.microbatch).unwrap_or(usize::MAX);
+        for start in (0..batch.len()).step_by(microbatch) {
+            let piece = batch.slice(start..batch.len().min(start.saturating_add(microbatch)));
+            model.forward(parameters, piece, &mut pass);
+            model.backward(parameters, piece, &mut pass);
+            let mut norms = vec![0.0; piece.len()];
+            model.squared_norms(piece, &mut pass, &mut norms);
+            clipped.add(&norms, |coefficients, sum| {
+                model.add_weighted_in_double(piece, &mut pass, coefficients, sum);
+                total.iter_mut().zip(sum).for_each(|(total, part)| *total += *part);
+            })?;
+        }
+        Ok(total)
     }
 }
