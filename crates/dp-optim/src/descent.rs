@@ -343,4 +343,32 @@ mod tests {
         // A product that is no number.
         assert!(Descent::suited_to(f64::NAN).check().is_ok());
     }
+
+    /// What ADMM computes on the way is three times what bounds its iterates: `z`, `y/ρ` and `ρz - y`. At that much the range of
+    /// the type is checked, not later.
+    #[test]
+    fn the_range_of_admm_holds_all_that_it_computes() {
+        let admm = Descent::Admm { rho: 0.5, output: AdmmOutput::Sparse };
+        let steps = crate::schedule::Schedule::Constant { step: 2.0 }.prepare(10).unwrap();
+        let penalty = Penalty::L1 { lambda: 0.1 };
+        let check = |sum: f64| {
+            admm.check_range(&Range {
+                recipe: "test",
+                steps: &steps,
+                updates: 10,
+                sum,
+                divisor: 5.0,
+                lambda: 0.0,
+                radius: None,
+                penalty: Some(&penalty),
+                parameters: 4,
+                std_dev: 1.0,
+                float: FloatKind::F64,
+            })
+        };
+        // Ten steps of 2 (sum/5)/(1 + 2·0.5), three times.
+        let largest = 1e140 / (3.0 * 10.0 * 2.0 / 5.0 / 2.0);
+        assert!(check(0.99 * largest).is_ok());
+        assert!(matches!(check(1.01 * largest), Err(Error::NotProved { .. })));
+    }
 }

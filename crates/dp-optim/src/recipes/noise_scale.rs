@@ -143,3 +143,29 @@ pub(crate) fn check_noise_mode(recipe: &'static str, mode: NoiseMode) -> Result<
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use statrs::distribution::{ChiSquared, ContinuousCDF, Gamma};
+
+    use super::*;
+
+    /// The norm of Gaussian noise has a chi law, that of the ball's a Gamma law: both exceed the bound with probability below
+    /// `e^-32`, and half the margin would not do.
+    #[test]
+    fn the_largest_norm_is_exceeded_as_rarely_as_stated() {
+        let rarely = (-32f64).exp();
+        for dim in [1u64, 2, 10, 100, 3000] {
+            let root = (dim as f64).sqrt();
+            let chi = ChiSquared::new(dim as f64).unwrap();
+            let gaussian = NoiseScale::Gaussian { std_dev: 2.0 }.largest_norm(dim) / 2.0;
+            assert!(chi.sf(gaussian * gaussian) <= rarely, "{dim}: {:e}", chi.sf(gaussian * gaussian));
+            let half_way = 0.5 * (gaussian + root);
+            assert!(chi.sf(half_way * half_way) > rarely, "{dim}");
+            let gamma = Gamma::new(dim as f64, 1.0).unwrap();
+            let ball = NoiseScale::LaplaceBall { scale: 3.0 }.largest_norm(dim) / 3.0;
+            assert!(gamma.sf(ball) <= rarely, "{dim}: {:e}", gamma.sf(ball));
+            assert!(gamma.sf(0.5 * (ball + dim as f64)) > rarely, "{dim}");
+        }
+    }
+}

@@ -66,6 +66,7 @@ pub enum Certification {
     Compensated,
 }
 
+#[cfg(feature = "serde")]
 impl Certification {
     /// Whether a certificate need not say.
     pub(in crate::recipes) fn is_plain(&self) -> bool {

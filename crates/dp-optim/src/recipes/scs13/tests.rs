@@ -371,3 +371,25 @@ proptest! {
         prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
     }
 }
+
+/// Where a sum is divided by the size of its batch, the smallest batch decides how far a step may lead: the last one.
+#[test]
+fn the_last_batch_decides_about_the_range() {
+    let plan = |divisor, step| {
+        let recipe = Scs13 {
+            divisor,
+            batch_size: 100,
+            passes: 2,
+            schedule: Some(Schedule::Constant { step }),
+            ..Scs13::new(LossKind::Logistic)
+        };
+        recipe.plan::<ReplaceOne>(101, 3, budget(1.0, 0.0))
+    };
+    let refused = |divisor, step| matches!(plan(divisor, step), Err(Error::NotProved { .. }));
+    let step = |exponent: i32| 10f64.powi(exponent);
+    let largest = (100..145).rev().find(|&e| plan(Divisor::Nominal, step(e)).is_ok()).unwrap();
+    assert!(refused(Divisor::Nominal, step(largest + 1)));
+    // A hundredth of the batch.
+    assert!(refused(Divisor::Actual, step(largest)) && refused(Divisor::Actual, step(largest - 1)));
+    assert!(plan(Divisor::Actual, step(largest - 2)).is_ok());
+}
