@@ -51,7 +51,8 @@ pub(crate) use sampling::poisson_one;
 pub use sampling::{BatchKey, BatchLaw, SampledRun, Sampler};
 pub use scaled::Scaled;
 pub use step_batches::{Driven, StepBatches};
-pub use step_sum::{Contributions, StepSum};
+pub(crate) use step_sum::MICROBATCH;
+pub use step_sum::{Contributions, StepSum, Summation};
 pub use stopping::{Passes, StopRule};
 pub use update::{GradientDescent, Step, UpdateRule, project};
 

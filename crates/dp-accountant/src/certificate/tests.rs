@@ -160,41 +160,12 @@ fn every_number_of_the_event_is_compared() {
                     events.iter_mut().for_each(*edit);
                 }
             });
-            // A larger sensitivity is a dearer release, which costs more than is stated.
-            let dearer = index == 4 && factor > 1.0;
-            let expected = match error {
-                VerifyError::EventMismatch { .. } => !dearer,
-                VerifyError::EpsilonTooSmall { .. } | VerifyError::Accounting { .. } => dearer,
-                _ => false,
-            };
-            assert!(expected, "edit {index}: {error}");
+            assert!(matches!(error, VerifyError::EventMismatch { .. }), "edit {index}: {error}");
         }
     };
     for factor in [1.0 + 1e-6, 1.0 - 1e-6, f64::NAN, f64::INFINITY] {
         change(factor);
     }
-}
-
-/// A release under a wider bound than is proved today keeps its certificate, at what the wider bound costs.
-#[test]
-fn a_larger_recorded_sensitivity_is_accepted_at_its_own_price() {
-    let mut dearer = certificate();
-    if let DpEvent::Composed { events } = &mut dearer.event {
-        for event in events {
-            if let DpEvent::SelfComposed { event, .. } = event
-                && let DpEvent::Gaussian { sensitivity, .. } = &mut **event
-            {
-                *sensitivity *= 1.01;
-            }
-        }
-    }
-    assert!(matches!(dearer.verify(), Err(VerifyError::EpsilonTooSmall { .. })));
-    let delta = crate::params::Delta::new(1e-6).unwrap();
-    let price = crate::bound::epsilon(&dearer.event, delta).unwrap().value;
-    assert!(price > dearer.reached.unwrap().epsilon);
-    let stated = Some(EpsilonDelta { epsilon: price, delta: 1e-6 });
-    (dearer.reached, dearer.requested) = (stated, stated);
-    assert_eq!(dearer.verify().unwrap().recomputed_epsilon, price);
 }
 
 #[test]

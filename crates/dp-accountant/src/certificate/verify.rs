@@ -124,9 +124,9 @@ impl<D: Derivation> Certificate<D> {
     ///
     /// Checked, in this order: the schema is known; privacy is claimed, with noise, and stated in numbers that are
     /// privacy parameters and at most those asked for; the recipe's relation is the stated one; the recipe gives the
-    /// recorded event (same shape, numbers within 1e-9 relatively, sensitivities no smaller); everything that the recipe, the noise and the
+    /// recorded event (same shape, numbers within 1e-9 relatively); everything that the recipe, the noise and the
     /// absence of a ledger take on trust is listed; and epsilon, recomputed at the stated delta from the event that
-    /// *the recipe* gives, or from the recorded one where that has larger sensitivities, is at most the stated one (within 1e-9 relatively).
+    /// *the recipe* gives, is at most the stated one (within 1e-9 relatively).
     ///
     /// It does not see the model: compare [`model_sha256`](Self::model_sha256) with the model's hash besides. Nor can
     /// it check what only the curator can vouch for, the [`assumptions`](Self::assumptions).
@@ -161,12 +161,8 @@ impl<D: Derivation> Certificate<D> {
         }
         let derived = self.derivation.event().map_err(|error| VerifyError::Derivation { reason: error.to_string() })?;
         // Also refuses trees too deep to compare.
-        let accounting = |error| VerifyError::Accounting { error };
-        let mut bound = bound::epsilon(&derived, delta).map_err(accounting)?;
-        if compare(&self.event, &derived)? == Recorded::Dearer {
-            // For what was released under a wider bound than is proved today, that bound is what holds.
-            bound = bound::epsilon(&self.event, delta).map_err(accounting)?;
-        }
+        let bound = bound::epsilon(&derived, delta).map_err(|error| VerifyError::Accounting { error })?;
+        compare(&self.event, &derived)?;
         self.check_assumptions()?;
         if !(bound.value <= reached.epsilon * (1.0 + TOLERANCE)) {
             return Err(VerifyError::EpsilonTooSmall {
@@ -205,17 +201,8 @@ fn check_guarantee(part: &'static str, stated: EpsilonDelta) -> Result<Delta, Ve
     Delta::new(stated.delta).map_err(invalid)
 }
 
-/// How a recorded event that is accepted compares with what the recipe gives.
-#[derive(Clone, Copy, PartialEq)]
-enum Recorded {
-    Same,
-    /// The same but for larger sensitivities.
-    Dearer,
-}
-
 /// Compares two trees node by node; `derived` is known to be of bounded depth and walked with a stack.
-fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<Recorded, VerifyError> {
-    let mut result = Recorded::Same;
+fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<(), VerifyError> {
     let mut open = vec![(recorded, derived)];
     while let Some((recorded, derived)) = open.pop() {
         let node = derived.name();
@@ -235,15 +222,13 @@ fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<Recorded, VerifyErro
             }
         }
         for (&(name, recorded), &(_, derived)) in recorded.numbers.iter().zip(&derived.numbers) {
-            if name == "sensitivity" && recorded > derived {
-                result = Recorded::Dearer;
-            } else if !((recorded - derived).abs() <= TOLERANCE * derived.abs()) {
+            if !((recorded - derived).abs() <= TOLERANCE * derived.abs()) {
                 return Err(mismatch(format!("{name} of {node}"), recorded, derived));
             }
         }
         open.extend(recorded.events.into_iter().zip(derived.events).rev());
     }
-    Ok(result)
+    Ok(())
 }
 
 fn mismatch(what: String, recorded: impl fmt::Debug, derived: impl fmt::Debug) -> VerifyError {

@@ -87,22 +87,15 @@ fn every_choice_stays_within_the_budget() {
     }
 }
 
-/// Single precision has no certified minimiser: its descents are as they were.
+/// Single precision has no certified minimiser: its descents are taken, whatever the number of records.
 #[test]
-fn single_precision_is_refused_where_sums_are_too_long() {
+fn single_precision_descends() {
     let single = Auto { float: FloatKind::F32, ..Auto::new(LossKind::Logistic) };
-    for delta in [0.0, 1e-6] {
-        let plan = |n: u64| {
-            let choice = single.choose(n, 5, budget(1.0, delta), AdjacencyKind::ZeroOut).unwrap();
-            choice.recipe.plan_copies::<ZeroOut>(n, 5, budget(1.0, delta), 1)
-        };
-        assert!(plan(300).is_ok());
+    for (n, delta) in [(300, 0.0), (300, 1e-6), (1_000_000, 1e-6)] {
+        let choice = single.choose(n, 5, budget(1.0, delta), AdjacencyKind::ZeroOut).unwrap();
+        assert!(!matches!(choice.recipe, AnyRecipe::ObjPert(_)));
+        assert!(choice.recipe.plan_copies::<ZeroOut>(n, 5, budget(1.0, delta), 1).is_ok(), "{n} {delta}");
     }
-    let choice = single.choose(100_000, 5, budget(1.0, 1e-6), AdjacencyKind::ZeroOut).unwrap();
-    assert!(matches!(
-        choice.recipe.plan_copies::<ZeroOut>(100_000, 5, budget(1.0, 1e-6), 1),
-        Err(Error::NotProved { .. })
-    ));
 }
 
 #[test]

@@ -87,6 +87,28 @@ impl Contributions {
     }
 }
 
+/// How sums of gradients are added up, as a recipe says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Summation {
+    /// Plainly, in the floating-point type of the training: what a serialised recipe means that does not say. Its sensitivity
+    /// is the larger one, so that its certificates are recomputed as they were made; what runs is compensated all the same.
+    #[default]
+    Plain,
+    /// In double precision, microbatches of up to 1024 examples compensated.
+    Compensated,
+}
+
+#[cfg(feature = "serde")]
+impl Summation {
+    /// What a serialised recipe need not say.
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Self::Plain
+    }
+}
+
 /// One step's sum of gradients, as far as its sensitivity depends on it; all of it public.
 ///
 /// # Formula
@@ -107,7 +129,7 @@ impl Contributions {
 /// use dp_optim::engine::{Contributions, StepSum};
 ///
 /// let clipped = Contributions::Clipped(ClippingNorm::new(1.0)?);
-/// let sum = StepSum { contributions: clipped, examples: 50, microbatch: 50, float: FloatKind::F64 };
+/// let sum = StepSum { contributions: clipped, examples: 50, microbatch: 50, float: FloatKind::F64, plain_microbatch: None };
 /// let sensitivity = sum.sensitivity(AdjacencyKind::ReplaceOne)?;
 /// assert!(sensitivity > 2.0 && sensitivity < 2.0 + 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -122,12 +144,21 @@ pub struct StepSum {
     pub microbatch: u64,
     /// The floating-point type of the gradients.
     pub float: FloatKind,
+    /// The microbatch of a [plain](Summation::Plain) sum, whose sensitivity is stated instead; `None` states that of what
+    /// runs.
+    pub plain_microbatch: Option<u64>,
 }
 
 impl StepSum {
     /// For steps of at most so many examples, in microbatches of up to 1024.
     pub fn whole(contributions: Contributions, examples: u64, float: FloatKind) -> Self {
-        Self { contributions, examples, microbatch: examples.clamp(1, MICROBATCH), float }
+        Self { contributions, examples, microbatch: examples.clamp(1, MICROBATCH), float, plain_microbatch: None }
+    }
+
+    /// The same as a recipe says that it is added up: plainly in microbatches of so many, or as it runs.
+    pub(crate) fn added_up(self, summation: Summation, plain_microbatch: u64) -> Self {
+        let plain_microbatch = (summation == Summation::Plain).then_some(plain_microbatch);
+        Self { plain_microbatch, ..self }
     }
 
     /// The L2 sensitivity of a step's sum, rounding allowed for.
@@ -150,7 +181,26 @@ impl StepSum {
             });
         }
         let (difference, bound) = self.difference(relation)?;
+        if let Some(microbatch) = self.plain_microbatch {
+            return self.plain_sensitivity(microbatch.max(1), difference, bound);
+        }
         Ok(sensitivity_of_sum(difference, bound, self.examples, self.microbatch)?)
+    }
+
+    /// The sensitivity of a plain sum in the float type, of roundoff `υ`: with `k = ⌈b/m⌉` microbatches of `m` a coordinate is
+    /// off by at most `γ Σ_i |v_ij|`, `γ = r/(1 - r)`, `r = (m + k + 2) υ`.
+    fn plain_sensitivity(&self, microbatch: u64, difference: f64, bound: f64) -> Result<f64, Error> {
+        let roundings = (microbatch.min(self.examples) + self.examples.div_ceil(microbatch) + 2) as f64;
+        let share = roundings * self.float.unit_roundoff();
+        if !(share < 0.01) {
+            return Err(Error::Count {
+                name: "examples added up at a time",
+                value: microbatch,
+                range: "a hundredth of the inverse of the unit roundoff at most",
+            });
+        }
+        let rounding = 2.0 * (share / (1.0 - share)) * self.examples as f64 * bound;
+        Ok((difference + rounding) * (1.0 + 1e-15))
     }
 
     /// How far a record moves the exact sum, and the bound on a contribution.

@@ -37,6 +37,7 @@ use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 use crate::averaging::Averaging;
 use crate::descent::Descent;
 use crate::engine::BatchLaw;
+use crate::engine::Summation;
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
 use crate::schedule::Schedule;
@@ -104,6 +105,9 @@ pub struct Bst14 {
     pub noise_mode: NoiseMode,
     /// The floating-point type of training. Noise is planned for what either type may round.
     pub float: FloatKind,
+    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
+    pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
     /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
@@ -134,6 +138,7 @@ impl Bst14 {
             averaging: Averaging::Last,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F64,
+            summation: Summation::Compensated,
             row_norm: 1.0,
             target_bound: loss.usual_target_bound(),
         }
@@ -184,6 +189,7 @@ impl Bst14 {
             intercept: false,
             declared_order: false,
             float: self.float,
+            summation: self.summation,
             relation,
         })
     }

@@ -51,6 +51,7 @@ use super::noisy_run::{Bounds, Length, NoisyRun, Parts, Sampling};
 use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 use crate::averaging::Averaging;
 use crate::descent::Descent;
+use crate::engine::Summation;
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::recipes::linear::size;
@@ -116,6 +117,9 @@ pub struct DpFtrl {
     pub noise_mode: NoiseMode,
     /// The floating-point type of training. Noise is planned for what either type may round.
     pub float: FloatKind,
+    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
+    pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
     /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
@@ -148,6 +152,7 @@ impl DpFtrl {
             declared_order: false,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F64,
+            summation: Summation::Compensated,
             row_norm: 1.0,
             target_bound: loss.usual_target_bound(),
         }
@@ -205,6 +210,7 @@ impl DpFtrl {
             intercept: false,
             declared_order: self.declared_order,
             float: self.float,
+            summation: self.summation,
             relation,
         })?;
         if run.updates() > MOST_STEPS {

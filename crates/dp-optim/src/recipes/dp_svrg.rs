@@ -52,7 +52,7 @@ use super::noisy_run::{Bounds, Length, NoisyRun, Parts, Sampling};
 use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies, repeated};
 use crate::averaging::Averaging;
 use crate::descent::Descent;
-use crate::engine::StepSum;
+use crate::engine::{MICROBATCH, StepSum, Summation};
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
 use crate::schedule::Schedule;
@@ -108,6 +108,9 @@ pub struct DpSvrg {
     pub noise_mode: NoiseMode,
     /// The floating-point type of training. Noise is planned for what either type may round.
     pub float: FloatKind,
+    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
+    pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
     /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
@@ -140,6 +143,7 @@ impl DpSvrg {
             averaging: Averaging::Last,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F64,
+            summation: Summation::Compensated,
             row_norm: 1.0,
             target_bound: loss.usual_target_bound(),
         }
@@ -203,11 +207,12 @@ impl DpSvrg {
             intercept: false,
             declared_order: false,
             float: self.float,
+            summation: self.summation,
             relation,
         };
         let steps = NoisyRun::new(parts)?;
         let contributions = bounds.contributions(dim, self.float)?;
-        let full = StepSum::whole(contributions, n, self.float);
+        let full = StepSum::whole(contributions, n, self.float).added_up(self.summation, n.min(MICROBATCH));
         let smoothness = self.loss.constants(L2::NONE, &bounds.domain()?).smoothness;
         Ok(Svrg { steps, full, epochs: self.epochs, epoch_steps, bound: contributions.bound(), smoothness })
     }

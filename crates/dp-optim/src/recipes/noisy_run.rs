@@ -24,7 +24,7 @@ use dp_mechanisms::{Gaussian, L2Sensitivity, PrivacyEvent};
 use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::descent::{Descent, Range};
-use crate::engine::{AdmmOutput, BatchLaw, Contributions, StepSum};
+use crate::engine::{AdmmOutput, BatchLaw, Contributions, MICROBATCH, StepSum, Summation};
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 use crate::schedule::{Schedule, StepSizes};
@@ -163,6 +163,7 @@ pub(super) struct Parts {
     pub(super) intercept: bool,
     pub(super) declared_order: bool,
     pub(super) float: FloatKind,
+    pub(super) summation: Summation,
     pub(super) relation: AdjacencyKind,
 }
 
@@ -249,10 +250,12 @@ impl NoisyRun {
         let contributions = bounds.contributions(dim, float)?;
         // Whatever is likely, a Poisson batch may hold all records.
         let most = if poisson { n } else { batch_size };
-        let sum = StepSum::whole(contributions, most, float);
+        let plainly = if poisson { n.min(MICROBATCH) } else { batch_size };
+        let sum = StepSum::whole(contributions, most, float).added_up(parts.summation, plainly);
         // The theorem is about a record present or absent; a replaced one is both at once.
         let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
-        let in_double = StepSum { contributions: bounds.contributions(dim, FloatKind::F64)?, ..sum };
+        let in_double =
+            StepSum { contributions: bounds.contributions(dim, FloatKind::F64)?, float: FloatKind::F64, ..sum };
         if !(sum.sensitivity(relation_of_steps)? <= MOST_ROUNDING * in_double.sensitivity(relation_of_steps)?) {
             return not_proved(
                 "in single precision the rounding of predictions would outweigh a record: train in double",

@@ -40,7 +40,7 @@ use dp_mechanisms::steps::StepPlan;
 
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::descent::{Descent, Range};
-use crate::engine::{Contributions, StepSum};
+use crate::engine::{Contributions, StepSum, Summation};
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 use crate::growth::{Divisor, OrderPolicy};
@@ -133,6 +133,9 @@ pub struct Scs13 {
     pub noise_mode: NoiseMode,
     /// The floating-point type of training. Noise is planned for what either type may round.
     pub float: FloatKind,
+    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
+    pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
     /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
@@ -169,6 +172,7 @@ impl Scs13 {
             calibration: StepCalibration::Joint,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F64,
+            summation: Summation::Compensated,
             row_norm: 1.0,
             target_bound: loss.usual_target_bound(),
         }
@@ -238,7 +242,7 @@ impl Scs13 {
             None => Contributions::of_loss(&self.loss, &domain, dim, self.float)?,
         };
         let batch_size = self.batch_size.min(n);
-        let sum = StepSum::whole(contributions, batch_size, self.float);
+        let sum = StepSum::whole(contributions, batch_size, self.float).added_up(self.summation, batch_size);
         let sensitivity = sum.sensitivity(relation)?;
         let updates_per_pass = n.div_ceil(batch_size);
         let updates = updates_per_pass.checked_mul(self.passes).filter(|&updates| updates < 1 << 53);

@@ -34,7 +34,13 @@ fn start<'r, F: Real, M: Model<F>, A: Adjacency>(
 }
 
 fn clipped(norm: f64, examples: u64, microbatch: u64, float: FloatKind) -> StepSum {
-    StepSum { contributions: Contributions::Clipped(ClippingNorm::new(norm).unwrap()), examples, microbatch, float }
+    StepSum {
+        contributions: Contributions::Clipped(ClippingNorm::new(norm).unwrap()),
+        examples,
+        microbatch,
+        float,
+        plain_microbatch: None,
+    }
 }
 
 fn unit_rows(count: usize, dim: usize, rng: &mut SeededRng) -> Vec<f64> {
@@ -218,7 +224,7 @@ fn a_null_record_that_is_drawn_leaves_no_trace() {
     const CLASSES: usize = 3;
     let model = SoftmaxModel::<f64>::new(DIM, Softmax::new(CLASSES as u32).unwrap());
     let contributions = Contributions::Clipped(ClippingNorm::new(0.7).unwrap());
-    let sum = StepSum { contributions, examples: 1000, microbatch: 64, float: FloatKind::F64 };
+    let sum = StepSum { contributions, examples: 1000, microbatch: 64, float: FloatKind::F64, plain_microbatch: None };
     let (mut draws, mut rng) = (SeededRng::new(5), SeededRng::new(6));
     let mut gradient = start::<f64, _, ZeroOut>(&model, sum, NO_NOISE, &mut rng);
 
