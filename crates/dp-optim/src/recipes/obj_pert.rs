@@ -19,9 +19,10 @@
 //! The released point is near the minimiser, not the minimiser itself. Given the minimiser of either data set, the solver
 //! may return anything within `τ` of it; two such points lie within `2τ` of one another, so that noise on it is a further
 //! release, of sensitivity `2τ`, composed with the first. Its noise, for that sensitivity, is `m` times that of the first for
-//! its own: `m` is the largest that moves a prediction by .02 at most (a number by .02 of its bound), between 5 and 30, or 20 and
-//! 1000 without delta. `τ` is a hundredth of what `b` makes of a weight, over `m`, or some roundings of one gradient over
-//! `γ = Λ/n` where that is more. So `m` is at its largest, and costs a thousandth of ε, up to 10⁸ records and more.
+//! its own. `τ` is a hundredth of what `b` makes of a weight, over `m`, or some roundings of one gradient over `γ = Λ/n` where
+//! that is more, and `m` makes the error of a weight least: 30, or 1000 without delta, on tables of up to some hundred thousand
+//! records, which costs a thousandth of ε. On larger ones `b` is nearly nothing, and more of ε goes to the release. Its noise
+//! moves a prediction by .02 at most (a number by .02 of its bound), up to 10⁹ records.
 //!
 //! That noise is also what makes the statement hold in floating point: no output is an exact function of `b` and the data, and
 //! `b`, which is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is
@@ -247,8 +248,8 @@ impl ObjPert {
     }
 
     /// The standard deviation in a prediction of the noise on the minimiser, in units of what numbers are bounded by, before
-    /// anything is calibrated: for half more noise in the objective than one release of a gradient has, which is more
-    /// than the recommended regulariser costs.
+    /// anything is calibrated: for three times the noise in the objective that one release of a gradient has, which is more
+    /// than the recommended regulariser and the release cost.
     pub(crate) fn noise_on_the_minimiser(
         &self,
         n: u64,
@@ -261,7 +262,7 @@ impl ObjPert {
             Some(lambda) => lambda * n as f64,
             None => part.regularization(self, n, dim)?,
         };
-        let noise = NoiseScale::new(part.pure, 1.5 * part.multiplier * self.row_norm);
+        let noise = NoiseScale::new(part.pure, 3.0 * part.multiplier * self.row_norm);
         let (centred, certification) = (self.centre_share > 0.0, Certification::Compensated);
         Objective { recipe: self, n, dim, regularization, noise, centred, certification }.release_in_a_prediction()
     }

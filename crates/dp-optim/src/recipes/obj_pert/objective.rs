@@ -15,16 +15,15 @@ use crate::growth::Rounding;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 
-/// The noise multiplier of the release over that of the objective, Gaussian, least and most: what it costs besides is a
-/// fiftieth to a thousandth of ε.
-const RELEASE_MULTIPLIERS: [f64; 2] = [5.0, 30.0];
+/// The noise multiplier of the release over that of the objective, Gaussian, least and most: the least leaves the objective
+/// five sixths of its noise multiplier, the most costs a thousandth of ε.
+const RELEASE_MULTIPLIERS: [f64; 2] = [1.5, 30.0];
 
-/// The same for noise without delta, whose costs add up: a twentieth to a thousandth.
-const PURE_RELEASE_MULTIPLIERS: [f64; 2] = [20.0, 1000.0];
+/// The same for noise without delta, whose costs add up: half of ε at least, a thousandth at most.
+const PURE_RELEASE_MULTIPLIERS: [f64; 2] = [2.0, 1000.0];
 
-/// The standard deviation, in a prediction, of noise on the minimiser that nobody sees: between least and most the multiplier is
-/// that with this one. Of numbers it is so much of their bound; a prediction of classes is a margin or a score, which is of the
-/// order of one. What rounding lets be certified grows with the records, and with it what a fixed multiplier would do.
+/// The standard deviation, in a prediction, of noise on the minimiser that nobody sees: the multiplier is at most the one with
+/// this. Of numbers it is so much of their bound; a prediction of classes is a margin or a score, which is of the order of one.
 pub(crate) const UNSEEN: f64 = 0.02;
 
 /// The noise on the minimiser, at the largest multiplier, over the least that the noise in the objective makes of a weight,
@@ -122,14 +121,17 @@ impl Objective<'_> {
 
     /// τ: how near the minimiser a point must be certified to be.
     pub(in crate::recipes) fn tolerance(&self) -> Result<f64, Error> {
-        let risk = self.risk(self.largest_linear_norm())?;
         // Longer noise has no certificate, which says so before any record is read.
+        self.tolerance_of(&self.risk(self.largest_linear_norm())?)
+    }
+
+    fn tolerance_of(&self, risk: &Risk) -> Result<f64, Error> {
         let least = match self.certification {
-            Certification::Plain => ROOM * least_tolerance_of_plain_sums(&risk),
+            Certification::Plain => ROOM * least_tolerance_of_plain_sums(risk),
             Certification::Compensated => {
                 let [_, most] = self.release_multipliers();
                 let fine_enough = FINE_ENOUGH / (2.0 * most * risk.smoothness * self.n as f64);
-                (ROOM * Certificate::least_tolerance(&risk)?).max(fine_enough)
+                (ROOM * Certificate::least_tolerance(risk)?).max(fine_enough)
             }
         };
         // A gradient of γ in the mean is one of nγ in the sum, whose curvature is at least Λ.
@@ -182,24 +184,43 @@ impl Objective<'_> {
         self.noise.coordinate_std_dev(self.recipe.loss.parameters(self.dim)) * 2.0 * tolerance
     }
 
-    /// The largest multiplier at which the noise is not seen, between least and most, for this tolerance.
-    fn release_multiplier(&self, tolerance: f64) -> f64 {
+    /// The multiplier for this tolerance: what makes the error of a weight least, if the noise is not seen then.
+    ///
+    /// # Formula
+    /// ```text
+    /// m = (p/(2τ β n))^{2/3} without delta,   (p/(2τ β n))^{1/2} with it,   between least and most
+    /// ```
+    /// The noise in the objective makes at least `A = σ p/(β n)` of a weight, in the root of the mean square over directions,
+    /// whose curvatures add up to `β n` at most. A release at `m` raises that by a share `1/m` (pure) or `1/(2m²)`, and adds
+    /// noise of `2τ σ m`: the sum of squares is least at `m³`, or `m⁴`, `= (A/(2τ σ))²`.
+    fn release_multiplier(&self, tolerance: f64, smoothness: f64) -> f64 {
         let [least, most] = self.release_multipliers();
-        (UNSEEN * self.unit_of_predictions() / self.in_a_prediction(tolerance)).clamp(least, most)
+        let parameters = self.recipe.loss.parameters(self.dim) as f64;
+        let apart = parameters / (2.0 * tolerance * smoothness * self.n as f64);
+        let balanced = if self.noise.is_pure() { apart.powf(2.0 / 3.0) } else { apart.sqrt() };
+        let unseen = UNSEEN * self.unit_of_predictions() / self.in_a_prediction(tolerance);
+        balanced.min(unseen).clamp(least, most)
+    }
+
+    /// The tolerance, and the multiplier of the release for it.
+    fn release_terms(&self) -> Result<(f64, f64), Error> {
+        let risk = self.risk(self.largest_linear_norm())?;
+        let tolerance = self.tolerance_of(&risk)?;
+        Ok((tolerance, self.release_multiplier(tolerance, risk.smoothness)))
     }
 
     /// The standard deviation of the noise on the minimiser in a prediction, in its unit: above [`UNSEEN`] only where
     /// rounding lets no nearer point be certified.
     pub(in crate::recipes) fn release_in_a_prediction(&self) -> Result<f64, Error> {
-        let tolerance = self.tolerance()?;
-        Ok(self.release_multiplier(tolerance) * self.in_a_prediction(tolerance) / self.unit_of_predictions())
+        let (tolerance, multiplier) = self.release_terms()?;
+        Ok(multiplier * self.in_a_prediction(tolerance) / self.unit_of_predictions())
     }
 
     /// The noise on the minimiser for a sensitivity of 1: a multiple of that of the objective in units of a row's norm.
     fn release_in_units(&self) -> NoiseScale {
         let [_, most] = self.release_multipliers();
         // A tolerance that cannot be had is refused where the plan asks for it.
-        let times = self.tolerance().map_or(most, |tolerance| self.release_multiplier(tolerance));
+        let times = self.release_terms().map_or(most, |(_, multiplier)| multiplier);
         self.noise.with_scale(times * self.noise.scale() / self.recipe.row_norm)
     }
 

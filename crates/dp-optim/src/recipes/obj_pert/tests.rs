@@ -329,16 +329,16 @@ fn the_unit_of_the_targets_does_not_matter() {
         let loss = LossKind::HuberRegression(HuberRegression::new(0.5 * unit).unwrap());
         let lambda = Some(2e-5 / unit);
         let recipe = ObjPert { lambda, target_bound: unit, ..gaussian_noise(loss) };
-        let recipe = ObjPert { gradient_tolerance: Some(4e-9), ..recipe };
+        let recipe = ObjPert { gradient_tolerance: Some(4e-11), ..recipe };
         recipe.plan::<ZeroOut>(400_000, 20, budget(1.0, 1e-6)).unwrap()
     };
     let (one, hundred) = (plan(1.0), plan(100.0));
     let ratio = hundred.release_noise().scale() / one.release_noise().scale();
     assert!((ratio / 100.0 - 1.0).abs() < 1e-6, "{ratio}");
     assert!((hundred.noise().scale() / one.noise().scale() - 1.0).abs() < 1e-6);
-    // Between the two ends, so that it is the bound that counts.
+    // Between the two ends, so that it is the balance that counts.
     let multiplier = one.release_noise().scale() / (2.0 * one.tolerance() * one.noise().scale());
-    assert!(multiplier > 5.1 && multiplier < 29.0, "{multiplier}");
+    assert!(multiplier > 1.6 && multiplier < 29.0, "{multiplier}");
 }
 
 #[test]
@@ -487,12 +487,12 @@ fn a_tolerance_buys_time_for_noise() {
     let (tight, loose) = (plan(&usual), plan(&ObjPert { gradient_tolerance: Some(1e-5), ..usual.clone() }));
     // 1e-5 of the mean over a strong convexity of 0.01.
     assert!((loose.tolerance() - 1e-3).abs() < 1e-15 && tight.tolerance() < 1e-6);
-    // A little more noise in the objective, so that less is needed on the minimiser.
+    // More noise in the objective, so that less is needed on the minimiser: up to √(1 + 1/1.5²) times.
     let more = loose.noise().scale() / tight.noise().scale();
-    assert!(more > 1.0 && more < 1.025, "{more}");
+    assert!(more > 1.0 && more < 1.21, "{more}");
     let multiplier =
         |plan: &Plan<ZeroOut>| plan.release_noise().scale() / (2.0 * plan.tolerance() * plan.noise().scale());
-    assert!((multiplier(&loose) - 5.0).abs() < 1e-9 && (multiplier(&tight) - 30.0).abs() < 1e-9);
+    assert!((1.5 - 1e-9..2.0).contains(&multiplier(&loose)) && (multiplier(&tight) - 30.0).abs() < 1e-9);
     assert!(loose.reached().epsilon <= 1.0 && tight.reached().epsilon <= 1.0);
     let data = examples(2000, 5);
     let weights = |plan: &Plan<ZeroOut>| {
