@@ -21,9 +21,11 @@ pub const DIM: u64 = 2;
 /// Most records of a data set.
 pub const MOST_RECORDS: u64 = 7;
 
-/// What one training costs in units of releasing one number, and each row that it goes through.
+/// What one training costs in units of releasing one number, each row that it goes through, and all of it where steps are
+/// searched for until a budget is spent.
 const COST_OF_A_RUN: f64 = 40.0;
 const COST_OF_A_ROW: f64 = 0.5;
+const COST_OF_A_SEARCH: f64 = 600.0;
 
 /// A record that the attacker puts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,14 +168,18 @@ impl<A: TrainsAny<f64>> BlackBox<A> {
         let plan = recipe.plan_copies::<A>(pair.n, DIM, budget, 1)?;
         let reached = plan.reached();
         let (epsilon, delta) = (reached.epsilon, reached.delta);
+        let cost = match &plan {
+            AnyPlan::SearchedDescent(_) => COST_OF_A_SEARCH,
+            _ => COST_OF_A_RUN + COST_OF_A_ROW * plan.summary().rows as f64,
+        };
         let event = if delta > 0.0 { DpEvent::ApproximateDp { epsilon, delta } } else { DpEvent::PureDp { epsilon } };
         Ok(Self {
             name: name.into(),
             pair: pair.describe(),
             claim: Claim { event, delta },
-            cost: COST_OF_A_RUN + COST_OF_A_ROW * plan.summary().rows as f64,
             plan,
             examples: [pair.examples(Side::Base)?, pair.examples(Side::Neighbour)?],
+            cost,
         })
     }
 }

@@ -23,12 +23,15 @@ pub(super) const SCHEMA: &str = "dp.audit-table/1";
 /// The budgets at which every algorithm is audited: epsilon and delta.
 const BUDGETS: [(f64, f64); 2] = [(1.0, 1e-3), (4.0, 1e-5)];
 
-const HEAD: [&str; 8] = ["algorithm", "claimed", "delta", "at least", "of epsilon", "runs", "pairs", "verdict"];
+const HEAD: [&str; 9] =
+    ["algorithm", "budget", "claimed", "delta", "at least", "of epsilon", "runs", "pairs", "verdict"];
 
 /// An algorithm at a budget.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     algorithm: String,
+    /// What was asked for.
+    budget: (f64, f64),
     /// Which of the audits are its own.
     audits: Range<usize>,
 }
@@ -67,7 +70,7 @@ pub(super) fn of(algorithms: &[Algorithm]) -> Result<(Table, Vec<Audited>), Fail
         for budget in BUDGETS {
             let begin = audited.len();
             match pairs(&name, budget, &mut audited) {
-                Ok(()) => table.rows.push(Row { algorithm: name.clone(), audits: begin..audited.len() }),
+                Ok(()) => table.rows.push(Row { algorithm: name.clone(), budget, audits: begin..audited.len() }),
                 Err(failure) => {
                     let reason = one_line(&failure.message);
                     table.left_out.push(LeftOut { algorithm: name.clone(), budget: Some(budget), reason });
@@ -130,6 +133,7 @@ impl Table {
             let (findings, best) = self.findings(row, outcome)?;
             let mut value = json!({
                 "algorithm": row.algorithm,
+                "requested": { "epsilon": row.budget.0, "delta": row.budget.1 },
                 "claimed_epsilon": number(best.audit.claimed_epsilon),
                 "delta": best.audit.delta,
                 "epsilon_lower": number(best.audit.epsilon_lower),
@@ -149,8 +153,7 @@ impl Table {
         let left_out = self.left_out.iter().map(|left| {
             let mut value = json!({ "algorithm": left.algorithm, "reason": left.reason });
             if let Some((epsilon, delta)) = left.budget {
-                value["epsilon"] = epsilon.into();
-                value["delta"] = delta.into();
+                value["requested"] = json!({ "epsilon": epsilon, "delta": delta });
             }
             value
         });
@@ -172,6 +175,7 @@ impl Table {
             let (findings, best) = self.findings(row, outcome)?;
             Some([
                 row.algorithm.clone(),
+                in_brackets(row.budget),
                 wording::rounded_up(best.audit.claimed_epsilon, DIGITS),
                 wording::delta(best.audit.delta),
                 wording::rounded_down(best.audit.epsilon_lower, DIGITS),
@@ -186,12 +190,15 @@ impl Table {
             text.push_str("\nleft out\n");
         }
         for LeftOut { algorithm, budget, reason } in &self.left_out {
-            let at = budget
-                .map_or_else(String::new, |(epsilon, delta)| format!(" at ({epsilon}, {})", wording::delta(delta)));
+            let at = budget.map_or_else(String::new, |budget| format!(" at {}", in_brackets(budget)));
             text.push_str(&format!("  {algorithm}{at}: {reason}\n"));
         }
         text + &outcome.closing()
     }
+}
+
+fn in_brackets((epsilon, delta): (f64, f64)) -> String {
+    format!("({epsilon}, {})", wording::delta(delta))
 }
 
 /// Trainings of all pairs, on both data sets of each.
