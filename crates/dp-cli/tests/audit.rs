@@ -320,6 +320,7 @@ fn values_out_of_range_name_their_flag() {
         &["audit", "recipe"],
         &["audit", "recipe", "--algorithm", "nobody"],
         &["audit", "mechanism"],
+        &["audit", "table", "--algorithm", "nobody"],
         &["audit", "all", "--claim-epsilon", "1"],
         &["audit", "recipe", "--algorithm", "bolt-on-convex", "--claim-delta", "0.1"],
         &["audit", "recipe", "--algorithm", "bolt-on-convex", "--long", "--trials", "1000"],
@@ -389,4 +390,83 @@ fn progress_is_on_stderr() {
     let last = lines.last().unwrap();
     assert_eq!((&last["phase"], &last["done"]), (&"audit".into(), &true.into()));
     assert_eq!(last["runs"], last["total"]);
+}
+
+/// Algorithms of each kind of noise: on the model, in every step, in the objective, on moments, on an answer.
+const SAMPLED: [&str; 6] = ["bolt-on-strongly-convex", "dp-sgd", "dp-gd", "obj-pert", "noisy-moments", "majority"];
+
+#[test]
+fn the_table_has_every_algorithm_and_says_which_are_left_out() {
+    let place = Workplace::new();
+    let value = place.dp(&["audit", "table", "--trials", "100", "--json"]).json();
+    assert_eq!((&value["schema"], &value["verdict"]), (&"dp.audit-table/1".into(), &"not-refuted".into()));
+    let names = |key: &str| -> Vec<&str> {
+        value[key].as_array().unwrap().iter().map(|row| row["algorithm"].as_str().unwrap()).collect()
+    };
+    // Each algorithm of `dp train` is there at both budgets, but what claims nothing, and what needs more records.
+    let help = place.dp(&["train", "--help"]).ok();
+    let of_train: Vec<&str> = help
+        .split("--algorithm <NAME>")
+        .nth(1)
+        .and_then(|rest| rest.split("--loss <NAME>").next())
+        .unwrap()
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- ")?.split(':').next())
+        .collect();
+    assert!(of_train.len() > 30, "{of_train:?}");
+    for name in of_train {
+        let count = |names: &[&str]| names.iter().filter(|other| **other == name).count();
+        let expected = match name {
+            "non-private" => (0, 1),
+            "snowball-sgd" => (1, 1),
+            _ => (2, 0),
+        };
+        assert_eq!((count(&names("rows")), count(&names("left_out"))), expected, "{name}");
+    }
+    for row in value["rows"].as_array().unwrap() {
+        let (claimed, asked) =
+            (row["claimed_epsilon"].as_f64().unwrap(), row["requested"]["epsilon"].as_f64().unwrap());
+        assert!(claimed <= asked && claimed > 0.99 * asked, "{row}");
+        assert!(row["delta"].as_f64().unwrap() <= row["requested"]["delta"].as_f64().unwrap(), "{row}");
+        assert_eq!(row["runs"].as_u64().unwrap(), 200 * row["pairs"].as_u64().unwrap(), "{row}");
+        assert!(row["inputs"].as_str().unwrap().contains(" against "), "{row}");
+    }
+}
+
+/// A sound algorithm is refuted with probability 1e-3 at most in all of them.
+#[test]
+fn a_table_holds_the_claims_of_sound_algorithms_and_convicts_a_third_of_them() {
+    let place = Workplace::new();
+    let arguments = with(&["audit", "table", "--trials", "6000", "--algorithm"], &SAMPLED);
+    let honest = place.dp(&with(&arguments, &["--json"])).json();
+    assert_eq!(honest["verdict"], "not-refuted", "{honest}");
+    let rows = honest["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2 * SAMPLED.len());
+    // Nobody has to know the algorithm to see this much at epsilon 4.
+    for row in rows.iter().filter(|row| row["requested"]["epsilon"] == 4.0) {
+        assert!(row["epsilon_lower"].as_f64().unwrap() > 0.4, "{row}");
+    }
+    let rerun = honest["rerun"].as_str().unwrap();
+    assert!(rerun.starts_with(&format!("dp audit table --algorithm {} --trials 6000", SAMPLED.join(" "))), "{rerun}");
+
+    let third =
+        ["audit", "table", "--trials", "10000", "--claim-epsilon", "0.3333", "--algorithm", "obj-pert", "majority"];
+    let refuted = place.dp(&with(&third, &["--json"]));
+    assert_eq!(refuted.code, 5, "{}", refuted.stderr);
+    let refuted: Value = one_value(&refuted.stdout);
+    for row in refuted["rows"].as_array().unwrap() {
+        assert_eq!(row["verdict"], "refuted", "{row}");
+        assert!(row["convicted_by"].is_array(), "{row}");
+    }
+    let text = place.dp(&third);
+    assert_eq!(text.code, 5);
+    assert!(text.stdout.contains("REFUTED") && text.stdout.contains("all others"), "{}", text.stdout);
+}
+
+#[test]
+fn a_table_of_nothing_is_refused() {
+    let place = Workplace::new();
+    place.dp(&["audit", "table", "--algorithm", "non-private"]).fails(2, "usage.value").says("claims nothing");
+    let dry = place.dp(&["audit", "table", "--algorithm", "majority", "--dry-run", "--json"]).json();
+    assert_eq!((&dry["schema"], &dry["dry_run"]), (&"dp.audit-table/1".into(), &true.into()));
 }

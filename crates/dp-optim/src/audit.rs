@@ -28,6 +28,7 @@
 //! 2020; Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini, Terzis, "Tight auditing of differentially private
 //! machine learning", USENIX Security 2023, arXiv 2302.07956.
 
+pub mod black_box;
 mod bolt_on;
 mod canary;
 mod choice;

@@ -2,11 +2,13 @@
 //! might make are caught.
 #![allow(clippy::print_stdout)] // the table
 
-use dp_accountant::AdjacencyKind;
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::auditor::FALSE_ALARM_RATE;
 use dp_audit::{Auditor, Claim, Claimed, Subject, Unwatched, Verdict, audit_all};
 use dp_losses::LossKind;
+use dp_optim::audit::black_box::{self, Pair};
 use dp_optim::audit::{Audited, Parameters, subjects};
+use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, NoisyMoments};
 
 /// A hundred times the runs where `DP_AUDIT` is `long`.
 fn multiplier() -> u64 {
@@ -82,5 +84,27 @@ fn noise_for_too_small_a_sensitivity_is_caught() {
         for recipe in ["bolt-on-convex", "bolt-on-strongly-convex", "scs13"] {
             assert!(caught.iter().any(|name| name.starts_with(recipe)), "{why}: {recipe} among {caught:?}");
         }
+    }
+}
+
+/// What a recipe releases convicts a claim of a sixth of what its noise is worth, where the attacker knows neither the recipe
+/// nor its noise; its own claim it does not. Each audit of a sound claim alarms falsely with probability 1e-4 at most.
+#[test]
+fn released_models_alone_convict_a_claim_that_is_too_small() {
+    let (relation, delta) = (AdjacencyKind::ReplaceOne, 1e-3);
+    let budget = Budget { epsilon: Epsilon::new(6.0).unwrap(), delta: Delta::new(delta).unwrap() };
+    let auditor = Auditor::exactly(20_000).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
+    let pair = Pair::all(relation).unwrap()[0];
+    for (name, recipe) in [
+        ("bolt-on", AnyRecipe::from(BoltOn::strongly_convex(LossKind::Logistic, 0.1))),
+        ("noisy-moments", NoisyMoments::new(LossKind::Logistic).into()),
+    ] {
+        let subject = black_box::subject(name, &recipe, relation, budget, &pair).unwrap();
+        let honest = auditor.audit(&subject).unwrap();
+        assert_eq!(honest.verdict, Verdict::NotRefuted, "{name}: {}", honest.epsilon_lower);
+        let claim = Claim { event: DpEvent::ApproximateDp { epsilon: 1.0, delta }, delta };
+        let audit = auditor.audit(&Claimed::new(subject, claim)).unwrap();
+        assert_eq!(audit.verdict, Verdict::Refuted, "{name}: {}", audit.epsilon_lower);
+        assert!(audit.epsilon_lower > 1.0 && audit.epsilon_lower < 6.0, "{name}: {}", audit.epsilon_lower);
     }
 }

@@ -6,7 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use super::account::count;
-use super::{Adjacency, Loss, Noise};
+use super::{Adjacency, Algorithm, Loss, Noise};
 use crate::commands::audit;
 
 /// Arguments of `dp audit`.
@@ -18,6 +18,7 @@ Examples:
   dp audit mechanism gaussian --std-dev 2.5 --sensitivity 0.1 --dim 100
   dp audit recipe --algorithm bolt-on-convex --epsilon 1 --delta 1e-5 --report audit.md --picture audit.svg
   dp audit mechanism laplace --claim-epsilon 0.5
+  dp audit table
 
 An audit plays the attacker: it runs a mechanism on two neighbouring inputs many times, picks a test on one half of the
 runs and bounds epsilon from below on the other half. A bound above the claim refutes it, and the exit code is 5. A bound
@@ -37,6 +38,8 @@ pub enum AuditJob {
     Mechanism(Box<AuditMechanismArgs>),
     /// Audit a training recipe, noise included, on canary data of the shape that you say
     Recipe(Box<AuditRecipeArgs>),
+    /// Audit every algorithm of `dp train` as a black box, and print claim beside bound
+    Table(Box<AuditTableArgs>),
     /// Audit everything that there is
     All(Box<AuditAllArgs>),
 }
@@ -193,6 +196,30 @@ pub struct AuditRecipeArgs {
     /// Pairs of data sets to look for the farthest among
     #[arg(long, value_name = "NUMBER", default_value_t = 1000, help_heading = "Effort")]
     pub pairs: u32,
+    /// Another claim.
+    #[command(flatten)]
+    pub claim: AuditClaimArgs,
+    /// Effort and output.
+    #[command(flatten)]
+    pub run: AuditRunArgs,
+}
+
+/// Arguments of `dp audit table`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  dp audit table
+  dp audit table --algorithm dp-sgd obj-pert --trials 10000
+  dp audit table --long --seed random --json
+  dp audit table --algorithm bolt-on-convex --claim-epsilon 0.3
+
+Each algorithm is trained as `dp train` trains it with no further flags, at (1, 1e-3) and at (4, 1e-5), on pairs of data
+sets of 2 to 7 records, under the relation that is its default. The attacker sees the released model alone: half of the
+runs choose a direction and a threshold, the other half are counted. A row shows the largest bound over its pairs.")]
+pub struct AuditTableArgs {
+    /// The algorithms, as for `dp train` [default: all]
+    #[arg(long, value_enum, value_name = "NAME", num_args = 1.., hide_possible_values = true)]
+    pub algorithm: Vec<Algorithm>,
     /// Another claim.
     #[command(flatten)]
     pub claim: AuditClaimArgs,

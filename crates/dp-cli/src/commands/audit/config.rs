@@ -9,8 +9,9 @@ use dp_mechanisms::OsSeeded;
 use dp_optim::audit::{Distance, Parameters};
 use rand::Rng;
 
+use super::table::{self, Table};
 use super::{catalogue, parameters};
-use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs};
+use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs, AuditTableArgs};
 use crate::commands::train::AskedLoss;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
@@ -23,6 +24,7 @@ const MOST_PANELS: usize = 12;
 /// Runs on each input of what is as cheap as releasing one number, where nothing was said.
 const USUAL_TRIALS: u64 = 1_000_000;
 const USUAL_TRIALS_OF_ALL: u64 = 200_000;
+const USUAL_TRIALS_OF_TABLE: u64 = 500_000;
 
 /// The accepted numbers of runs.
 const ACCEPTED_TRIALS: std::ops::RangeInclusive<u64> = 100..=100_000_000_000;
@@ -74,6 +76,8 @@ pub struct AuditConfig {
     pub dry_run: bool,
     /// The command line that repeats the results.
     pub rerun: String,
+    /// What the audits stand for, for `dp audit table`.
+    pub table: Option<Table>,
 }
 
 impl AuditConfig {
@@ -86,15 +90,20 @@ impl AuditConfig {
             AuditJob::List => return Ok(None),
             AuditJob::Mechanism(args) => &args.run,
             AuditJob::Recipe(args) => &args.run,
+            AuditJob::Table(args) => &args.run,
             AuditJob::All(args) => &args.run,
         };
         check_files(run)?;
         // One pair of inputs deserves more than each of a hundred.
-        let usual = if matches!(job, AuditJob::All(_)) { USUAL_TRIALS_OF_ALL } else { USUAL_TRIALS };
+        let usual = match job {
+            AuditJob::All(_) => USUAL_TRIALS_OF_ALL,
+            AuditJob::Table(_) => USUAL_TRIALS_OF_TABLE,
+            _ => USUAL_TRIALS,
+        };
         let (effort, seed) = (effort(run, usual)?, seed(&run.seed)?);
         let (confidence, threads) = (confidence(run.confidence)?, threads(run.threads)?);
         // What is built searches for the pair that is the farthest apart: the last thing to do.
-        let (what, audited) = what_is_audited(job)?;
+        let (what, audited, table) = what_is_audited(job)?;
         if run.picture.is_some() && audited.len() > MOST_PANELS {
             let message = format!("{} pairs of inputs are too many for one picture", audited.len());
             return Err(conflict("--picture", &message).expected(format!("at most {MOST_PANELS}")));
@@ -110,14 +119,15 @@ impl AuditConfig {
             dry_run: run.dry_run,
             rerun: format!("dp audit {what}{}", run_flags(run, seed)),
             audited,
+            table,
         }))
     }
 }
 
-/// The command line of what is audited, without the flags of every run, and what it stands for.
-fn what_is_audited(job: &AuditJob) -> Result<(String, Vec<Audited>), Failure> {
+/// The command line of what is audited, without the flags of every run, what it stands for, and how a table presents it.
+fn what_is_audited(job: &AuditJob) -> Result<(String, Vec<Audited>, Option<Table>), Failure> {
     Ok(match job {
-        AuditJob::List => (String::new(), Vec::new()),
+        AuditJob::List => (String::new(), Vec::new(), None),
         AuditJob::Mechanism(args) => {
             let claim = Reclaim::new(&args.claim)?;
             let audited = match parameters::subjects(&args.names, &args.of)? {
@@ -127,13 +137,18 @@ fn what_is_audited(job: &AuditJob) -> Result<(String, Vec<Audited>), Failure> {
             let names: Vec<String> = args.names.iter().map(|name| quoted(name)).collect();
             let what =
                 format!("mechanism {}{}{}", names.join(" "), parameter_flags(&args.of), claim_flags(&args.claim));
-            (what, reclaimed(audited, claim)?)
+            (what, reclaimed(audited, claim)?, None)
         }
         AuditJob::Recipe(args) => {
             let claim = Reclaim::new(&args.claim)?;
-            (recipe_flags(args), reclaimed(recipe(args)?, claim)?)
+            (recipe_flags(args), reclaimed(recipe(args)?, claim)?, None)
         }
-        AuditJob::All(_) => ("all".to_owned(), catalogue::everything()?),
+        AuditJob::Table(args) => {
+            let claim = Reclaim::new(&args.claim)?;
+            let (table, audited) = table::of(&args.algorithm)?;
+            (table_flags(args), reclaimed(audited, claim)?, Some(table))
+        }
+        AuditJob::All(_) => ("all".to_owned(), catalogue::everything()?, None),
     })
 }
 
@@ -308,6 +323,12 @@ fn word<T: clap::ValueEnum>(value: &T) -> String {
 fn run_flags(run: &AuditRunArgs, seed: u64) -> String {
     let long = if run.long { " --long" } else { "" };
     flag("trials", run.trials) + long + &flag("confidence", Some(run.confidence)) + &flag("seed", Some(seed))
+}
+
+fn table_flags(args: &AuditTableArgs) -> String {
+    let names: String = args.algorithm.iter().map(|algorithm| format!(" {}", word(algorithm))).collect();
+    let algorithm = if names.is_empty() { String::new() } else { format!(" --algorithm{names}") };
+    format!("table{algorithm}{}", claim_flags(&args.claim))
 }
 
 fn recipe_flags(args: &AuditRecipeArgs) -> String {

@@ -9,6 +9,7 @@ mod outcome;
 mod parameters;
 mod picture;
 mod report;
+mod table;
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +20,7 @@ use dp_audit::{Auditor, Monitor};
 pub use catalogue::recipes;
 pub use config::{AuditConfig, Audited, Effort};
 pub use outcome::{Finding, Outcome};
+pub use table::Table;
 
 use super::dry_run::Foreseen;
 use crate::args::{AuditArgs, GlobalArgs};
@@ -42,7 +44,8 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
     };
     let outputs: Vec<&Path> = [&config.report, &config.picture].into_iter().flatten().map(|path| &**path).collect();
     if config.dry_run {
-        Foreseen::new(outcome::SCHEMA, &[], &outputs, config.force)?.print(console)?;
+        let schema = if config.table.is_some() { table::SCHEMA } else { outcome::SCHEMA };
+        Foreseen::new(schema, &[], &outputs, config.force)?.print(console)?;
         return Ok(ExitStatus::Success);
     }
     for path in &outputs {
@@ -57,7 +60,10 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
     let files: Vec<(&Path, &[u8])> =
         [&report, &picture].into_iter().flatten().map(|(path, text)| (path.as_path(), text.as_bytes())).collect();
     atomic::write_together(&files, config.force)?;
-    console.result(&outcome.json(), &outcome.text())?;
+    match &config.table {
+        Some(table) => console.result(&table.json(&outcome), &table.text(&outcome))?,
+        None => console.result(&outcome.json(), &outcome.text())?,
+    }
     Ok(if outcome.is_refuted() { ExitStatus::Verification } else { ExitStatus::Success })
 }
 

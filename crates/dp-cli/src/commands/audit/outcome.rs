@@ -22,7 +22,7 @@ outcomes too rare to count, so that `of epsilon` stays low however good the atta
 ";
 
 /// Significant digits of what people read.
-const DIGITS: i32 = 4;
+pub(super) const DIGITS: i32 = 4;
 
 /// One audit.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ impl Finding {
     }
 
     /// The verdict's word in JSON.
-    fn verdict(&self) -> &'static str {
+    pub(super) fn verdict(&self) -> &'static str {
         if self.is_refuted() { "refuted" } else { "not-refuted" }
     }
 
@@ -93,7 +93,7 @@ impl Finding {
     }
 
     /// What convicts, in words.
-    fn conviction(&self) -> Vec<String> {
+    pub(super) fn conviction(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if let Some(distance) = self.distance.filter(|distance| !distance.holds()) {
             sentences.push(format!(
@@ -189,18 +189,12 @@ impl Outcome {
 
     /// The result for people.
     pub fn text(&self) -> String {
+        columns(HEAD, &self.rows()) + &self.closing()
+    }
+
+    /// What stands below a table: what convicts, the verdict, and how to repeat it.
+    pub(super) fn closing(&self) -> String {
         let mut text = String::new();
-        let rows = self.rows();
-        let widths: Vec<usize> = (0..HEAD.len())
-            .map(|column| {
-                rows.iter().map(|row| row[column].chars().count()).chain([HEAD[column].len()]).max().unwrap_or(0)
-            })
-            .collect();
-        for row in [HEAD.map(str::to_owned)].iter().chain(&rows) {
-            let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            text.push_str(cells.join("  ").trim_end());
-            text.push('\n');
-        }
         for finding in self.findings.iter().filter(|finding| finding.is_refuted()) {
             text.push('\n');
             text.push_str(&finding.statement());
@@ -279,6 +273,21 @@ fn row(finding: &Finding) -> [String; HEAD.len()] {
     ]
 }
 
+/// Rows of cells below their headings, in columns as wide as they need to be.
+pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let mut text = String::new();
+    let width = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    for row in [head.map(str::to_owned)].iter().chain(rows) {
+        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
 /// `without noise: …`
 fn distance_in_words(distance: &Distance) -> String {
     format!(
@@ -290,6 +299,6 @@ fn distance_in_words(distance: &Distance) -> String {
     )
 }
 
-fn number(value: f64) -> Value {
+pub(super) fn number(value: f64) -> Value {
     if value.is_finite() { value.into() } else { value.to_string().into() }
 }

@@ -11,9 +11,10 @@ mod tuning;
 
 use std::time::Instant;
 
+use dp_accountant::AdjacencyKind;
 use dp_data::schema::Label;
 use dp_optim::FloatKind;
-use dp_optim::recipes::Budget;
+use dp_optim::recipes::{AnyRecipe, Budget};
 
 pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
 pub use loss::AskedLoss;
@@ -35,6 +36,27 @@ use crate::model_file::ModelFile;
 use crate::output::{Console, write_stdout};
 use crate::protection;
 use crate::report;
+
+/// A training as far as public numbers decide it.
+pub(super) struct Planned {
+    pub(super) recipe: AnyRecipe,
+    /// The relation that it is proved under.
+    pub(super) relation: AdjacencyKind,
+    pub(super) budget: Budget,
+}
+
+/// What these flags mean for `n` records of `dim` features; nothing is read.
+///
+/// # Errors
+/// `usage.*`, and `privacy.*` where no guarantee is possible.
+pub(super) fn planned(args: &TrainArgs, n: u64, dim: u64) -> Result<Planned, Failure> {
+    let config = TrainConfig::new(args, &GlobalArgs::default())?;
+    let Method::Private { algorithm, budget, adjacency } = config.method else {
+        return Err(Failure::usage("--algorithm", "without privacy there is no claim"));
+    };
+    let (built, relation) = algorithm.recipe(&config, budget, adjacency, Shape { n, dim, sparse: false })?;
+    Ok(Planned { recipe: built.recipe, relation, budget })
+}
 
 /// Trains, writes and prints.
 ///
