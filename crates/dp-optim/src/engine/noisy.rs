@@ -30,8 +30,7 @@ use crate::error::Error;
 pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     /// What was paid for.
     batches: StepBatches,
-    /// Whether a loop drives it that makes those batches.
-    begun: bool,
+    drive: Drive,
     pass: M::Pass,
     squared_norms: Vec<F>,
     sum: ClippedSum<F, A>,
@@ -40,6 +39,16 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     counted: BlockBuffer<F>,
     noise: Noise<A>,
     rng: &'r mut R,
+}
+
+/// Whether a loop drives it that makes the batches that were paid for.
+#[derive(Clone, Copy, PartialEq)]
+enum Drive {
+    Waiting,
+    Running,
+    /// A loop is over, or was interrupted. Passes are not begun again: the records of its first batches would take part
+    /// once more than was paid for.
+    Ended,
 }
 
 /// What puts noise on the sums, paid for.
@@ -109,8 +118,8 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     /// Logs the cost of all steps on `batches` and begins.
     ///
     /// # Errors
-    /// Noise for a smaller sensitivity than that of `sum`, batches of more examples than `sum` allows for, a float type other than its, and what [`StepSum::sensitivity`]
-    /// and [`NoisySteps::start`] refuse. Nothing is logged then.
+    /// Noise for a smaller sensitivity than that of `sum`, batches of more examples than `sum` allows for, a float type other
+    /// than its, and what [`StepSum::sensitivity`] and [`NoisySteps::start`] refuse. Nothing is logged then.
     pub fn start(
         model: &M,
         batches: StepBatches,
@@ -128,8 +137,8 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     /// of [`finish`](Self::finish): nothing may leave before.
     ///
     /// # Errors
-    /// A stream for smaller contributions than `sum` has or another participation, a float type other than its, and what [`StepSum::sensitivity`]
-    /// refuses.
+    /// A stream for smaller contributions than `sum` has or another participation, a float type other than its, and what
+    /// [`StepSum::sensitivity`] refuses.
     pub fn start_stream(
         model: &M,
         batches: StepBatches,
@@ -184,7 +193,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     ) -> Self {
         Self {
             batches,
-            begun: false,
+            drive: Drive::Waiting,
             pass: model.pass(microbatch.min(1 << 16)),
             squared_norms: Vec::new(),
             sum,
@@ -355,16 +364,20 @@ where
     R: ReleaseRng + ?Sized,
 {
     fn begin(&mut self, driven: &Driven<'_>) -> Result<(), Error> {
-        let ordered = match (&self.noise, &driven.batches) {
+        let is_paid_for = match (&self.noise, &driven.batches) {
+            (_, Batched::Passes { .. }) if self.drive == Drive::Ended => false,
             (Noise::Stream(_), Batched::Passes { one_order, .. }) => *one_order,
             _ => true,
         };
-        self.begun = ordered && driven.are(&self.batches);
-        if self.begun { Ok(()) } else { Err(OTHER_BATCHES) }
+        if !(is_paid_for && driven.are(&self.batches)) {
+            return Err(OTHER_BATCHES);
+        }
+        self.drive = Drive::Running;
+        Ok(())
     }
 
     fn end(&mut self) {
-        self.begun = false;
+        self.drive = Drive::Ended;
     }
 
     #[inline]
@@ -376,7 +389,7 @@ where
         _examples: usize,
         sum: &mut [F],
     ) -> Result<(), Error> {
-        if !self.begun {
+        if self.drive != Drive::Running {
             return Err(OTHER_BATCHES);
         }
         self.add_rows(model, parameters, batch)?;

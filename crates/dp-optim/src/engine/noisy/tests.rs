@@ -275,6 +275,8 @@ fn other_batches_than_those_paid_for_are_refused() {
     GradientEstimate::<f64, LinearModel<f64, Logistic>>::end(&mut gradient);
     let empty = Examples::<f64>::dense(Vec::new(), Vec::new(), 2).unwrap();
     assert!(gradient.estimate(&model, &[0.0; 2], empty.block(), 0, &mut [0.0; 2]).is_err());
+    // Steps that are left are fresh draws, whenever they are made.
+    gradient.begin(&other(n, law, 50)).unwrap();
     drop(gradient);
 
     // A sum for fewer examples than a batch may hold.
@@ -289,5 +291,9 @@ fn other_batches_than_those_paid_for_are_refused() {
     let mut gradient = NoisyGradient::<f64, _, _, _>::start(&model, passes, sum, noise(), &mut log, &mut rng).unwrap();
     let smaller = &BatchSizes::Equal(100);
     assert!(gradient.begin(&Driven { batches: Batched::Passes { n, sizes: smaller, one_order: true } }).is_err());
-    gradient.begin(&Driven { batches: Batched::Passes { n, sizes, one_order: false } }).unwrap();
+    let whole = Driven { batches: Batched::Passes { n, sizes, one_order: false } };
+    gradient.begin(&whole).unwrap();
+    // A pass that was interrupted is not begun again: its first records would take part twice.
+    GradientEstimate::<f64, LinearModel<f64, Logistic>>::end(&mut gradient);
+    assert!(matches!(gradient.begin(&whole), Err(Error::NotProved { .. })));
 }
