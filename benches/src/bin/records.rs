@@ -44,7 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             ..DpSgd::new(LossKind::Logistic)
         };
         cells.push(ratio(sensitivity(all.plan::<ZeroOut>(n, dim, budget)?.summary().sensitivity)));
-        let model = BoltOn { batch_size: 50, ..BoltOn::strongly_convex(LossKind::Logistic, 0.001) };
+        let model = BoltOn::strongly_convex(LossKind::Logistic, 0.001);
+        let arithmetic = model.arithmetic.for_records(n, model.passes, model.batch_size, None);
+        let model = BoltOn { arithmetic, ..model };
         let scaled = sensitivity(model.plan::<ZeroOut>(n, dim, budget)?.summary().sensitivity) * n as f64;
         // Exact sensitivities fall as 1/n.
         cells.push(ratio(scaled / *of_bolt_on.get_or_insert(scaled)));

@@ -3,13 +3,18 @@
 use core::fmt;
 
 use crate::model::Model;
+use crate::real::Real;
 
-/// A vector kept as the unevaluated sum of two: what an addition to the first rounds off goes to the second.
+/// A vector kept as the unevaluated sum of two: what an addition to the first rounds off goes to the second, which stays
+/// below a unit in the last place of the first.
 ///
 /// # Formula
 /// ```text
 /// s + e = a + b  exactly,   s = fl(a + b),   e = (a - (s - z)) + (b - z),   z = fl(s - a)
 /// ```
+/// An addition to `high + low` is off by the rounding of `low + e` alone: by `2 u²` times the larger of the sums before and
+/// after it, `u` the unit roundoff.
+///
 ///
 /// # Examples
 /// ```
@@ -25,35 +30,67 @@ use crate::model::Model;
 /// Knuth, The Art of Computer Programming 2, section 4.2.2, Theorem B. Ogita, Rump, Oishi, "Accurate sum and dot
 /// product", SIAM Journal on Scientific Computing 26, 2005.
 #[derive(Clone)]
-pub struct CompensatedSum {
-    pub(crate) high: Vec<f64>,
-    pub(crate) low: Vec<f64>,
+pub struct CompensatedSum<F = f64> {
+    pub(crate) high: Vec<F>,
+    pub(crate) low: Vec<F>,
 }
 
-impl fmt::Debug for CompensatedSum {
+impl<F> fmt::Debug for CompensatedSum<F> {
     // A function of records: never shown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompensatedSum").field("len", &self.high.len()).finish_non_exhaustive()
     }
 }
 
-impl CompensatedSum {
+impl<F: Real> From<Vec<F>> for CompensatedSum<F> {
+    fn from(high: Vec<F>) -> Self {
+        Self { low: vec![F::zero(); high.len()], high }
+    }
+}
+
+impl<F: Real> CompensatedSum<F> {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        Self { high: vec![0.0; len], low: vec![0.0; len] }
+        vec![F::zero(); len].into()
     }
 
     /// Sets all to 0.
     pub fn clear(&mut self) {
-        self.high.fill(0.0);
-        self.low.fill(0.0);
+        self.high.fill(F::zero());
+        self.low.fill(F::zero());
+    }
+
+    /// The first parts: the vector, rounded.
+    pub fn high(&self) -> &[F] {
+        &self.high
+    }
+
+    /// Both parts of each coordinate.
+    pub fn parts(&self) -> impl Iterator<Item = (F, F)> {
+        self.high.iter().copied().zip(self.low.iter().copied())
+    }
+
+    /// Multiplies by a power of two, which is exact.
+    pub fn scale_by_power(&mut self, power: F) {
+        self.high.iter_mut().chain(&mut self.low).for_each(|part| *part *= power);
+    }
+
+    /// Adds `factor` times a vector of the same length: off by the rounding of the products and, as a sum, by `2 u²`.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn add_scaled(&mut self, factor: F, terms: &[F]) {
+        assert_eq!(self.high.len(), terms.len(), "a vector of the sum's length");
+        for ((high, low), &term) in self.high.iter_mut().zip(&mut self.low).zip(terms) {
+            add(high, low, factor * term);
+        }
     }
 
     /// Adds a number to coordinate `j`.
     ///
     /// # Panics
     /// If there is no such coordinate.
-    pub fn add_at(&mut self, j: usize, term: f64) {
+    pub fn add_at(&mut self, j: usize, term: F) {
         add(&mut self.high[j], &mut self.low[j], term);
     }
 
@@ -66,7 +103,7 @@ impl CompensatedSum {
         let terms = other.high.iter().zip(&other.low);
         for ((high, low), (&term, &rest)) in self.high.iter_mut().zip(&mut self.low).zip(terms) {
             add(high, low, term);
-            *low += rest;
+            add(high, low, rest);
         }
     }
 
@@ -74,14 +111,20 @@ impl CompensatedSum {
     ///
     /// # Panics
     /// If there is no such coordinate.
-    pub fn value(&self, j: usize) -> f64 {
+    pub fn value(&self, j: usize) -> F {
         self.high[j] + self.low[j]
     }
 }
 
-/// `(fl(a + b), a + b - fl(a + b))`.
+/// `(fl(a + b), a + b - fl(a + b))`: a sum without a rounding error, as long as it does not overflow.
+///
+/// # Examples
+/// ```
+/// use dp_losses::compensated::two_sum;
+/// assert_eq!(two_sum(1e16, 1.0), (1e16, 1.0));
+/// ```
 #[inline(always)]
-pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub fn two_sum<F: Real>(a: F, b: F) -> (F, F) {
     let sum = a + b;
     let z = sum - a;
     (sum, (a - (sum - z)) + (b - z))
@@ -89,10 +132,9 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 
 /// Adds a number to a sum in two parts.
 #[inline(always)]
-pub(crate) fn add(high: &mut f64, low: &mut f64, term: f64) {
+pub(crate) fn add<F: Real>(high: &mut F, low: &mut F, term: F) {
     let (sum, rest) = two_sum(*high, term);
-    *high = sum;
-    *low += rest;
+    (*high, *low) = two_sum(sum, *low + rest);
 }
 
 /// A model whose gradients can be summed with an error that does not grow with the number of examples, nor, to first

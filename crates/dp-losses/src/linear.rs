@@ -313,6 +313,26 @@ impl<F: Real, L: Loss<F>> ScaledSteps<F> for LinearModel<F, L> {
         pass.set_weights(coefficients);
         self.kernels.add_rows(batch.rows, &mut pass.scratch, direction, Some(squared_norm));
     }
+
+    fn add_weighted_in_two_parts(
+        &self,
+        batch: Block<'_, F>,
+        pass: &mut LinearPass<F>,
+        coefficients: &[F],
+        direction: &mut CompensatedSum<F>,
+    ) {
+        self.check(&batch, direction.high());
+        if let Rows::Sparse { .. } = batch.rows {
+            pass.set_weights(coefficients);
+            return self.kernels.add_rows_in_two_parts(batch.rows, &pass.scratch.weights, direction, 0);
+        }
+        let mut sum = core::mem::take(&mut pass.scratch.sum);
+        sum.clear();
+        sum.resize(direction.high().len(), F::zero());
+        self.add_weighted(batch, pass, coefficients, &mut sum);
+        direction.add_scaled(F::one(), &sum);
+        pass.scratch.sum = sum;
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Plain steps applied straight onto the parameters: no gradient buffer, and sparse rows touch only their non-zeros.
 
-use crate::compensated::CompensatedGradient;
+use crate::compensated::{CompensatedGradient, CompensatedSum};
 use crate::differences::Differences;
 #[cfg(doc)]
 use crate::model::Model;
@@ -60,5 +60,15 @@ pub trait ScaledSteps<F>: Differences<F> + CompensatedGradient<F> {
         coefficients: &[F],
         direction: &mut [F],
         squared_norm: &mut F,
+    );
+
+    /// [`add_weighted`](Model::add_weighted) onto a vector in two parts: off by the products' and the batch's own
+    /// rounding, however long the vector is and however often it has been added to.
+    fn add_weighted_in_two_parts(
+        &self,
+        batch: Self::Batch<'_>,
+        pass: &mut Self::Pass,
+        coefficients: &[F],
+        direction: &mut CompensatedSum<F>,
     );
 }

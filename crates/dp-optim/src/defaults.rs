@@ -112,6 +112,7 @@ pub fn passes_to_converge(loss: LossKind, lambda: f64, n: u64, batch_size: u64) 
 pub struct Defaults {
     loss: LossKind,
     n: u64,
+    parameters: u64,
     /// q of the module's formula.
     noise: f64,
 }
@@ -140,7 +141,7 @@ impl Defaults {
         if budget.delta.get() > 0.0 {
             spread = spread.min(gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get());
         }
-        Ok(Self { loss, n, noise: gradient_difference * spread / n as f64 })
+        Ok(Self { loss, n, parameters: loss.parameters(dim), noise: gradient_difference * spread / n as f64 })
     }
 
     /// `(W²/2c)^{1/3}` and t for this loss.
@@ -199,7 +200,10 @@ impl Defaults {
                 BoltOn { passes: passes_to_converge(self.loss, recipe.lambda, self.n, recipe.batch_size)?, ..recipe }
             }
         };
-        Ok(BoltOn { radius: matches!(self.loss, LossKind::Squared).then_some(SQUARED_RADIUS), ..recipe })
+        let radius = matches!(self.loss, LossKind::Squared).then_some(SQUARED_RADIUS);
+        let projected = radius.map(|_| self.parameters);
+        let arithmetic = recipe.arithmetic.for_records(self.n, recipe.passes, recipe.batch_size, projected);
+        Ok(BoltOn { radius, arithmetic, ..recipe })
     }
 }
 

@@ -32,6 +32,7 @@ mod scaled;
 mod step_batches;
 mod step_sum;
 mod stopping;
+mod two_parts;
 mod update;
 
 #[cfg(test)]
@@ -54,6 +55,7 @@ pub use step_batches::{Driven, StepBatches};
 pub(crate) use step_sum::MICROBATCH;
 pub use step_sum::{Contributions, StepSum, Summation};
 pub use stopping::{Passes, StopRule};
+pub use two_parts::TwoParts;
 pub use update::{GradientDescent, Step, UpdateRule, project};
 
 use core::marker::PhantomData;

@@ -166,6 +166,9 @@ pub(crate) struct Checked<'a> {
     pub(crate) last_divisor: f64,
 }
 
+/// Norms are computed from squares, which must be numbers with all their digits.
+const SHORTEST_RADIUS: f64 = 1e-100;
+
 /// Most updates for which the recursion is run, some ten seconds: beyond it only the closed forms answer. A certificate
 /// from a stranger asks for no more either.
 const MOST_UPDATES: u64 = 1 << 31;
@@ -295,6 +298,10 @@ impl Growth {
         non_negative("gradient difference", self.gradient_difference)?;
         if let Some(radius) = self.radius {
             positive("radius", radius)?;
+            if radius < SHORTEST_RADIUS {
+                let range = "1e-100 or more: squares of smaller numbers vanish, and with them what is projected";
+                return Err(Error::OutOfRange { name: "radius", value: radius, range });
+            }
         }
         if let Some(rounding) = &self.rounding {
             rounding.check()?;

@@ -86,7 +86,7 @@ fn search<L: Loss<f64> + LossBounds>(loss: L, real: bool, trials: u32, seed: u64
         let null = rng.random_bool(0.5);
         let updates = (n as u64).div_ceil(batch_size) * passes;
         let order = if rng.random_bool(0.5) { OrderPolicy::Fixed } else { OrderPolicy::Fresh };
-        let arithmetic = if rng.random_bool(0.5) { Arithmetic::Buffered } else { Arithmetic::Scaled };
+        let arithmetic = Arithmetic::ALL[rng.random_range(0..3)];
         let growth = Growth {
             averaging: averages(updates, &mut rng),
             order,
@@ -229,13 +229,23 @@ fn fresh_permutations_attain_the_sum_of_worst_positions() {
     assert!(best <= bound && best >= 0.999 * bound, "{best} of {bound}");
 }
 
+fn source<F: dp_losses::Real>(
+    rows: &[Vec<f64>],
+    targets: &[f64],
+    orders: &[Vec<u32>],
+    compressed: bool,
+) -> Prescribed<F> {
+    let examples = if compressed { support::sparse(rows, targets) } else { support::dense(rows, targets) };
+    Prescribed { examples, orders: orders.to_vec(), blocks: vec![] }
+}
+
 /// The allowance for rounding covers the difference between the run in double precision and in single precision, when
 /// it is computed for the latter's unit: the same proof, seen at a scale where it matters. Small balls and long steps
 /// make batches in which large gradients cancel, the hardest case for a norm that is followed from example to example.
 #[test]
 fn the_allowance_for_rounding_holds() {
     let mut rng = SeededRng::new(5);
-    for trial in 0..4000 {
+    for trial in 0..6000 {
         let n = rng.random_range(1..40usize);
         let batch_size = rng.random_range(1..=6u64);
         let lambda = if rng.random_bool(0.5) { rng.random_range(0.01..1.0) } else { 0.0 };
@@ -250,7 +260,7 @@ fn the_allowance_for_rounding_holds() {
             3 => Averaging::Restarts { updates: rng.random_range(1..=updates) },
             _ => Averaging::Coefficients { values: (0..updates).map(|_| rng.random_range(-1.0..1.0)).collect() },
         };
-        let arithmetic = if rng.random_bool(0.3) { Arithmetic::Buffered } else { Arithmetic::Scaled };
+        let arithmetic = Arithmetic::ALL[rng.random_range(0..3)];
         let divisor = if rng.random_bool(0.5) { Divisor::Actual } else { Divisor::Nominal };
         let base = Growth {
             averaging,
@@ -283,15 +293,6 @@ fn the_allowance_for_rounding_holds() {
         }
         let orders = vec![order];
         let compressed = rng.random_bool(0.5);
-        fn source<F: dp_losses::Real>(
-            rows: &[Vec<f64>],
-            targets: &[f64],
-            orders: &[Vec<u32>],
-            compressed: bool,
-        ) -> Prescribed<F> {
-            let examples = if compressed { support::sparse(rows, targets) } else { support::dense(rows, targets) };
-            Prescribed { examples, orders: orders.to_vec(), blocks: vec![] }
-        }
         let start = || vec![0.0; DIM];
         let double = run(&base, Logistic, start(), arithmetic, &mut source(&rows, &targets, &orders, compressed));
         let single =
@@ -334,4 +335,48 @@ fn the_allowance_covers_norms_that_cancel() {
     }
     assert!(worst <= 1.0, "{worst} times the allowance");
     assert!(worst > 1e-5, "the search is idle: {worst}");
+}
+
+/// A long run in two parts: what it rounds off does not grow with the updates, where a plain one loses ever more. In single
+/// precision, beside the same run in double precision.
+#[test]
+fn rounding_in_two_parts_does_not_grow_with_the_updates() {
+    let (n, passes, lambda, unit) = (2000usize, 100, 1e-3, 2f64.powi(-24));
+    let mut rng = SeededRng::new(6);
+    let rows: Vec<Vec<f64>> =
+        (0..n).map(|_| record(&mut rng, false).0.iter().map(|&x| f64::from((x * 0.999) as f32)).collect()).collect();
+    let targets: Vec<f64> = rows.iter().map(|x| if x[0] + 0.3 * x[1] > 0.2 { 1.0 } else { -1.0 }).collect();
+    let orders = vec![permutation(&mut rng, n)];
+    for (radius, averaging) in [(None, Averaging::Last), (Some(3.0), Averaging::Uniform)] {
+        let smoothness = 0.25 + lambda;
+        let base = Growth {
+            averaging,
+            smoothness,
+            strong_convexity: lambda,
+            radius,
+            ..growth(n as u64, 1, passes, Schedule::StronglyConvex { smoothness, strong_convexity: lambda })
+        };
+        let exact = base.sensitivity().unwrap().bound;
+        for compressed in [false, true] {
+            let mut allowed = [0.0; 3];
+            for (arithmetic, allowed) in Arithmetic::ALL.into_iter().zip(&mut allowed) {
+                let rounding =
+                    Rounding { unit_roundoff: unit, dim: DIM as u64, outputs: 1, data_lipschitz: 1.0, arithmetic };
+                let with = Growth { rounding: Some(rounding), ..base.clone() };
+                *allowed = with.sensitivity().unwrap().bound - exact;
+            }
+            assert!(50.0 * allowed[2] < allowed[0] && 50.0 * allowed[2] < allowed[1], "{allowed:?}");
+            fn ran<F: dp_losses::Real>(base: &Growth, data: Prescribed<F>, arithmetic: Arithmetic) -> Vec<f64> {
+                let mut data = data;
+                let output = run(base, Logistic, vec![F::zero(); DIM], arithmetic, &mut data);
+                output.into_iter().map(|w| w.to_subset_unchecked()).collect()
+            }
+            let exactly = ran(&base, source::<f64>(&rows, &targets, &orders, compressed), Arithmetic::TwoParts);
+            let single = ran(&base, source::<f32>(&rows, &targets, &orders, compressed), Arithmetic::TwoParts);
+            let moved = distance(&exactly, &single);
+            assert!(moved <= allowed[2] / 2.0, "{moved} beyond half of {} ({compressed}): {base:?}", allowed[2]);
+            let plain = ran(&base, source::<f64>(&rows, &targets, &orders, compressed), Arithmetic::Buffered);
+            assert!(distance(&exactly, &plain) < 1e-9, "another model than the plain run's");
+        }
+    }
 }

@@ -124,7 +124,7 @@ fn trace<L: Loss<f64>>(case: &Value, loss: L) {
         ..growth(rows.len() as u64, count(&input["b"]), count(&input["k"]), schedule(&input["schedule"]))
     };
     let updates = base.updates_per_pass() * base.passes;
-    for arithmetic in [Arithmetic::Buffered, Arithmetic::Scaled] {
+    for arithmetic in Arithmetic::ALL {
         for (examples, blocks) in [
             (dense(&rows, &targets), vec![]),
             (dense(&rows, &targets), vec![3, 1, 2]),

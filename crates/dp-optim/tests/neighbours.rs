@@ -72,7 +72,7 @@ fn recipe(rng: &mut SeededRng, n: u64) -> BoltOn {
         passes: rng.random_range(1..4),
         row_norm: pick(rng, &[1.0, 1.0, 0.3]),
         target_bound: if squared { pick(rng, &[1.0, 0.2, 3.0]) } else { 1.0 },
-        arithmetic: pick(rng, &[Arithmetic::Buffered, Arithmetic::Scaled]),
+        arithmetic: pick(rng, &Arithmetic::ALL),
         divisor: pick(rng, &[Divisor::Nominal, Divisor::Actual]),
         order: pick(rng, &[OrderPolicy::Fixed, OrderPolicy::Fresh]),
         declared_order: rng.random_bool(0.3),

@@ -144,7 +144,7 @@ fn trace<L: Loss<f64>>(case: &Value, loss: L) {
             assert!((found - expected).abs() <= 1e-12 + 1e-9 * expected.abs(), "{id}: {found} instead of {expected}");
         }
     };
-    for arithmetic in [Arithmetic::Buffered, Arithmetic::Scaled] {
+    for arithmetic in Arithmetic::ALL {
         if case["algorithm"] == "outpert_gd" {
             let (eta, passes) = (number(&params["eta"]), count(&params["iterations"]));
             let growth = Growth {

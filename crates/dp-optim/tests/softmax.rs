@@ -69,7 +69,7 @@ fn random_neighbours_stay_within_the_sensitivity() {
         } else {
             (unit_row(&mut rng), f64::from(rng.random_range(0..classes)))
         };
-        let arithmetic = if rng.random_bool(0.5) { Arithmetic::Buffered } else { Arithmetic::Scaled };
+        let arithmetic = Arithmetic::ALL[rng.random_range(0..3)];
         let compressed = rng.random_bool(0.5);
         let model = SoftmaxModel::new(DIM, loss);
         let outputs = [(&rows, &targets), (&other_rows, &other_targets)].map(|(rows, targets)| {
@@ -99,7 +99,7 @@ fn the_allowance_for_rounding_holds() {
         let loss = Softmax::new(classes).unwrap();
         let n = rng.random_range(1..30usize);
         let base = random_growth(loss, n, &mut rng);
-        let arithmetic = if rng.random_bool(0.5) { Arithmetic::Buffered } else { Arithmetic::Scaled };
+        let arithmetic = Arithmetic::ALL[rng.random_range(0..3)];
         let parameters = DIM * classes as usize;
         let rounding = Rounding {
             unit_roundoff: 2f64.powi(-24),

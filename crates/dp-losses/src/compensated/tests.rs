@@ -131,6 +131,15 @@ impl ModelVisitor<f64> for BothGradients<'_> {
                 assert!((sum.value(j) - plain).abs() < 1e-14, "{} {plain}", sum.value(j));
                 assert_eq!(whole.value(j), 2.0 * sum.value(j));
             }
+            // The same sum once more, onto parameters in two parts.
+            let mut onto = CompensatedSum::from(w.clone());
+            let coefficients: Vec<f64> = (0..n).map(|i| 0.25 * (i % 3) as f64).collect();
+            let mut plain = w.clone();
+            model.forward(&w, block, &mut pass);
+            model.backward(&w, block, &mut pass);
+            model.add_weighted(block, &mut pass, &coefficients, &mut plain);
+            model.add_weighted_in_two_parts(block, &mut pass, &coefficients, &mut onto);
+            assert!(plain.iter().enumerate().all(|(j, plain)| (onto.value(j) - plain).abs() < 1e-14));
             sum.clear();
             assert!((0..w.len()).all(|j| sum.value(j) == 0.0));
         }
@@ -157,6 +166,26 @@ fn it_is_the_gradient_of_every_loss() {
         let offsets = (0..=20).map(|i| 3 * i).collect();
         let sparse = Examples::sparse(offsets, [0, 2, 3].repeat(20), rows.clone(), targets, 4).unwrap();
         kind.visit_model(4, BothGradients(sparse.block()));
+    }
+}
+
+/// Additions below the last digit of a vector are kept in its second part, of dense rows as of sparse ones.
+#[test]
+fn additions_below_the_last_digit_add_up() {
+    let model = LinearModel::new(2, Squared);
+    let dense = Examples::dense(vec![1.0, 0.5], vec![0.0], 2).unwrap();
+    let sparse = Examples::sparse(vec![0, 2], vec![0, 1], vec![1.0, 0.5], vec![0.0], 2).unwrap();
+    for block in [dense.block(), sparse.block()] {
+        let mut pass = model.pass(1);
+        model.forward(&[1.0, 0.0], block, &mut pass);
+        model.backward(&[1.0, 0.0], block, &mut pass);
+        let mut sum = CompensatedSum::from(vec![1e6, -1e6]);
+        for _ in 0..1 << 16 {
+            model.add_weighted_in_two_parts(block, &mut pass, &[2f64.powi(-40)], &mut sum);
+        }
+        assert_eq!(sum.parts().collect::<Vec<_>>(), [(1e6 + 2f64.powi(-24), 0.0), (-1e6 + 2f64.powi(-25), 0.0)]);
+        sum.scale_by_power(0.5);
+        assert_eq!(sum.value(0), 5e5 + 2f64.powi(-25));
     }
 }
 

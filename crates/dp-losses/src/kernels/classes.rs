@@ -23,6 +23,8 @@ pub(crate) struct ClassScratch<F> {
     per_example: Vec<F>,
     /// Scores before they are rounded, class after class.
     pub(crate) in_two_parts: Vec<(f64, f64)>,
+    /// A batch's sum, before it is added to a vector in two parts.
+    pub(crate) sum: Vec<F>,
     selected: Vec<usize>,
 }
 
@@ -35,6 +37,7 @@ impl<F: Real> ClassScratch<F> {
             weights: room(),
             per_example: Vec::with_capacity(3 * examples),
             in_two_parts: Vec::new(),
+            sum: Vec::new(),
             selected: Vec::with_capacity(examples),
         }
     }

@@ -4,6 +4,7 @@
 //! on. A row's product with the weights is exact in two parts where products and sums are rounded once each.
 
 use dp_data::Rows;
+use nalgebra::convert;
 use pulp::{Simd, WithSimd};
 
 use super::Kernels;
@@ -98,14 +99,14 @@ impl<F: Real> WithSimd for Predictions<'_, F> {
 }
 
 /// `sum += Σ_i weights[i] x_i`; a weight 0 adds nothing of its row.
-struct Sum<'a, F> {
+struct Sum<'a, F, A> {
     rows: Rows<'a, F>,
     weights: &'a [F],
-    high: &'a mut [f64],
-    low: &'a mut [f64],
+    high: &'a mut [A],
+    low: &'a mut [A],
 }
 
-impl<F: Real> WithSimd for Sum<'_, F> {
+impl<F: Real, A: Real> WithSimd for Sum<'_, F, A> {
     type Output = ();
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) {
@@ -118,7 +119,7 @@ impl<F: Real> WithSimd for Sum<'_, F> {
                     }
                     let weight = double(weight);
                     for ((high, low), &x) in high.iter_mut().zip(&mut *low).zip(row) {
-                        add(high, low, weight * double(x));
+                        add(high, low, convert(weight * double(x)));
                     }
                 }
             }
@@ -132,7 +133,7 @@ impl<F: Real> WithSimd for Sum<'_, F> {
                     let weight = double(weight);
                     for (&column, &x) in columns.iter().zip(row) {
                         let column = column as usize;
-                        add(&mut high[column], &mut low[column], weight * double(x));
+                        add(&mut high[column], &mut low[column], convert(weight * double(x)));
                     }
                 }
             }
@@ -147,11 +148,11 @@ impl Kernels {
     }
 
     /// `sum[from..] += Σ_i weights[i] x_i` in two parts, for the row's length of coordinates.
-    pub(crate) fn add_rows_in_two_parts<F: Real>(
+    pub(crate) fn add_rows_in_two_parts<F: Real, A: Real>(
         &self,
         rows: Rows<'_, F>,
         weights: &[F],
-        sum: &mut CompensatedSum,
+        sum: &mut CompensatedSum<A>,
         from: usize,
     ) {
         let places = from..from + rows.dim();

@@ -41,6 +41,8 @@ pub(crate) struct Scratch<F> {
     pub(crate) in_two_parts: Vec<(f64, f64)>,
     /// Targets of residuals: zeros.
     pub(crate) origin: Vec<F>,
+    /// A batch's sum, before it is added to a vector in two parts.
+    pub(crate) sum: Vec<F>,
     selected: Vec<usize>,
 }
 
@@ -52,6 +54,7 @@ impl<F: Real> Scratch<F> {
             weights: Vec::with_capacity(examples),
             in_two_parts: Vec::new(),
             origin: Vec::new(),
+            sum: Vec::new(),
             selected: Vec::with_capacity(examples),
         }
     }

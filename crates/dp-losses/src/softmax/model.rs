@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use dp_data::Block;
+use dp_data::{Block, Rows};
 use nalgebra::convert;
 
 use super::Softmax;
@@ -325,5 +325,32 @@ impl<F: Real> ScaledSteps<F> for SoftmaxModel<F> {
         pass.set_weights(&batch, coefficients);
         let (rows, scratch) = (batch.rows, &mut pass.scratch);
         self.kernels.add_outer(ClassStep { rows, scratch, sum: direction, squared_norm: Some(squared_norm) });
+    }
+
+    fn add_weighted_in_two_parts(
+        &self,
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        coefficients: &[F],
+        direction: &mut CompensatedSum<F>,
+    ) {
+        self.check(&batch, direction.high());
+        let (n, dim) = (batch.rows.len(), self.dim);
+        if n == 0 || dim == 0 {
+            return;
+        }
+        if let Rows::Sparse { .. } = batch.rows {
+            pass.set_weights(&batch, coefficients);
+            for (class, weights) in pass.scratch.weights.chunks_exact(n).enumerate() {
+                self.kernels.add_rows_in_two_parts(batch.rows, weights, direction, class * dim);
+            }
+            return;
+        }
+        let mut sum = core::mem::take(&mut pass.scratch.sum);
+        sum.clear();
+        sum.resize(direction.high().len(), F::zero());
+        self.add_weighted(batch, pass, coefficients, &mut sum);
+        direction.add_scaled(F::one(), &sum);
+        pass.scratch.sum = sum;
     }
 }

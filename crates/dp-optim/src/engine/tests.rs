@@ -9,6 +9,7 @@ use rand::RngExt;
 
 use super::*;
 use crate::averaging::Averaging;
+use crate::growth::Arithmetic;
 use crate::memory::MemorySource;
 use crate::schedule::Schedule;
 
@@ -119,20 +120,34 @@ impl RowStream<f64> for ChoppedPass<'_> {
     }
 }
 
-fn train<S: PassSource<f64>>(source: &mut S, run: &Run, fresh: bool, scaled: bool) -> Result<Vec<f64>, Error> {
+fn train<S: PassSource<f64>>(
+    source: &mut S,
+    run: &Run,
+    fresh: bool,
+    arithmetic: Arithmetic,
+) -> Result<Vec<f64>, Error> {
     let model = LinearModel::new(DIM, Logistic);
     let order = Order::Keyed { key: [7; 32], fresh_each_pass: fresh };
     let mut batches = RowBatches::new(source, order);
     let (start, mut control) = (vec![0.0; DIM], Control::default());
-    if scaled {
-        let mut iterate = Scaled::new(&model, start, true, run.batches.largest(), 0.1, Some(0.9));
-        run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
-        Ok(iterate.into_output())
-    } else {
-        let rule = GradientDescent { lambda: 0.1, radius: Some(0.9) };
-        let mut iterate = Buffered::new(start, true, PlainGradient::new(&model, run.batches.largest()), rule);
-        run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
-        Ok(Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate))
+    let (lambda, radius, batch_size) = (0.1, Some(0.9), run.batches.largest());
+    match arithmetic {
+        Arithmetic::Scaled => {
+            let mut iterate = Scaled::new(&model, start, true, batch_size, lambda, radius);
+            run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
+            Ok(iterate.into_output())
+        }
+        Arithmetic::TwoParts => {
+            let mut iterate = TwoParts::new(&model, start, true, batch_size, lambda, radius);
+            run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
+            Ok(iterate.into_output())
+        }
+        Arithmetic::Buffered => {
+            let rule = GradientDescent { lambda, radius };
+            let mut iterate = Buffered::new(start, true, PlainGradient::new(&model, batch_size), rule);
+            run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control)?;
+            Ok(Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate))
+        }
     }
 }
 
@@ -141,27 +156,28 @@ fn a_stream_gives_the_same_bits_as_memory() {
     let n = 103;
     for batch_size in [1, 7, 50, 103] {
         let run = run_of(n, batch_size, Averaging::Uniform);
-        for (fresh, scaled) in [(false, false), (true, false), (false, true), (true, true)] {
+        for (fresh, arithmetic) in [false, true].into_iter().flat_map(|fresh| Arithmetic::ALL.map(|kind| (fresh, kind)))
+        {
             let memory = || MemorySource::new(examples(n as usize, 1), 1.0, 1.0);
-            let expected = train(&mut memory(), &run, fresh, scaled).unwrap();
+            let expected = train(&mut memory(), &run, fresh, arithmetic).unwrap();
             for blocks in [vec![1], vec![3, 11, 2], vec![60], vec![5, 98], vec![1000]] {
                 let mut source = Chopped { memory: memory(), blocks: blocks.clone(), lose: 0, receipt: n };
-                let found = train(&mut source, &run, fresh, scaled).unwrap();
-                assert_eq!(found, expected, "{batch_size} {blocks:?} {fresh} {scaled}");
+                let found = train(&mut source, &run, fresh, arithmetic).unwrap();
+                assert_eq!(found, expected, "{batch_size} {blocks:?} {fresh} {arithmetic:?}");
             }
         }
     }
 }
 
 #[test]
-fn both_representations_agree() {
+fn all_representations_agree() {
     for averaging in [Averaging::Uniform, Averaging::Polynomial, Averaging::Suffix { updates: 5 }] {
         for batch_size in [1, 10] {
             let run = run_of(80, batch_size, averaging.clone());
             let mut source = MemorySource::new(examples(80, 2), 1.0, 1.0);
-            let buffered = train(&mut source, &run, false, false).unwrap();
-            let scaled = train(&mut source, &run, false, true).unwrap();
-            for (a, b) in buffered.iter().zip(&scaled) {
+            let [buffered, scaled, two_parts] =
+                Arithmetic::ALL.map(|arithmetic| train(&mut source, &run, false, arithmetic).unwrap());
+            for (a, b) in buffered.iter().chain(&buffered).zip(scaled.iter().chain(&two_parts)) {
                 assert!((a - b).abs() < 1e-12, "{averaging:?}: {a} and {b}");
             }
         }
@@ -174,7 +190,7 @@ fn a_pass_that_loses_rows_is_an_error() {
     for receipt in [19, 20] {
         let memory = MemorySource::new(examples(20, 3), 1.0, 1.0);
         let mut source = Chopped { memory, blocks: vec![4], lose: 1, receipt };
-        let error = train(&mut source, &run_of(20, 5, Averaging::Last), false, false).unwrap_err();
+        let error = train(&mut source, &run_of(20, 5, Averaging::Last), false, Arithmetic::Buffered).unwrap_err();
         assert!(matches!(error, Error::Source(SourceError::CountChanged { expected: 20, found: 19 })), "{error}");
     }
 }
@@ -385,10 +401,12 @@ fn blocks_of_another_shape_are_refused_before_a_model_sees_them() {
         vec![(sparse(), 2), (dense(2, DIM), 2)],
     ];
     for blocks in refused {
-        for scaled in [false, true] {
-            let error = train(&mut Malformed(blocks.clone()), &run, false, scaled).unwrap_err();
+        for arithmetic in Arithmetic::ALL {
+            let error = train(&mut Malformed(blocks.clone()), &run, false, arithmetic).unwrap_err();
             assert!(matches!(error, Error::Source(SourceError::Shape { .. })), "{error:?}");
         }
     }
-    assert!(train(&mut Malformed(vec![(dense(2, DIM), 2), (dense(2, DIM), 2)]), &run, false, false).is_ok());
+    assert!(
+        train(&mut Malformed(vec![(dense(2, DIM), 2), (dense(2, DIM), 2)]), &run, false, Arithmetic::Buffered).is_ok()
+    );
 }

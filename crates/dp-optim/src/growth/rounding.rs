@@ -13,9 +13,42 @@ pub enum Arithmetic {
     Buffered,
     /// The iterate is a scalar times a vector, and each example is added straight onto the vector.
     Scaled,
+    /// The iterate is a scalar times a vector, in two parts each: for many records, where the roundings of so many updates
+    /// would show. [`TwoParts`](crate::engine::TwoParts).
+    TwoParts,
 }
 
+/// The share of the sensitivity from which on rounding is worth a second part of the iterate.
+const WORTH_A_SECOND_PART: f64 = 0.01;
+
 impl Arithmetic {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Buffered, Self::Scaled, Self::TwoParts];
+
+    /// This one, or [`TwoParts`](Self::TwoParts) where so many updates round off more than a hundredth of what one of `n` records
+    /// moves the last iterate by. Of public numbers alone; `projected` is the number of parameters where every iterate is
+    /// projected onto a ball.
+    ///
+    /// # Formula
+    /// With `a` roundings of the iterate in each of `T` updates and `R = L/λ` these are `υ a R T`, beside `2 L/(λn)`: a share
+    /// `υ a T n / 2`. Without a regulariser the share is the same up to a factor of 2.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_optim::growth::Arithmetic;
+    /// let suited = |n| Arithmetic::Buffered.for_records(n, 10, 50, None);
+    /// assert_eq!(suited(1_000_000), Arithmetic::Buffered);
+    /// assert_eq!(suited(100_000_000), Arithmetic::TwoParts);
+    /// ```
+    pub fn for_records(self, n: u64, passes: u64, batch_size: u64, projected: Option<u64>) -> Self {
+        let batch = batch_size.clamp(1, n.max(1)) as f64;
+        let of_iterate = if self == Self::Scaled { batch + 8.0 } else { 4.0 };
+        let of_norm = projected.map_or(0.0, |parameters| parameters as f64 / 2.0 + 8.0);
+        let updates = n as f64 / batch * passes as f64;
+        let share = f64::EPSILON / 4.0 * (of_iterate + of_norm) * updates * n as f64;
+        if share > WORTH_A_SECOND_PART { Self::TwoParts } else { self }
+    }
+
     /// The faster one: scaled for sparse rows and for batches of a few rows, where a buffer as long as the model would
     /// cost more than the rows. Whether rows are sparse must follow from the schema, not from the records.
     ///
@@ -56,6 +89,14 @@ impl Arithmetic {
 /// |---|---|---|
 /// | [`Buffered`](Arithmetic::Buffered) | 4 | (d/2 + 8) R |
 /// | [`Scaled`](Arithmetic::Scaled) | (b + 8) S | 8 R + q [(d + K + b) N² / 2 + (d + 2) N η_max L (2K/b + 3)] / R' |
+/// | [`TwoParts`](Arithmetic::TwoParts) | υ (4b + 16) N / R | υ (d + 20)² N + 8 η (λR + L) |
+///
+/// *Two parts*: `w = s v` again, where `s` and `v` are sums of two floats, the second below a unit in the last place of the
+/// first. An addition to such a sum is off by `2υ²` times the larger of the sums before and after it, so that a batch's
+/// additions and the changes of `s` cost `υ² (4b + 16) N` at most. All else that is rounded is a part of the update: the
+/// products `s ηλ` and `-η/(b s)`; the second parts that are left out of the gradient, and the first of `s` as a float, `3 υ η β R`; what is left out of `s ηλ`, `υ η λ R`.
+/// The excess `‖w‖² - R'²` is off by `((d + 20) υ)² ‖w‖²` before it is rounded, which moves the projected iterate by
+/// `((d + 20) υ)² N`; a projection moves a point by `‖w‖ - R' ≤ η (λR + L)`, of which 8 units are rounded off.
 ///
 /// *Scaled*: the iterate is `w = s v` with `s` in [1/2, 2]. Each of the `b` additions onto `v` rounds every coordinate,
 /// `υ ‖v‖` in norm, which is `υ (S R + ηL)` in terms of `w`, and a change of `s` or a renormalisation costs a few `υ R`.
@@ -70,7 +111,8 @@ impl Arithmetic {
 /// gradients may cancel. The errors are relative to the scale `s` at which they were made, which has only fallen since,
 /// unless a step stretches: `q` is 1 where no step exceeds `2/λ`, else 16.
 ///
-/// The average `Σ α_t w_t` is off by at most `υ R Σ|α_t| (T + 4)` when summed from whole iterates. Formed lazily beside a
+/// The average `Σ α_t w_t` is off by at most `υ R Σ|α_t| (T + 4)` when summed from whole iterates, by
+/// `υ R Σ|α_t| (8 + 4υT)` when summed in two parts. Formed lazily beside a
 /// scaled iterate, as `c_T v - z` with `c_t = Σ_{τ≤t} α_τ s_τ`, it is off by at most
 /// ```text
 /// υ Σ|α_t| [ 16 (bT + 2) R + (8b + 28) L Σ η_t ]
@@ -167,16 +209,19 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums, start_norm: f64) -> Resul
     let interval = Rounding::norm_interval(rounding.dim) as f64;
     let longest = checked.steps.largest();
     let stretch = (longest * lambda - 1.0).max(1.0);
+    let moved = longest * lipschitz;
+    let unprojected = stretch * radius + moved;
+    let unit = rounding.unit_roundoff;
     let rounding_of_iterate = match rounding.arithmetic {
         Arithmetic::Buffered => 4.0 * radius,
         Arithmetic::Scaled => (batch + 8.0) * stretch * radius,
+        Arithmetic::TwoParts => unit * (4.0 * batch + 16.0) * unprojected,
     };
     let projection = match (rounding.arithmetic, growth.radius) {
         (_, None) => 0.0,
         (Arithmetic::Buffered, Some(_)) => (dim / 2.0 + 8.0) * radius,
+        (Arithmetic::TwoParts, Some(_)) => unit * (dim + 20.0).powi(2) * unprojected,
         (Arithmetic::Scaled, Some(ball)) => {
-            let moved = longest * lipschitz;
-            let unprojected = stretch * radius + moved;
             let batches = 2.0 * interval / batch + 3.0;
             let summed = if rounding.outputs > 1 { batch * rounding.outputs as f64 } else { 0.0 };
             let square = (dim + interval + batch) / 2.0 * unprojected + (dim + 2.0 + summed) * moved * batches;
@@ -186,12 +231,18 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums, start_norm: f64) -> Resul
     };
     let per_update = rounding_of_iterate + projection;
     let (of_derivative, of_margins) = Rounding::of_classes(rounding.outputs);
-    let per_step = 4.0 * lambda * radius
-        + growth.smoothness * (dim + 2.0 + of_margins) * radius
-        + (batch + 24.0 + of_derivative) * lipschitz;
+    let (of_second_parts, of_projection) = match (rounding.arithmetic, growth.radius) {
+        (Arithmetic::TwoParts, Some(_)) => (3.0, 8.0),
+        (Arithmetic::TwoParts, None) => (3.0, 0.0),
+        _ => (0.0, 0.0),
+    };
+    let per_step = (4.0 + of_projection) * lambda * radius
+        + growth.smoothness * (dim + 2.0 + of_second_parts + of_margins) * radius
+        + (batch + 24.0 + of_projection + of_derivative) * lipschitz;
     let averaged = checked.weights.longest_stretch() as f64;
     let averaging = match (checked.weights.is_last(), rounding.arithmetic) {
         (true, _) => 4.0 * radius,
+        (false, Arithmetic::TwoParts) => (8.0 + unit * 4.0 * averaged) * radius,
         (false, Arithmetic::Buffered) => (averaged + 4.0) * radius,
         (false, Arithmetic::Scaled) => {
             16.0 * (batch * averaged + 2.0) * radius + (8.0 * batch + 28.0) * lipschitz * sums.steps

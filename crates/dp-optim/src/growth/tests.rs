@@ -175,7 +175,7 @@ fn a_capped_schedule_beats_the_published_constant() {
 #[test]
 fn rounding_is_nil_in_double_precision() {
     // Half a million records, λ = 1e-3, R = 1/λ, ten passes.
-    for arithmetic in [Arithmetic::Buffered, Arithmetic::Scaled] {
+    for arithmetic in Arithmetic::ALL {
         let exact = Growth {
             smoothness: 0.251,
             strong_convexity: 1e-3,
@@ -194,6 +194,30 @@ fn rounding_is_nil_in_double_precision() {
         ..growth(500_000, 50, 10, Schedule::StronglyConvex { smoothness: 0.251, strong_convexity: 1e-3 })
     };
     assert!(single.bound().unwrap() > 10.0 * 2.0 / (1e-3 * 500_000.0));
+}
+
+/// The sensitivity of a run over 1e9 records is that of exact arithmetic, up to some hundredths.
+#[test]
+fn rounding_is_nil_at_any_number_of_records() {
+    for (n, most) in [(10_000_000u64, 0.011), (100_000_000, 0.011), (1_000_000_000, 0.05)] {
+        let strongly = Schedule::StronglyConvex { smoothness: 0.251, strong_convexity: 1e-3 };
+        let total = 1e3 / (n as f64 / 5.0);
+        let convex = Schedule::Constant { step: total };
+        for (schedule, lambda, radius) in
+            [(strongly, 1e-3, None), (convex.clone(), 0.0, None), (convex, 0.0, Some(2.0))]
+        {
+            let exact =
+                Growth { smoothness: 0.25 + lambda, strong_convexity: lambda, radius, ..growth(n, 50, 10, schedule) };
+            let projected = radius.map(|_| 50);
+            for plain in [Arithmetic::Buffered, Arithmetic::Scaled] {
+                let arithmetic = plain.for_records(n, 10, 50, projected);
+                let share = Growth { rounding: double(50, arithmetic), ..exact.clone() }.bound().unwrap()
+                    / exact.bound().unwrap()
+                    - 1.0;
+                assert!(share < most, "{share} of {n} records, {arithmetic:?}, {exact:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -237,6 +261,11 @@ fn the_allowance_for_rounding_is_the_documented_sum() {
             let found = of_arithmetic(Arithmetic::Scaled);
             assert!((found - scaled).abs() <= 3.0, "lambda={lambda} step={step}: {found} {scaled}");
         }
+        // Of the iterate's and the norm's own roundings only squares of units are left.
+        let of_projection = if radius.is_some() { 8.0 * step * (lambda * reach + 1.0) } else { 0.0 };
+        let two_parts = per_step + 3.0 * step * beta * reach + of_projection + 4.0 * reach;
+        let found = of_arithmetic(Arithmetic::TwoParts);
+        assert!((found - two_parts).abs() <= 3.0, "lambda={lambda} step={step}: {found} {two_parts}");
     }
 }
 
@@ -249,6 +278,8 @@ fn nonsense_is_refused() {
         assert!(Growth { gradient_difference: bad, ..good.clone() }.bound().is_err(), "{bad}");
         assert!(Growth { radius: Some(bad), ..good.clone() }.bound().is_err(), "{bad}");
     }
+    // Squares of it vanish, so that no point would be found to lie outside.
+    assert!(Growth { radius: Some(1e-170), ..good.clone() }.bound().is_err());
     assert!(Growth { n: 0, ..good.clone() }.bound().is_err());
     assert!(Growth { batch_size: 0, ..good.clone() }.bound().is_err());
     assert!(Growth { strong_convexity: 2.0, ..good.clone() }.bound().is_err());

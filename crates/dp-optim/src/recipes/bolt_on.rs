@@ -288,6 +288,10 @@ impl BoltOn {
         let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
         if let Some(radius) = self.radius {
             domain = domain.with_radius(positive("radius", radius)?)?;
+            if self.float == FloatKind::F32 && radius < 1e-12 {
+                let range = "1e-12 or more in single precision, where squares of smaller numbers vanish";
+                return Err(Error::OutOfRange { name: "radius", value: radius, range });
+            }
         }
         let mut constants = self.loss.constants(regulariser, &domain);
         let schedule = self.resolved_schedule(n, constants.smoothness);

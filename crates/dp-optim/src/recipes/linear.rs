@@ -5,7 +5,8 @@ use dp_data::{Block, Order, PassSource};
 use dp_losses::{LossKind, Model, ModelVisitor, Real, ScaledSteps};
 
 use crate::engine::{
-    Batches, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled, minimise,
+    Batches, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled, TwoParts,
+    minimise,
 };
 use crate::error::Error;
 use crate::growth::Arithmetic;
@@ -62,17 +63,22 @@ impl LinearTraining {
         let start = vec![F::zero(); model.parameters()];
         let averaged = !self.run.weights.is_last();
         let mut stop = Passes(self.passes);
+        let batch_size = self.run.batches.largest();
         let output = match self.arithmetic {
             Arithmetic::Buffered => {
-                let gradient = PlainGradient::new(model, self.run.batches.largest());
+                let gradient = PlainGradient::new(model, batch_size);
                 let rule = GradientDescent { lambda: self.lambda, radius: self.radius };
                 let mut iterate = Buffered::new(start, averaged, gradient, rule);
                 self.run.run(model, batches, &mut iterate, &mut stop, control)?;
                 Iterate::<F, M>::into_output(iterate)
             }
             Arithmetic::Scaled => {
-                let mut iterate =
-                    Scaled::new(model, start, averaged, self.run.batches.largest(), self.lambda, self.radius);
+                let mut iterate = Scaled::new(model, start, averaged, batch_size, self.lambda, self.radius);
+                self.run.run(model, batches, &mut iterate, &mut stop, control)?;
+                iterate.into_output()
+            }
+            Arithmetic::TwoParts => {
+                let mut iterate = TwoParts::new(model, start, averaged, batch_size, self.lambda, self.radius);
                 self.run.run(model, batches, &mut iterate, &mut stop, control)?;
                 iterate.into_output()
             }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use dp_data::{Block, Description, Examples, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
 use dp_losses::{LinearModel, Loss, Model, Real, ScaledSteps};
 use dp_optim::engine::{
-    BatchSizes, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled,
+    BatchSizes, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled, TwoParts,
 };
 use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy};
 use dp_optim::{Averaging, Schedule};
@@ -208,6 +208,11 @@ where
         }
         Arithmetic::Scaled => {
             let mut iterate = Scaled::new(model, start, averaged, batch_size, lambda, radius);
+            run.run(model, &mut batches, &mut iterate, &mut stop, &mut control).unwrap();
+            iterate.into_output()
+        }
+        Arithmetic::TwoParts => {
+            let mut iterate = TwoParts::new(model, start, averaged, batch_size, lambda, radius);
             run.run(model, &mut batches, &mut iterate, &mut stop, &mut control).unwrap();
             iterate.into_output()
         }

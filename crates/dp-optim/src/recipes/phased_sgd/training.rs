@@ -10,7 +10,7 @@ use super::derivation::PhasedSgdDerivation;
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::engine::{
     BatchSizes, Batches, Buffered, Control, GradientDescent, Iterate, Pace, PlainGradient, RowBatches, Scaled, Step,
-    Visit, expect_rows,
+    TwoParts, Visit, expect_rows,
 };
 use crate::error::Error;
 use crate::float::FloatKind;
@@ -77,6 +77,9 @@ where
         let (lambda, radius) = (recipe.lambda, recipe.radius);
         match recipe.arithmetic {
             Arithmetic::Scaled => self.run(&model, |start| Scaled::new(&model, start, true, 1, lambda, Some(radius))),
+            Arithmetic::TwoParts => {
+                self.run(&model, |start| TwoParts::new(&model, start, true, 1, lambda, Some(radius)))
+            }
             Arithmetic::Buffered => self.run(&model, |start| {
                 let rule = GradientDescent { lambda, radius: Some(radius) };
                 Buffered::new(start, true, PlainGradient::new(&model, 1), rule)

@@ -4,7 +4,7 @@ use dp_optim::Auto;
 use dp_optim::recipes::AnyRecipe;
 use serde::Serialize;
 
-use super::{Built, PrivateAlgorithm, Request, arithmetic, refusal};
+use super::{Built, PrivateAlgorithm, Request, private_arithmetic, refusal};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 
@@ -41,7 +41,7 @@ fn build(request: &Request<'_>) -> Result<Built, Failure> {
     let mut choice = auto.choose(shape.n, shape.dim, budget, relation).map_err(|error| refusal(&error))?;
     let (low, high) = choice.expected_cost.range();
     if let AnyRecipe::BoltOn(recipe) = &mut choice.recipe {
-        recipe.arithmetic = arithmetic(shape);
+        recipe.arithmetic = private_arithmetic(config, shape, recipe.passes, recipe.batch_size, recipe.radius);
     }
     Ok(Built {
         recipe: choice.recipe,

@@ -3,7 +3,7 @@
 use dp_optim::defaults::{Defaults, passes_to_converge};
 use dp_optim::recipes::Algorithm;
 
-use super::{Built, PrivateAlgorithm, Request, arithmetic, refusal, steps};
+use super::{Built, PrivateAlgorithm, Request, private_arithmetic, refusal, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
 
@@ -55,7 +55,7 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
     recipe.output_noise = steps::output_noise(settings);
     recipe.noise_mode = config.noise;
     recipe.float = config.float;
-    recipe.arithmetic = arithmetic(shape);
+    recipe.arithmetic = private_arithmetic(config, shape, recipe.passes, recipe.batch_size, recipe.radius);
     recipe.averaging = steps::averaging(settings, shape.n, recipe.batch_size, recipe.passes);
     recipe.schedule = match (steps::schedule(config, recipe.lambda, shape.n)?, algorithm) {
         (Some(schedule), _) => Some(schedule),

@@ -294,6 +294,18 @@ fn arithmetic(shape: Shape) -> Arithmetic {
     if shape.sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
 }
 
+/// The same, or in two parts where so many updates round off too much to hide.
+fn private_arithmetic(
+    config: &TrainConfig,
+    shape: Shape,
+    passes: u64,
+    batch_size: u64,
+    radius: Option<f64>,
+) -> Arithmetic {
+    let projected = radius.map(|_| config.loss.parameters(shape.dim));
+    arithmetic(shape).for_records(shape.n, passes, batch_size, projected)
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

@@ -2,7 +2,7 @@
 
 use dp_optim::recipes::{PassSteps, RsgdAr};
 
-use super::{Built, PrivateAlgorithm, Request, arithmetic, refusal};
+use super::{Built, PrivateAlgorithm, Request, private_arithmetic, refusal};
 use crate::args::{self, Adjacency, Algorithm};
 use crate::failure::Failure;
 use crate::input::conflict;
@@ -59,7 +59,7 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
     recipe.radius = settings.radius;
     recipe.noise_mode = config.noise;
     recipe.float = config.float;
-    recipe.arithmetic = arithmetic(shape);
+    recipe.arithmetic = private_arithmetic(config, shape, recipe.passes, recipe.batch_size, recipe.radius);
     // For the passes and the schedule that were asked for.
     recipe = recipe.with_suited_steps(shape.n, shape.dim, budget, relation).map_err(|error| refusal(&error))?;
     if let Some(step) = settings.step_size {
