@@ -48,6 +48,7 @@
 pub mod absolute;
 pub mod compensated;
 pub mod constants;
+pub mod curved;
 pub mod differences;
 mod error;
 pub mod exponential;
@@ -79,6 +80,7 @@ pub mod squared;
 pub use absolute::Absolute;
 pub use compensated::{CompensatedGradient, CompensatedSum};
 pub use constants::{Constants, DataConstants, Domain, LossBounds};
+pub use curved::Curved;
 pub use differences::Differences;
 pub use error::Error;
 pub use gradient_spread::{logistic_gradient_difference, squared_gradient_difference};

@@ -6,6 +6,7 @@ use dp_data::{Block, Rows};
 use nalgebra::convert;
 
 use crate::compensated::{CompensatedGradient, CompensatedSum, two_sum};
+use crate::curved::Curved;
 use crate::differences::Differences;
 use crate::kernels::{Kernels, Scratch, Step};
 use crate::loss::{Loss, LossVisitor};
@@ -257,6 +258,38 @@ impl<F: Real, L: Loss<F>> CompensatedGradient<F> for LinearModel<F, L> {
             self.backward(parameters, batch, pass);
         }
         self.kernels.add_rows_in_two_parts(batch.rows, &pass.scratch.derivatives, sum, 0);
+    }
+}
+
+/// δ of the difference quotients that are taken for a curvature.
+const DIFFERENCE: f64 = 1.0 / 1024.0;
+
+impl<F: Real, L: Loss<F>> Curved<F> for LinearModel<F, L> {
+    fn features(&self) -> usize {
+        self.blocks[0].range.end
+    }
+
+    fn add_curvature(
+        &self,
+        parameters: &[F],
+        batch: Block<'_, F>,
+        pass: &mut LinearPass<F>,
+        blocks: &mut [F],
+    ) -> usize {
+        let dim = self.features();
+        assert_eq!(blocks.len(), dim * dim, "a square matrix of the features");
+        self.forward(parameters, batch, pass);
+        let difference: F = convert(DIFFERENCE);
+        pass.scratch.predictions.iter_mut().for_each(|p| *p += difference);
+        self.backward(parameters, batch, pass);
+        let Scratch { predictions, derivatives, sum: above, .. } = &mut pass.scratch;
+        core::mem::swap(derivatives, above);
+        predictions.iter_mut().for_each(|p| *p -= difference + difference);
+        self.backward(parameters, batch, pass);
+        let Scratch { derivatives, sum: above, .. } = &mut pass.scratch;
+        let per_difference: F = convert(0.5 / DIFFERENCE);
+        above.iter_mut().zip(&*derivatives).for_each(|(above, &below)| *above = per_difference * (*above - below));
+        self.kernels.add_squares(batch.rows, above, blocks)
     }
 }
 

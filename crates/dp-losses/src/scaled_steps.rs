@@ -1,6 +1,7 @@
 //! Plain steps applied straight onto the parameters: no gradient buffer, and sparse rows touch only their non-zeros.
 
 use crate::compensated::{CompensatedGradient, CompensatedSum};
+use crate::curved::Curved;
 use crate::differences::Differences;
 #[cfg(doc)]
 use crate::model::Model;
@@ -30,7 +31,7 @@ use crate::model::Model;
 /// assert!((v[0] - 0.85_f64).abs() < 1e-15 && (v[1] - 0.7).abs() < 1e-15);
 /// # Ok::<(), dp_data::examples::ShapeError>(())
 /// ```
-pub trait ScaledSteps<F>: Differences<F> + CompensatedGradient<F> {
+pub trait ScaledSteps<F>: Differences<F> + CompensatedGradient<F> + Curved<F> {
     /// [`forward`](Model::forward) at `w = scale · direction`.
     fn forward_scaled(&self, scale: F, direction: &[F], batch: Self::Batch<'_>, pass: &mut Self::Pass);
 

@@ -26,6 +26,7 @@ mod iterate;
 mod lbfgs;
 pub mod minimise;
 mod noisy;
+mod preconditioner;
 pub(crate) mod rows;
 mod sampling;
 mod scaled;

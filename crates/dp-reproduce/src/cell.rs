@@ -13,8 +13,8 @@ use crate::setting::Setting;
 /// Raised when the code changes what every run of the same setting measures, so that older records are not taken for it.
 const REVISION: u32 = 1;
 
-/// The same of one algorithm, 0 for what has not changed since the revision above: 2 since the minimiser of a perturbed
-/// objective is certified by compensated gradients. Part of the key alone: random numbers stay what they were.
+/// The same of one algorithm, 0 for what has not changed since the revision above: 3 since the minimiser of a perturbed
+/// objective is certified by compensated gradients and looked for with curvatures. Part of the key alone: random numbers stay what they were.
 const fn revision_of(experiment: &Experiment) -> u32 {
     match experiment {
         Experiment::Model(setting) => match setting.algorithm {
@@ -26,7 +26,7 @@ const fn revision_of(experiment: &Experiment) -> u32 {
             | Algorithm::ObjPertRdp
             | Algorithm::Amp
             | Algorithm::AmpAsPublished
-            | Algorithm::AdmmObjPert => 2,
+            | Algorithm::AdmmObjPert => 3,
             _ => 0,
         },
         Experiment::Ranker(_) => 0,

@@ -495,6 +495,9 @@ pub struct TrainArgs {
     /// When training stops
     #[arg(long, value_enum, value_name = "WHEN", help_heading = "Algorithm")]
     pub stop: Option<Stop>,
+    /// Look for a certified minimiser with at least so many gradients, so that time tells of no record unless more are needed
+    #[arg(long, value_name = "N", help_heading = "Algorithm")]
+    pub gradients: Option<u64>,
     /// The distribution of the noise: on the released model, on each update, or in the objective
     #[arg(long, value_enum, value_name = "LAW", help_heading = "Algorithm")]
     pub output_noise: Option<OutputNoise>,

@@ -13,6 +13,7 @@ mod lanes;
 #[cfg(test)]
 mod reference;
 mod sparse;
+mod squares;
 
 use dp_data::Rows;
 use pulp::{Arch, Simd, WithSimd};
@@ -41,7 +42,7 @@ pub(crate) struct Scratch<F> {
     pub(crate) in_two_parts: Vec<(f64, f64)>,
     /// Targets of residuals: zeros.
     pub(crate) origin: Vec<F>,
-    /// A batch's sum, before it is added to a vector in two parts.
+    /// A batch's sum, before it is added to a vector in two parts, or derivatives beside the predictions.
     pub(crate) sum: Vec<F>,
     selected: Vec<usize>,
 }

@@ -7,6 +7,7 @@ use nalgebra::convert;
 
 use super::Softmax;
 use crate::compensated::{CompensatedGradient, CompensatedSum, two_sum};
+use crate::curved::Curved;
 use crate::differences::Differences;
 use crate::kernels::{ClassScratch, ClassStep, Kernels};
 use crate::linear::{is_double, subtract};
@@ -275,6 +276,33 @@ impl<F: Real> CompensatedGradient<F> for SoftmaxModel<F> {
         for (class, residuals) in pass.scratch.residuals.chunks_exact(n).enumerate() {
             self.kernels.add_rows_in_two_parts(batch.rows, residuals, sum, class * dim);
         }
+    }
+}
+
+impl<F: Real> Curved<F> for SoftmaxModel<F> {
+    fn features(&self) -> usize {
+        self.dim
+    }
+
+    fn add_curvature(
+        &self,
+        parameters: &[F],
+        batch: Block<'_, F>,
+        pass: &mut SoftmaxPass<F>,
+        blocks: &mut [F],
+    ) -> usize {
+        let (n, of_block) = (batch.rows.len(), self.dim * self.dim);
+        assert_eq!(blocks.len(), self.classes() * of_block, "a square matrix of the features for each class");
+        if n == 0 || of_block == 0 {
+            return 0;
+        }
+        self.forward(parameters, batch, pass);
+        self.backward(parameters, batch, pass);
+        // A residual is p or p - 1.
+        let residuals = &mut pass.scratch.residuals;
+        residuals.iter_mut().for_each(|residual| *residual = residual.abs() * (F::one() - residual.abs()));
+        let blocks = residuals.chunks_exact(n).zip(blocks.chunks_exact_mut(of_block));
+        blocks.map(|(weights, matrix)| self.kernels.add_squares(batch.rows, weights, matrix)).last().unwrap_or(0)
     }
 }
 

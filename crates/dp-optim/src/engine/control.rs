@@ -23,7 +23,7 @@ pub struct Progress {
 /// use dp_optim::engine::Control;
 /// let cancelled = AtomicBool::new(false);
 /// let mut show = |progress: dp_optim::engine::Progress| assert_eq!(progress.pass, 0);
-/// let control = Control { cancelled: Some(&cancelled), progress: Some(&mut show) };
+/// let control = Control { cancelled: Some(&cancelled), progress: Some(&mut show), ..Control::default() };
 /// # let _ = control;
 /// ```
 #[derive(Default)]
@@ -32,6 +32,9 @@ pub struct Control<'c> {
     pub cancelled: Option<&'c AtomicBool>,
     /// Called at the end of each pass and every so many rows within.
     pub progress: Option<&'c mut dyn FnMut(Progress)>,
+    /// A certified minimiser is looked for with at least this many gradients, see
+    /// [`minimise`](crate::engine::minimise): idle ones follow where fewer were enough.
+    pub gradients: Option<u64>,
 }
 
 /// Rows between two looks at the flag.

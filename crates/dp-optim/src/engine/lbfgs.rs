@@ -2,8 +2,8 @@
 //!
 //! # Formula
 //! With the last `m` steps `s` and the differences `y` of their gradients, `d = -H g`, where `H` starts as
-//! `(⟨s, y⟩/⟨y, y⟩) I` of the newest pair and is updated by each pair in turn:
-//! `H ← (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ`, `ρ = 1/⟨s, y⟩`, computed by two loops over the pairs.
+//! `(⟨s, y⟩/⟨y, P y⟩) P` of the newest pair, `P` an approximate inverse of the Hessian or the identity, and is updated by each
+//! pair in turn: `H ← (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ`, `ρ = 1/⟨s, y⟩`, computed by two loops over the pairs.
 //!
 //! # References
 //! Nocedal 1980, "Updating quasi-Newton matrices with limited storage"; Nocedal, Wright, Numerical Optimization, 2006,
@@ -12,6 +12,8 @@
 use std::collections::VecDeque;
 
 use nalgebra::RealField;
+
+use super::preconditioner::Preconditioner;
 
 /// Pairs that are kept of few parameters. A regulariser of a few units under a sum over records makes conditions of 10⁵, where
 /// twelve pairs take ten times as many gradients; with this many, the method forgets hardly anything before it ends.
@@ -62,8 +64,9 @@ impl<F: RealField + Copy> Curvature<F> {
         self.pairs.clear();
     }
 
-    /// Minus the gradient times what is taken for the inverse of the curvature; `initial` where nothing is known.
-    pub(super) fn direction(&mut self, gradient: &[F], initial: F) -> Vec<F> {
+    /// Minus the gradient times what is taken for the inverse of the curvature; where no pair is known that is `initial`, or
+    /// `inverse` where there is one.
+    pub(super) fn direction(&mut self, gradient: &[F], initial: F, inverse: Option<&Preconditioner<F>>) -> Vec<F> {
         let mut direction: Vec<F> = gradient.iter().map(|&g| -g).collect();
         self.alphas.clear();
         for pair in self.pairs.iter().rev() {
@@ -71,7 +74,19 @@ impl<F: RealField + Copy> Curvature<F> {
             add(&mut direction, -alpha, &pair.change);
             self.alphas.push(alpha);
         }
-        let scale = self.pairs.back().map_or(initial, |pair| F::one() / (pair.rho * dot(&pair.change, &pair.change)));
+        let scale = match (self.pairs.back(), inverse) {
+            (Some(pair), Some(inverse)) => {
+                let mut step = pair.change.clone();
+                inverse.solve(&mut step);
+                F::one() / (pair.rho * dot(&pair.change, &step))
+            }
+            (Some(pair), None) => F::one() / (pair.rho * dot(&pair.change, &pair.change)),
+            (None, Some(_)) => F::one(),
+            (None, None) => initial,
+        };
+        if let Some(inverse) = inverse {
+            inverse.solve(&mut direction);
+        }
         direction.iter_mut().for_each(|d| *d *= scale);
         for (pair, &alpha) in self.pairs.iter().zip(self.alphas.iter().rev()) {
             let beta = pair.rho * dot(&pair.change, &direction);
@@ -105,7 +120,7 @@ mod tests {
         let (mut known, mut x) = (Curvature::new(), vec![0.0; 3]);
         for _ in 0..3 {
             let g = gradient(&x);
-            let d = known.direction(&g, 1.0);
+            let d = known.direction(&g, 1.0, None);
             assert!(dot(&d, &g) < 0.0, "a direction of descent");
             let length = -dot(&d, &g) / dot(&d, &curvature(&d));
             let step: Vec<f64> = d.iter().map(|d| length * d).collect();
@@ -119,7 +134,7 @@ mod tests {
         assert_eq!(known.pairs.len(), 3);
         known.forget();
         assert!(known.pairs.is_empty());
-        assert_eq!(known.direction(&[2.0, 0.0, -4.0], 0.5), [-1.0, 0.0, 2.0]);
+        assert_eq!(known.direction(&[2.0, 0.0, -4.0], 0.5, None), [-1.0, 0.0, 2.0]);
     }
 
     #[test]

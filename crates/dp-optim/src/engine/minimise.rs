@@ -9,7 +9,9 @@
 //! elsewhere. Then `‖w*‖ ≤ (L + ‖t‖)/γ`, `L` the Lipschitz constant of the mean loss; and for a loss that is never negative
 //! and at most `ℓ₀` at prediction 0, `F(w*) ≤ F(0)` gives `‖w*‖ ≤ (‖t‖ + √(‖t‖² + 2γℓ₀))/γ`, which is far less.
 //!
-//! The solver is the limited-memory quasi-Newton method, then Nesterov's accelerated gradient method. Where a gradient that
+//! The solver is the limited-memory quasi-Newton method, then Nesterov's accelerated gradient method. The former measures
+//! lengths by the curvature of a sample of the records where that costs little ([`Curved`]), computed with every few
+//! gradients: steps are Newton's then, corrected by what gradients have shown since. Where a gradient that
 //! they compute is short enough, it is computed again at that point as a [`CompensatedGradient`], and that one is tested:
 //! its error, see [`Risk::gradient_error`], does not grow with the number of records. Should no test have passed after a
 //! number of gradients that depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes
@@ -18,14 +20,15 @@
 //!
 //! # Privacy
 //! How many steps were taken, and so how long it took, depends on the data and is not covered by the guarantee. It is
-//! neither returned nor reported.
+//! neither returned nor reported. On request ([`Control::gradients`]) idle gradients follow until there were a public number
+//! of them, and of compensated ones; then time tells of the data only where more were needed.
 //!
 //! # References
 //! Nesterov 2004, Introductory Lectures on Convex Optimization, scheme 2.2.11 and Theorem 2.1.15. The bound for outputs
 //! near the minimiser: Wu et al. 2017 stop on the training error instead, which is not private; see
 //! [`as_published`](crate::growth::as_published::stopped_on_training_error).
 
-use dp_losses::{CompensatedGradient, CompensatedSum, Model};
+use dp_losses::{CompensatedGradient, CompensatedSum, Curved, Model};
 use nalgebra::{RealField, convert};
 
 use super::batches::{BatchSizes, Batches, Visit};
@@ -33,6 +36,7 @@ use super::control::{Control, Pace};
 use super::expect_rows;
 use super::gradient::{GradientEstimate, PlainGradient};
 use super::lbfgs::{Curvature, dot};
+use super::preconditioner::{Preconditioner, Sample};
 use crate::error::{Error, positive};
 use crate::growth::Rounding;
 
@@ -41,6 +45,16 @@ pub(crate) const CHUNK: usize = 1024;
 
 /// Gradients of the quasi-Newton method, which takes tens of them, before it is given up.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
+
+/// Gradients after which the curvature is computed anew, which costs as much as four.
+const GRADIENTS_PER_CURVATURE: u32 = 4;
+
+/// Compensated gradients in a run of a public number of gradients: where a test is made, the first or second passes.
+const COMPENSATED_GRADIENTS: u64 = 3;
+
+/// Gradients with curvatures, of which some twenty are enough, before the quasi-Newton method starts anew without them: a
+/// sample may know nothing of a feature that hardly any record has.
+const CURVED_GRADIENTS: u32 = 48;
 
 /// A strictly convex risk: the mean of `n` losses, a regulariser `(γ/2)‖w‖²` and a linear term.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -216,7 +230,7 @@ pub fn certified<F, M, B>(
 ) -> Result<Vec<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F>,
+    M: CompensatedGradient<F> + Curved<F>,
     B: Batches<F, M>,
 {
     let mut full = FullGradient::new(model, linear, certificate);
@@ -227,11 +241,12 @@ where
     }
     crate::engine::project(&mut start, 0.5 * certificate.distance);
     let start = match quasi_newton(&mut full, model, batches, start, certificate, control)? {
-        Found::Certified(point) => return Ok(point),
+        Found::Certified(point) => return full.idle(model, batches, point, control),
         Found::Near(point) => point,
     };
+    full.forget_curvature();
     let start = match accelerated(&mut full, model, batches, start, certificate, control)? {
-        Found::Certified(point) => return Ok(point),
+        Found::Certified(point) => return full.idle(model, batches, point, control),
         Found::Near(point) => point,
     };
     // Not reached in practice: the accelerated method's theorem promises a quarter of its steps.
@@ -257,7 +272,7 @@ fn quasi_newton<F, M, B>(
 ) -> Result<Found<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F>,
+    M: CompensatedGradient<F> + Curved<F>,
     B: Batches<F, M>,
 {
     let inverse: F = convert(1.0 / certificate.smoothness);
@@ -270,7 +285,11 @@ where
     }
     let mut gradient = full.gradient.clone();
     'steps: while gradients < QUASI_NEWTON_GRADIENTS {
-        let mut direction = curvature.direction(&gradient, inverse);
+        if full.since_curved.is_some() && gradients >= CURVED_GRADIENTS {
+            full.forget_curvature();
+            curvature.forget();
+        }
+        let mut direction = curvature.direction(&gradient, inverse, full.preconditioner.as_ref());
         let mut slope = dot(&direction, &gradient);
         if !(slope < F::zero()) {
             // Rounding has taken over: the gradient itself points down.
@@ -321,7 +340,7 @@ fn accelerated<F, M, B>(
 ) -> Result<Found<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F>,
+    M: CompensatedGradient<F> + Curved<F>,
     B: Batches<F, M>,
 {
     let inverse: F = convert(1.0 / certificate.smoothness);
@@ -353,7 +372,7 @@ pub(super) fn by_count<F, M, B>(
 ) -> Result<Vec<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F>,
+    M: CompensatedGradient<F> + Curved<F>,
     B: Batches<F, M>,
 {
     let mut full = FullGradient::new(model, linear, certificate);
@@ -376,18 +395,23 @@ fn length<F: RealField + Copy>(vector: &[F]) -> f64 {
 }
 
 /// The gradient of the whole regularised risk.
-struct FullGradient<'l, F, M: Model<F>> {
+struct FullGradient<'l, F: RealField + Copy, M: Model<F>> {
     linear: &'l [F],
     estimate: PlainGradient<F, M>,
     /// Of compensated gradients: the buffers of a pass, and sums of a chunk and of all records.
     compensated: Option<(M::Pass, [CompensatedSum; 2])>,
     chunk: Vec<F>,
     gradient: Vec<F>,
+    /// The curvature at one of the last points, and how many gradients ago it was computed; `None` where it is not.
+    preconditioner: Option<Preconditioner<F>>,
+    since_curved: Option<u32>,
+    /// Gradients computed so far, plain and compensated.
+    computed: [u64; 2],
     n: u64,
     strong_convexity: f64,
 }
 
-impl<'l, F: RealField + Copy, M: CompensatedGradient<F>> FullGradient<'l, F, M> {
+impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradient<'l, F, M> {
     fn new(model: &M, linear: &'l [F], certificate: &Certificate) -> Self {
         let zeros = || vec![F::zero(); model.parameters()];
         Self {
@@ -396,6 +420,9 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F>> FullGradient<'l, F, M> 
             compensated: None,
             chunk: zeros(),
             gradient: zeros(),
+            preconditioner: None,
+            since_curved: Preconditioner::<F>::pays(model.features(), certificate.n).then_some(GRADIENTS_PER_CURVATURE),
+            computed: [0; 2],
             n: certificate.n,
             strong_convexity: certificate.strong_convexity,
         }
@@ -425,16 +452,57 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F>> FullGradient<'l, F, M> 
         point: &[F],
         control: &mut Control<'_>,
     ) -> Result<f64, Error> {
+        self.computed[0] += 1;
         self.gradient.fill(F::zero());
+        let mut sample = self.wants_curvature().then(|| Sample::new(model.parameters(), model.features()));
+        let mut buffers = sample.as_ref().map(|_| model.pass(CHUNK));
         let Self { estimate, chunk, gradient, .. } = self;
         let add = |batch: M::Batch<'_>, examples: usize| {
             estimate.estimate(model, point, batch, examples, chunk)?;
             gradient.iter_mut().zip(&*chunk).for_each(|(total, &chunk)| *total += chunk);
+            if let (Some(sample), Some(buffers)) = (&mut sample, &mut buffers) {
+                sample.add(model, point, batch, examples, buffers);
+            }
             Ok(())
         };
         let rows = pass(batches, add, control)?;
         expect_rows(self.n, rows)?;
+        if let Some(sample) = sample {
+            self.preconditioner = sample.factorise(model.features(), self.strong_convexity);
+        }
         Ok(self.of_the_risk(point))
+    }
+
+    /// Computes gradients at the point, and drops them, until there were as many as were asked for.
+    fn idle<B: Batches<F, M>>(
+        &mut self,
+        model: &M,
+        batches: &mut B,
+        point: Vec<F>,
+        control: &mut Control<'_>,
+    ) -> Result<Vec<F>, Error> {
+        let Some(gradients) = control.gradients else { return Ok(point) };
+        while self.computed[0] < gradients {
+            self.at(model, batches, &point, control)?;
+        }
+        while self.computed[1] < COMPENSATED_GRADIENTS {
+            self.compensated_at(model, batches, &point, control)?;
+        }
+        Ok(point)
+    }
+
+    /// Computes no curvature any more, and drops what there is.
+    fn forget_curvature(&mut self) {
+        self.since_curved = None;
+        self.preconditioner = None;
+    }
+
+    /// Whether the curvature is due with the next gradient, which is counted.
+    fn wants_curvature(&mut self) -> bool {
+        let Some(since) = &mut self.since_curved else { return false };
+        let due = *since >= GRADIENTS_PER_CURVATURE;
+        *since = if due { 1 } else { *since + 1 };
+        due
     }
 
     /// Computes the gradient at `point` with the error that the certificate allows for, and returns its norm.
@@ -445,6 +513,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F>> FullGradient<'l, F, M> 
         point: &[F],
         control: &mut Control<'_>,
     ) -> Result<f64, Error> {
+        self.computed[1] += 1;
         let zeros = || CompensatedSum::zeros(model.parameters());
         let (buffers, [chunk, total]) = self.compensated.get_or_insert_with(|| (model.pass(CHUNK), [zeros(), zeros()]));
         total.clear();

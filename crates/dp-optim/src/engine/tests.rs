@@ -210,7 +210,7 @@ fn a_cancelled_run_is_an_error_and_progress_is_reported() {
             cancelled.store(true, core::sync::atomic::Ordering::Relaxed);
         }
     };
-    let mut control = Control { cancelled: Some(&cancelled), progress: Some(&mut show) };
+    let mut control = Control { cancelled: Some(&cancelled), progress: Some(&mut show), ..Control::default() };
     let mut iterate = Scaled::new(&model, vec![0.0; DIM], false, 10, 0.0, None);
     let error = run.run(&model, &mut batches, &mut iterate, &mut Passes(3), &mut control).unwrap_err();
     assert!(matches!(error, Error::Interrupted));

@@ -96,7 +96,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
         for _ in 0..repetitions {
             for (here, there) in [(0, 1), (1, 0)] {
                 let (Some(here), Some(there)) = (halves.get(here), halves.get(there)) else { continue };
-                let quiet = &mut Control { cancelled: control.cancelled, progress: None };
+                let quiet = &mut Control { progress: None, ..*control };
                 // Behind a pointer: the type of a source of sources of sources would have no end.
                 let half: &mut dyn SampleSource<F> = &mut Portion::new(&mut *public, here);
                 let model = A::train_any(&plan, half, &mut rng.lend(), quiet)?;

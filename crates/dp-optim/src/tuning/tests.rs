@@ -509,7 +509,7 @@ fn a_cancelled_choice_releases_nothing() {
     let cancelled = core::sync::atomic::AtomicBool::new(true);
     for recipe in grids() {
         let plan = recipe.plan_copies::<ReplaceOne>(300, 20, budget(2.0, 1e-5), 1).unwrap();
-        let control = &mut Control { cancelled: Some(&cancelled), progress: None };
+        let control = &mut Control { cancelled: Some(&cancelled), ..Control::default() };
         let found = plan.train::<f64>(&mut separable(300), &mut SeededRng::new(3), control);
         assert!(matches!(found, Err(Error::Interrupted)), "{found:?}");
     }
@@ -526,7 +526,7 @@ fn progress_tells_only_what_is_public() {
         let plan = recipe.plan_copies::<ReplaceOne>(6000, 20, budget(2.0, 0.0), 1).unwrap();
         let mut last = 0;
         let mut show = |at: crate::engine::Progress| last = at.pass * 6000 + at.rows;
-        let control = &mut Control { cancelled: None, progress: Some(&mut show) };
+        let control = &mut Control { cancelled: None, progress: Some(&mut show), ..Control::default() };
         plan.train::<f64>(&mut separable(6000), &mut SeededRng::new(3), control).unwrap();
         assert_eq!(last, if reports { plan.summary().rows } else { 0 });
     }

@@ -261,7 +261,7 @@ fn train_privately<A: TrainsAny<f64>>(
 ) -> Result<(Vec<f64>, Duration), dp_optim::Error> {
     let started = Instant::now();
     let trained =
-        A::train_any(plan, source, &mut rng.lend(), &mut Control { cancelled: Some(cancelled), progress: None })?;
+        A::train_any(plan, source, &mut rng.lend(), &mut Control { cancelled: Some(cancelled), ..Control::default() })?;
     Ok((trained.weights.into_inner(), started.elapsed()))
 }
 
@@ -289,7 +289,7 @@ fn train_without(
         plain.schedule = Some(published::schedule(setting, n)?);
     }
     let started = Instant::now();
-    let mut control = Control { cancelled: Some(cancelled), progress: None };
+    let mut control = Control { cancelled: Some(cancelled), ..Control::default() };
     let trained = train_without_privacy(&plain, source, key, &mut control)?;
     let mut weights = trained.expose_without_any_guarantee();
     if setting.algorithm == Algorithm::OursAsPublished {

@@ -37,6 +37,8 @@ pub struct Settings {
     pub order: Option<OrderPolicy>,
     /// When training stops.
     pub stopping: Option<Stopping>,
+    /// Least number of gradients of a certified minimiser.
+    pub gradients: Option<u64>,
     /// Steps of stochastic gradient descent, for algorithms that count steps and not passes.
     pub steps: Option<u64>,
     /// How the records of a step are drawn.
@@ -182,6 +184,7 @@ impl Settings {
             l1: number("--l1", args.l1, true)?,
             rho: number("--rho", args.rho, false)?,
             parties: count("--parties", args.parties)?,
+            gradients: args.gradients,
             stopping: args.stop.map(|stop| match stop {
                 args::Stop::Passes => Stopping::Passes,
                 args::Stop::Certified => Stopping::CertifiedMinimiser { tolerance: None },
@@ -215,6 +218,7 @@ impl Settings {
             ("--restart-every", self.restart_every.is_some()),
             ("--order", self.order.is_some()),
             ("--stop", self.stopping.is_some()),
+            ("--gradients", self.gradients.is_some()),
             ("--output-noise", self.output_noise.is_some()),
             ("--penalty", self.penalty.is_some()),
             ("--l1", self.l1.is_some()),

@@ -219,7 +219,8 @@ fn with_progress<T>(
     let mut show = |at: dp_optim::engine::Progress| {
         progress.update(at.pass.saturating_mul(n).saturating_add(at.rows), Some(at.pass + 1));
     };
-    let trained = train(&mut Control { cancelled: None, progress: Some(&mut show) })?;
+    let trained =
+        train(&mut Control { cancelled: None, progress: Some(&mut show), gradients: config.settings.gradients })?;
     progress.finish(total);
     Ok(trained)
 }

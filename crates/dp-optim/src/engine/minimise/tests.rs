@@ -1,7 +1,7 @@
 //! The certifying gradient against arithmetic of 400 binary digits, and what a certificate accepts.
 
-use dp_data::{Examples, Order};
-use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, Softmax, SoftmaxModel};
+use dp_data::{Description, Examples, Order, PassRequest, PassSource, RowStream, SourceError};
+use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, LossKind, ModelVisitor, ScaledSteps, Softmax, SoftmaxModel};
 use dp_mechanisms::SeededRng;
 use num_bigint::BigInt;
 use rand::RngExt;
@@ -138,7 +138,7 @@ fn adversarial(n: usize, dim: usize, size: f64, classes: usize, seed: u64) -> (V
 /// Errors of the compensated and of the plain gradient, and what the certificate allows for.
 fn errors<M>(model: &M, risk: &Risk, w: &[f64], examples: &Examples<f64>, classes: usize) -> [f64; 3]
 where
-    M: CompensatedGradient<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
+    M: CompensatedGradient<f64> + Curved<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
 {
     let linear: Vec<f64> = (0..w.len()).map(|j| 1e-3 * (j as f64).cos() / w.len() as f64).collect();
     let exact = exact_gradient(w, examples, risk.strong_convexity, &linear, classes);
@@ -154,11 +154,7 @@ where
 }
 
 fn risk(n: usize, parameters: usize, classes: u32, size: f64) -> Risk {
-    let kind = if classes > 1 {
-        dp_losses::LossKind::Softmax(Softmax::new(classes).unwrap())
-    } else {
-        dp_losses::LossKind::Logistic
-    };
+    let kind = if classes > 1 { LossKind::Softmax(Softmax::new(classes).unwrap()) } else { LossKind::Logistic };
     let lipschitz = if classes > 1 { 2f64.sqrt() } else { 1.0 };
     // R such that w lies just within 3R.
     let strong_convexity = 3.0 * (lipschitz + 1e-3) / size * 0.999;
@@ -230,7 +226,7 @@ fn what_a_certificate_accepts() {
 #[test]
 fn a_steep_slope_is_allowed_for() {
     let loss = HuberSvm::new(1e-3).unwrap();
-    let condition = dp_losses::LossKind::HuberSvm(loss).condition(&dp_losses::Domain::unit_rows());
+    let condition = LossKind::HuberSvm(loss).condition(&dp_losses::Domain::unit_rows());
     let mut largest = 0.0f64;
     for i in 0..20_000u32 {
         let margin = 1.0 + (f64::from(i) / 10_000.0 - 1.0) * 1e-3;
@@ -242,4 +238,112 @@ fn a_steep_slope_is_allowed_for() {
     }
     let unit = f64::EPSILON / 2.0;
     assert!(largest <= (16.0 + 2.0 * condition) * unit && largest > 100.0 * unit, "{largest:e}");
+}
+
+/// Counts the passes over a source in memory.
+struct Counted(MemorySource<f64>, usize);
+
+impl PassSource<f64> for Counted {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.0.describe()
+    }
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        self.1 += 1;
+        self.0.open_pass(request)
+    }
+}
+
+/// Goes to the minimiser with and without curvatures, and counts the passes of each.
+struct Passes<'e> {
+    examples: &'e Examples<f64>,
+    risk: Risk,
+}
+
+impl ModelVisitor<f64> for Passes<'_> {
+    type Output = [usize; 2];
+    fn visit<M>(self, model: M) -> [usize; 2]
+    where
+        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
+    {
+        let certificate =
+            Certificate::new(&self.risk, 20.0 * Certificate::least_tolerance(&self.risk).unwrap()).unwrap();
+        let target_bound = self.examples.targets().iter().fold(1.0, |most, target| target.max(most));
+        let ran = [true, false].map(|curved| {
+            let mut source = Counted(MemorySource::new(self.examples.clone(), 1.0, target_bound), 0);
+            let mut batches = RowBatches::new(&mut source, Order::Declared);
+            let mut full = FullGradient::new(&model, &[], &certificate);
+            assert!(full.since_curved.is_some());
+            if !curved {
+                full.since_curved = None;
+            }
+            let start = vec![0.0; model.parameters()];
+            let control = &mut Control::default();
+            let found = quasi_newton(&mut full, &model, &mut batches, start, &certificate, control).unwrap();
+            let Found::Certified(point) = found else { panic!("not certified: {curved}") };
+            (point, source.1)
+        });
+        let [(with, fewer), (without, more)] = ran;
+        let apart = with.iter().zip(&without).fold(0.0f64, |norm, (a, b)| norm.hypot(a - b));
+        assert!(apart <= 2.0 * certificate.tolerance(), "{apart}");
+        [fewer, more]
+    }
+}
+
+/// Features whose sizes differ by factors of hundreds: the curvature tells them apart, of dense rows as of sparse ones, whose
+/// columns are ones in hardly any row.
+#[test]
+fn with_curvatures_few_passes_are_enough() {
+    let (n, dim) = (6000, 24);
+    let mut rng = SeededRng::new(3);
+    let mut values = Vec::new();
+    let (mut offsets, mut columns, mut ones) = (vec![0], Vec::new(), Vec::new());
+    let mut classes = Vec::new();
+    for i in 0..n {
+        let x: Vec<f64> = (0..dim).map(|j| rng.random_range(-0.2..0.2) * 0.7f64.powi(j)).collect();
+        classes.push(if x[0] + x[3] > 0.05 { 2.0 } else { f64::from(i % 2) });
+        values.extend(x);
+        // A column of one in 2^(k+1) rows.
+        columns.extend([(i as u32).trailing_zeros().min(dim as u32 / 2 - 1), dim as u32 / 2 + (i as u32 % 3)]);
+        ones.extend([0.7, 0.7]);
+        offsets.push(columns.len());
+    }
+    let two: Vec<f64> = classes.iter().map(|class| if *class == 2.0 { 1.0 } else { -1.0 }).collect();
+    let dense = Examples::dense(values.clone(), two.clone(), dim as usize).unwrap();
+    let sparse = Examples::sparse(offsets, columns, ones, two, dim as usize).unwrap();
+    let of_classes = Examples::dense(values, classes, dim as usize).unwrap();
+    for (name, examples, loss, classes) in
+        [("dense", &dense, "logistic", 1), ("sparse", &sparse, "logistic", 1), ("softmax", &of_classes, "softmax:3", 3)]
+    {
+        let parameters = dim as usize * classes as usize;
+        let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n as usize, parameters, classes, 1e4) };
+        let kind: LossKind = loss.parse().unwrap();
+        let [fewer, more] = kind.visit_model(dim as usize, Passes { examples, risk });
+        // What couples the classes is left to the quasi-Newton method.
+        let share = if classes > 1 { 1.5 } else { 2.0 };
+        let enough = fewer <= 22 && share * fewer as f64 <= more as f64;
+        assert!(enough, "{name}: {fewer} passes with curvatures, {more} without");
+    }
+}
+
+/// With a public number of gradients, all that a source sees of a training is that number, whatever the records are.
+#[test]
+fn idle_gradients_make_the_passes_a_public_number() {
+    let (n, model) = (500, LinearModel::new(3, Logistic));
+    let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, 3, 1, 100.0) };
+    let certificate = Certificate::new(&risk, 1e-6).unwrap();
+    let passes = |seed: u64, gradients| {
+        let (_, examples) = adversarial(n, 3, 100.0, 1, seed);
+        let mut source = Counted(MemorySource::new(examples, 1.0, 1.0), 0);
+        let mut control = Control { gradients, ..Control::default() };
+        let mut batches = RowBatches::new(&mut source, Order::Declared);
+        let point = certified(&model, &mut batches, vec![0.0; 3], &[], &certificate, &mut control).unwrap();
+        (point, source.1)
+    };
+    let mut different = Vec::new();
+    for seed in 0..8 {
+        let ((point, needed), (padded, all)) = (passes(seed, None), passes(seed, Some(40)));
+        assert_eq!((point, all), (padded, 43));
+        different.push(needed);
+    }
+    assert!(different.iter().any(|needed| *needed != different[0]), "no data told anything: {different:?}");
 }

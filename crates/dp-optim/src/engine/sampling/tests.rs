@@ -196,7 +196,7 @@ fn an_empty_batch_makes_an_update_as_any_other() {
         let mut iterate = Buffered::new(vec![0.0], false, &mut counting, rule);
         let mut seen = Vec::new();
         let mut show = |progress: Progress| seen.push(progress);
-        let mut control = Control { cancelled: None, progress: Some(&mut show) };
+        let mut control = Control { cancelled: None, progress: Some(&mut show), ..Control::default() };
         run.run(&model, &mut source, &mut iterate, BatchKey::of([1; 32]), &mut control).unwrap();
         let w = Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate)[0];
         // 200 steps of 0.5 on a sum of 1, divided by the mean size, whatever the batches were.
@@ -221,7 +221,7 @@ fn a_source_of_another_size_is_refused_and_a_cancelled_run_is_an_error() {
         .unwrap_err();
     assert!(matches!(error, Error::Source(SourceError::CountChanged { expected: 10, found: 11 })), "{error}");
     let cancelled = core::sync::atomic::AtomicBool::new(true);
-    let mut control = Control { cancelled: Some(&cancelled), progress: None };
+    let mut control = Control { cancelled: Some(&cancelled), ..Control::default() };
     let error = run.run(&model, &mut source(10, false), &mut iterate, BatchKey::of([1; 32]), &mut control).unwrap_err();
     assert!(matches!(error, Error::Interrupted));
 }

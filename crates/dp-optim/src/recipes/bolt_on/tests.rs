@@ -175,7 +175,7 @@ fn nothing_is_released_when_a_run_fails() {
     let mut rng = OsSeeded::new().unwrap();
     let mut try_with = |n, dim, cancelled: &AtomicBool| {
         let mut source = MemorySource::new(data(n, dim, 6), 1.0, 1.0);
-        let mut control = Control { cancelled: Some(cancelled), progress: None };
+        let mut control = Control { cancelled: Some(cancelled), ..Control::default() };
         plan.train::<f64>(&mut source, &mut rng, &mut control).map(|_| ())
     };
     let go = AtomicBool::new(false);

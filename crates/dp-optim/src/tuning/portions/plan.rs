@@ -125,7 +125,8 @@ impl<A: RecordAdjacency> Plan<A> {
                     show(Progress { pass: rows / n, rows: rows % n });
                 }
             };
-            let mut watched = Control { cancelled: control.cancelled, progress: Some(&mut show) };
+            let mut watched =
+                Control { cancelled: control.cancelled, progress: Some(&mut show), gradients: control.gradients };
             let Trained { weights, log, .. } = candidate.train::<F>(portion, &mut rng.lend(), &mut watched)?;
             done = done.saturating_add(candidate.summary().rows);
             models.push(weights);

@@ -109,7 +109,7 @@ impl<A: RecordAdjacency> Plan<A> {
     ) -> Result<Outcome<F, A>, Error> {
         let candidate = exact::uniform_below(self.candidates.len() as u128, rng)? as usize;
         // Progress would tell how often it was repeated.
-        let quiet = &mut Control { cancelled: control.cancelled, progress: None };
+        let quiet = &mut Control { progress: None, ..*control };
         // Behind a pointer: the type of a source of sources of sources would have no end.
         let all: &mut dyn SampleSource<F> = &mut Unfinished(&mut *source);
         let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, &mut rng.lend(), quiet)?;

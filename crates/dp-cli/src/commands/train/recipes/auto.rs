@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub(super) const AUTO: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::Auto,
     relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
-    flags: &["--lambda", "--passes", "--radius"],
+    flags: &["--lambda", "--passes", "--radius", "--gradients"],
     records_to_check: |_| 1,
     build,
 };

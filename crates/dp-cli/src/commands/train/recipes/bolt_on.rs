@@ -17,6 +17,7 @@ const FLAGS: &[&str] = &[
     "--averaging",
     "--order",
     "--stop",
+    "--gradients",
     "--output-noise",
 ];
 

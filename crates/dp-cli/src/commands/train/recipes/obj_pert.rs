@@ -13,7 +13,7 @@ use crate::input::conflict;
 pub(super) const OBJ_PERT: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::ObjPert,
     relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
-    flags: &["--lambda", "--centre-share", "--output-noise", "--tolerance", "--variant"],
+    flags: &["--lambda", "--centre-share", "--output-noise", "--tolerance", "--variant", "--gradients"],
     // The sum's regulariser grows with it: what is refused for one record is not refused for many.
     records_to_check: |_| 1 << 20,
     build: obj_pert,
@@ -21,7 +21,7 @@ pub(super) const OBJ_PERT: PrivateAlgorithm = PrivateAlgorithm {
 
 pub(super) const AMP: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::Amp,
-    flags: &["--lambda", "--tolerance", "--variant"],
+    flags: &["--lambda", "--tolerance", "--variant", "--gradients"],
     build: amp,
     ..OBJ_PERT
 };
@@ -29,7 +29,7 @@ pub(super) const AMP: PrivateAlgorithm = PrivateAlgorithm {
 pub(super) const ADMM_OBJ_PERT: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::AdmmObjPert,
     relations: &[Adjacency::AddRemove, Adjacency::ReplaceOne],
-    flags: &["--lambda", "--steps", "--penalty", "--l1", "--rho", "--output-noise"],
+    flags: &["--lambda", "--steps", "--penalty", "--l1", "--rho", "--output-noise", "--gradients"],
     records_to_check: |_| 1 << 20,
     build: admm_obj_pert,
 };

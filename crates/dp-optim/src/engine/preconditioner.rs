@@ -1,0 +1,109 @@
+//! The curvature of a risk at one point, as a solver's measure of length.
+
+use dp_losses::{Curved, Model};
+use nalgebra::{Cholesky, DMatrix, DVectorViewMut, Dyn, RealField, convert};
+
+/// Most features whose matrix is factorised.
+const MOST_FEATURES: usize = 512;
+
+/// A factorised curvature: one block for each of a model's [blocks](Curved::features).
+pub(super) struct Preconditioner<F: RealField + Copy> {
+    blocks: Vec<Cholesky<F, Dyn>>,
+    features: usize,
+}
+
+impl<F: RealField + Copy> Preconditioner<F> {
+    /// Whether a factorisation, `d³/3` products for each block, costs no more than a gradient of `n` records, `4d` each. By
+    /// public numbers.
+    pub(super) fn pays(features: usize, n: u64) -> bool {
+        features <= MOST_FEATURES && (features as u64).pow(2) <= n.saturating_mul(12)
+    }
+
+    /// Replaces a vector by the inverse curvature times it.
+    pub(super) fn solve(&self, vector: &mut [F]) {
+        for (block, part) in self.blocks.iter().zip(vector.chunks_exact_mut(self.features)) {
+            block.solve_mut(&mut DVectorViewMut::from_slice(part, self.features));
+        }
+    }
+}
+
+/// What is added for features that no record of a sample may have: this share of a mean record's trace, as of one record.
+const UNSEEN: f64 = 0.125;
+
+/// A curvature that is being summed over a sample of the records.
+pub(super) struct Sample<F> {
+    blocks: Vec<F>,
+    records: usize,
+    sampled: usize,
+}
+
+impl<F: RealField + Copy> Sample<F> {
+    pub(super) fn new(parameters: usize, features: usize) -> Self {
+        Self { blocks: vec![F::zero(); parameters.saturating_mul(features)], records: 0, sampled: 0 }
+    }
+
+    /// Adds a sample of a chunk of `records`.
+    pub(super) fn add<M: Curved<F> + Model<F>>(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        batch: M::Batch<'_>,
+        records: usize,
+        pass: &mut M::Pass,
+    ) {
+        self.sampled += model.add_curvature(parameters, batch, pass, &mut self.blocks);
+        self.records += records;
+    }
+
+    /// The curvature of the mean with a regulariser, factorised. None where rounding left nothing positive definite.
+    pub(super) fn factorise(self, features: usize, strong_convexity: f64) -> Option<Preconditioner<F>> {
+        let (mean, lambda): (F, F) = (convert(1.0 / self.sampled.max(1) as f64), convert(strong_convexity));
+        let unseen: F = if self.sampled < self.records { mean * convert(UNSEEN) } else { F::zero() };
+        let factorise = |block: &[F]| {
+            let mut matrix = DMatrix::from_row_slice(features, features, block) * mean;
+            let ridge = lambda + unseen * matrix.trace();
+            (0..features).for_each(|j| matrix[(j, j)] += ridge);
+            Cholesky::new(matrix)
+        };
+        let blocks =
+            self.blocks.chunks_exact((features * features).max(1)).map(factorise).collect::<Option<Vec<_>>>()?;
+        Some(Preconditioner { blocks, features })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_data::Examples;
+    use dp_losses::{LinearModel, Squared};
+
+    use super::*;
+
+    /// Of least squares it is the matrix of moments: a preconditioned gradient leads to the minimiser at once.
+    #[test]
+    fn least_squares_is_solved_in_one_step() {
+        let rows = vec![0.5, -0.25, 1.0, 0.5, 0.25, 0.75, -0.5, 1.0];
+        let data = Examples::dense(rows, vec![0.3, -0.2, 0.9, 0.1], 2).unwrap();
+        let (model, lambda) = (LinearModel::<f64, _>::new(2, Squared), 0.1);
+        let mut pass = model.pass(4);
+        let mut sample = Sample::new(2, 2);
+        sample.add(&model, &[0.0; 2], data.block(), 4, &mut pass);
+        let inverse = sample.factorise(2, lambda).unwrap();
+        let gradient = |w: &[f64; 2], pass: &mut _| {
+            let mut sum = [0.0; 2];
+            model.forward(w, data.block(), pass);
+            model.backward(w, data.block(), pass);
+            model.add_weighted(data.block(), pass, &[0.25; 4], &mut sum);
+            [sum[0] + lambda * w[0], sum[1] + lambda * w[1]]
+        };
+        let mut step = gradient(&[0.0; 2], &mut pass);
+        inverse.solve(&mut step);
+        let left = gradient(&[-step[0], -step[1]], &mut pass);
+        assert!(left.iter().all(|g| g.abs() < 1e-9), "{left:?}");
+    }
+
+    #[test]
+    fn it_is_for_few_features_and_many_records() {
+        assert!(Preconditioner::<f64>::pays(100, 1000) && !Preconditioner::<f64>::pays(200, 1000));
+        assert!(!Preconditioner::<f64>::pays(513, u64::MAX));
+    }
+}
