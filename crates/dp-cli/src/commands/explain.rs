@@ -157,6 +157,11 @@ const OWN: &[Page] = &[
                size larger than the loss allows, or squared loss without a radius. The message names the parameter.",
     },
     Page {
+        code: "reproduce.busy",
+        text: "Another `dp reproduce` is under way in the same output folder and holds its runs.csv: two at once would \
+               do every run twice. Wait until it has ended, or name another folder with --out.",
+    },
+    Page {
         code: "reproduce.data",
         text: "A data set of the experiments cannot be read: a file is not in the folder that --data names, or holds \
                something else than its name says. The message names every missing file with its size and origin; \
@@ -169,8 +174,10 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "reproduce.record",
-        text: "The file runs.csv in the output folder is no record of finished runs, or one with other columns, and is \
-               left as it is. Name another folder with --out, or move the file away.",
+        text: "The file runs.csv in the output folder is no record of finished runs, one with other columns, or one in \
+               which a line was changed: each line ends with a digest of the rest. The file is left as it is. Name \
+               another folder with --out, or move the file away; a line that was changed can be removed, and its run is \
+               done again.",
     },
     Page {
         code: "run.interrupted",
