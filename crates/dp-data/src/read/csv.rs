@@ -3,6 +3,7 @@
 //! Most lines of most files hold no quote. Such a line is split at its delimiters where it lies; every other record goes
 //! through `csv-core`, which knows the whole of RFC 4180. A property test holds the two equal.
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use csv_core::ReadRecordResult;
@@ -62,6 +63,8 @@ pub struct CsvReader {
     file: String,
     splitter: Splitter,
     header: Vec<String>,
+    /// Where each name stands in the header.
+    positions: HashMap<String, usize>,
     /// For each column whether cells may hold line ends; `None` where all may.
     line_ends: Option<Vec<bool>>,
 }
@@ -76,8 +79,8 @@ impl CsvReader {
         let options = options.check()?;
         let (file, source) = input.into_parts();
         let mut splitter = Splitter::new(source, options);
-        let header = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
-        Ok(Self { file, splitter, header, line_ends: None })
+        let (header, positions) = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
+        Ok(Self { file, splitter, header, positions, line_ends: None })
     }
 
     /// The names of the columns.
@@ -95,7 +98,7 @@ impl CsvReader {
     /// # Errors
     /// `csv.missing_column`.
     pub fn position(&self, name: &str) -> Result<usize, DataError> {
-        self.header.iter().position(|column| column == name).ok_or_else(|| {
+        self.positions.get(name).copied().ok_or_else(|| {
             let shown: Vec<_> = self.header.iter().take(12).map(|column| format!("`{column}`")).collect();
             let more = if self.header.len() > shown.len() { ", ..." } else { "" };
             DataError::new(DataErrorKind::CsvMissingColumn, format!("there is no column `{name}`"))
@@ -163,7 +166,8 @@ impl CsvReader {
     }
 }
 
-fn read_header(splitter: &mut Splitter) -> Result<Vec<String>, DataError> {
+/// The names of the columns, and where each stands.
+fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, usize>), DataError> {
     if !splitter.next()? {
         return Err(DataError::new(DataErrorKind::CsvEmpty, "the file is empty")
             .at_line(1)
@@ -171,9 +175,10 @@ fn read_header(splitter: &mut Splitter) -> Result<Vec<String>, DataError> {
     }
     let record = splitter.record();
     let mut header: Vec<String> = Vec::with_capacity(record.len());
-    for cell in record.cells() {
+    let mut positions = HashMap::with_capacity(record.len());
+    for (position, cell) in record.cells().enumerate() {
         let name = String::from_utf8_lossy(cell).into_owned();
-        if header.contains(&name) {
+        if positions.insert(name.clone(), position).is_some() {
             return Err(DataError::new(
                 DataErrorKind::CsvDuplicateColumn,
                 format!("the column name `{name}` occurs twice in the header"),
@@ -184,7 +189,7 @@ fn read_header(splitter: &mut Splitter) -> Result<Vec<String>, DataError> {
         }
         header.push(name);
     }
-    Ok(header)
+    Ok((header, positions))
 }
 
 /// One record: its cells without quotes, and the line on which it starts.

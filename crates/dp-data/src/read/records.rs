@@ -56,7 +56,8 @@ impl<'e> RecordReader<'e> {
         let format = match encoder.input() {
             InputFormat::Table(schema) => {
                 let mut reader = Box::new(CsvReader::new(input, *options)?);
-                reader.refuse_line_ends(|column| schema.has_line_ends(column));
+                let with_line_ends = schema.with_line_ends();
+                reader.refuse_line_ends(|column| with_line_ends.contains(column));
                 let positions = column_positions(&reader, schema)?;
                 let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
                 let file = reader.file().to_owned();
