@@ -153,7 +153,7 @@ impl Failure {
     /// A refusal by the readers of schemas and records.
     pub fn from_data(error: &DataError) -> Self {
         let exit = match error.kind() {
-            DataErrorKind::FileOpen | DataErrorKind::FileRead => ExitStatus::Failed,
+            DataErrorKind::FileOpen | DataErrorKind::FileRead | DataErrorKind::FileChanged => ExitStatus::Failed,
             _ => ExitStatus::Input,
         };
         let mut failure = Self::new(exit, error.code(), error.public_message());

@@ -11,13 +11,15 @@ mod records;
 #[cfg(test)]
 mod tests;
 mod warning;
+mod watched;
 
 pub(crate) use csv::line_end;
 pub use csv::{CsvOptions, CsvReader, Record};
 pub use file_source::FileSource;
 pub use idx::{IdxHeader, looks_like_idx};
-pub use input::Input;
 pub(crate) use input::read_error;
+pub use input::{Input, failed_read};
 pub use load::{Loaded, load, load_csv, load_images, load_libsvm};
 pub use records::{EncodedRecord, RecordReader};
 pub use warning::CuratorWarning;
+pub use watched::{SteadyFile, WatchedFile};

@@ -44,6 +44,9 @@ kinds! {
     /// Reading failed in the middle.
     FileRead, "file.read",
         "The operating system reported an error while the file was being read, for instance a removed disk or a lost network share. Nothing was kept of what had been read. Try again, or copy the file to a local disk first.";
+    /// A file was changed while it was read.
+    FileChanged, "file.changed",
+        "The file was written to, or another was put in its place, while it was read: its length, the time of its last change or the file itself is another than when it was opened first. What was read is a mixture of before and after, or a part, so nothing was kept of it and no model was written. Wait until nobody writes to the file, or read a copy. Pipes and standard input are read once as they come, and are not compared.";
     /// A compressed file ends too early.
     FileTruncated, "file.truncated",
         "A .gz or .xz file ends before its last block is complete, usually after an interrupted download or copy. A part of the rows would be missing without any sign of it in the text, so the file is refused. Fetch it again and compare its size or checksum.";

@@ -1,4 +1,5 @@
 mod agreement;
+mod changes;
 mod refusals;
 
 use std::io::{self, Read, Write};

@@ -51,6 +51,7 @@ fn one_of_each() -> Vec<DataError> {
     vec![
         Input::open("no/such/people.csv").unwrap_err(),
         read_failing(io::ErrorKind::PermissionDenied, PEOPLE.as_bytes()),
+        changes::refuse_changed(),
         refuse_csv(cut(gz(PEOPLE.as_bytes()))),
         refuse_csv(damaged),
         refuse_csv(""),
