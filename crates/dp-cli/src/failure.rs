@@ -177,7 +177,7 @@ impl Failure {
         failure
     }
 
-    /// Whether the reader of our output went away, which is not an error.
+    /// Whether the reader of our output went away, which is no error where a part of it may have been enough.
     pub fn is_closed_pipe(&self) -> bool {
         self.code == crate::output::CLOSED_PIPE
     }

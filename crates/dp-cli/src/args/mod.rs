@@ -33,7 +33,7 @@ pub use train::{
 };
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
@@ -128,6 +128,23 @@ pub enum Command {
     Man(ManArgs),
     /// Show help for a command, or `exit-codes`
     Help(HelpArgs),
+}
+
+impl Command {
+    /// Whether the result itself goes to standard output and counts as a whole: not a summary of what was written to
+    /// files, and not what is often read in part, such as predictions, the answers of a batch or help.
+    pub fn result_is_on_stdout(&self) -> bool {
+        let is_stdout = |out: &Path| out.as_os_str() == "-";
+        match self {
+            Self::Train(args) => is_stdout(&args.out),
+            Self::Tune(args) => is_stdout(&args.train.out),
+            Self::Schema(args) => args.out.as_deref().is_none_or(is_stdout),
+            Self::Rank(args) => matches!(args.job, RankJob::Evaluate(_) | RankJob::Cv(_)),
+            Self::Account(args) => !matches!(args.job, AccountJob::Batch(_)),
+            Self::Evaluate(_) | Self::Verify(_) | Self::Audit(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Arguments of `dp schema`.

@@ -127,6 +127,13 @@ const OWN: &[Page] = &[
                against libsvm). Use records of the same form as for training.",
     },
     Page {
+        code: "output.closed_pipe",
+        text: "Standard output, where the result was to go, was closed: its reader went away before the result was \
+               written, or there was none from the start. Files named by --out or --report are there if they were \
+               complete. What is read in part as often as whole (predictions, the answers of a batch, help) ends \
+               without this error.",
+    },
+    Page {
         code: "output.exists",
         text: "The output file is there already. `dp` never replaces a file unless told to with --force, and makes \
                sure of it at the moment the new file gets its name, so two runs cannot overwrite each other.",

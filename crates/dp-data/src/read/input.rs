@@ -6,7 +6,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use liblzma::read::XzDecoder;
 
-use super::background::Background;
+use super::background::ahead;
 use super::watched::{WatchedFile, changed, is_change};
 use crate::error::{DataError, DataErrorKind};
 
@@ -62,9 +62,9 @@ impl Input {
             .read_to_end(&mut head)
             .map_err(|source| read_error(source).in_file(name))?;
         let reader: Box<dyn Read + Send> = if head.starts_with(GZIP_MAGIC) {
-            Box::new(Background::new(MultiGzDecoder::new(whole(head, reader))))
+            ahead(MultiGzDecoder::new(whole(head, reader)))
         } else if head.starts_with(XZ_MAGIC) {
-            Box::new(Background::new(XzDecoder::new_multi_decoder(whole(head, reader))))
+            ahead(XzDecoder::new_multi_decoder(whole(head, reader)))
         } else {
             Box::new(whole(head, reader))
         };

@@ -33,7 +33,7 @@ use crate::args::{GlobalArgs, TrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
 use crate::model_file::ModelFile;
-use crate::output::{Console, write_stdout};
+use crate::output::{Console, check_stdout, write_stdout};
 use crate::protection;
 use crate::report;
 
@@ -94,6 +94,9 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
     let started = Instant::now();
     warn_before(config, console);
     config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
+    if config.out == Target::Stdout {
+        check_stdout()?;
+    }
     check_recipe(config)?;
     let known = Known::new(config, console)?;
     let config = &fitted(config, known.label())?;
@@ -124,8 +127,10 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
             atomic::write_together(&files, config.force)?;
         }
         Target::Stdout => {
-            atomic::write_together(report.as_slice(), config.force)?;
+            let report = report.map(|(path, text)| atomic::PendingFile::create(path, config.force)?.with(text));
+            let report = report.transpose()?;
             write_stdout(text.as_bytes(), b"")?;
+            report.map_or(Ok(()), atomic::PendingFile::commit)?;
         }
     }
     let times = (started.elapsed(), training);
