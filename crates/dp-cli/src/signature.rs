@@ -235,6 +235,10 @@ fn read(path: &Path, code: &'static str, what: &str) -> Result<String, Failure> 
     all.map_err(|error| {
         Failure::new(ExitStatus::Failed, code, format!("cannot read {what}: {error}")).at_file(atomic::shown(path))
     })?;
+    // A byte order mark is no part of the text.
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
     Ok(text)
 }
 

@@ -1,5 +1,8 @@
 //! Reading CSV, libsvm and IDX files, plain or compressed, in one pass and with about the memory of what is kept.
 
+/// What some programs write before text in UTF-8; it is no part of the text.
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
 mod background;
 mod csv;
 mod file_source;

@@ -248,7 +248,8 @@ impl Schema {
     /// # Errors
     /// [`DataError`] with a code of `schema.*` or `bounds.*`, the field and, where it is known, the line.
     pub fn parse(file: &str, text: &str) -> Result<Self, DataError> {
-        parse::parse(text).map_err(|error| error.in_file(file))
+        // A byte order mark is no part of the text.
+        parse::parse(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| error.in_file(file))
     }
 
     /// Writes the schema as TOML, with a `# REVIEW` comment at everything that still needs one.

@@ -211,6 +211,12 @@ const OWN: &[Page] = &[
                early or changed while it was read) or because memory or the system's random source gave out.",
     },
     Page {
+        code: "train.not_finite",
+        text: "The weights that were released are no finite numbers: settings so extreme that the arithmetic overflowed, \
+               such as a --lambda near the largest double. Whether this happens is decided by the released weights \
+               alone, after the noise, so that the guarantee covers it; no model was written.",
+    },
+    Page {
         code: "usage.arguments",
         text: "The command line could not be understood: an unknown flag, a missing argument, a word where a number \
                belongs. `dp help COMMAND` lists what a command takes.",

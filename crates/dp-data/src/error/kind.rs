@@ -74,6 +74,9 @@ kinds! {
     /// A quoted cell never ends.
     CsvUnclosedQuote, "csv.unclosed_quote",
         "A cell starts with a quote and the file ends before the quote is closed: a stray quote, or a file that was cut. A quote inside a quoted cell is written twice.";
+    /// A quoted cell goes on after its closing quote.
+    CsvAfterQuote, "csv.after_quote",
+        "Something stands between the quote that closes a cell and the next delimiter, as in `\"1\"2`, which could be read as 1, as 12 or as a mistake. A quote inside a quoted cell is written twice; blanks do not stand outside the quotes.";
     /// A quoted cell holds a line end where none is declared.
     CsvLineEnd, "csv.line_end",
         "A quoted cell goes on past the end of its line, in a column for which the schema declares no line ends. Usually a stray quote has swallowed the rows up to the next quote, which would be missing without a sign; the line given is where the quote opens. If the cells of the column do hold line ends, declare `line_ends = true` for it (with `type = \"drop\"` for a column that is not used).";

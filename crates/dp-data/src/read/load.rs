@@ -174,7 +174,8 @@ fn read_libsvm<F: Stored>(
         let width = line.collect(format, &mut row).map_err(|error| error.in_file(&file))?;
         widest = widest.max(width);
         encoder
-            .finish_row(Some(line.label), false, &mut row)
+            .check_libsvm_label(line.label, true)
+            .and_then(|()| encoder.finish_row(Some(line.label), false, &mut row))
             .map_err(|error| error.in_file(&file).at_line(line.line))?;
         collector.push(&row)?;
     }

@@ -106,7 +106,8 @@ impl<'e> RecordReader<'e> {
                 }
                 let label = with_labels.then_some(line.label);
                 self.encoder
-                    .finish_row(label, false, &mut self.row)
+                    .check_libsvm_label(line.label, *with_labels)
+                    .and_then(|()| self.encoder.finish_row(label, false, &mut self.row))
                     .map_err(|error| error.in_file(file).at_line(line.line))?;
                 Ok(Some(EncodedRecord { record: None, row: &self.row, line: line.line }))
             }

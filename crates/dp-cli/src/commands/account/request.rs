@@ -210,7 +210,6 @@ impl Request {
         let bytes = read(name)?;
         let refused = |failure: Failure| failure.at_file(if name == "-" { "standard input" } else { name });
         let text = std::str::from_utf8(&bytes).map_err(|_| refused(no_event("the file is not UTF-8 text")))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let value = canonical::parse(text).map_err(|error| {
             refused(no_event(format!("not JSON: {error}")))
                 .help("a tree of at most about 120 levels; JSON has no NaN, no Infinity and no member twice")

@@ -155,7 +155,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     let shape = n.map(|n| Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() });
     let planned = match (config.method, shape) {
         (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {
-            warn_delta(budget, shape.n, console);
+            warn_budget(budget, shape.n, console);
             Some(algorithm.foresee(config, budget, adjacency, shape)?)
         }
         _ => None,
@@ -195,7 +195,10 @@ fn warn_before(config: &TrainConfig, console: &Console) {
     }
 }
 
-fn warn_delta(budget: Budget, n: u64, console: &Console) {
+fn warn_budget(budget: Budget, n: u64, console: &Console) {
+    if let Some(sentence) = protection::large_epsilon(budget.epsilon.get()) {
+        console.warn(&sentence);
+    }
     if let Some(sentence) = protection::large_delta(budget.delta.get(), n, "records") {
         console.warn(&format!("{sentence}\nchoose delta far below 1/n"));
     }
