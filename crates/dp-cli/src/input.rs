@@ -9,7 +9,7 @@ use dp_data::draft::LabelHint;
 use dp_data::read::{CsvOptions, Input, SteadyFile};
 use dp_data::schema::{Label, LabelRange, Review};
 
-use crate::args::{Format, InputArgs};
+use crate::args::{FileName, Format, InputArgs};
 use crate::failure::Failure;
 use crate::progress::{Metered, Progress};
 
@@ -17,11 +17,11 @@ use crate::progress::{Metered, Progress};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputConfig {
     /// The file; `-` for standard input.
-    pub data: String,
+    pub data: FileName,
     /// Its form.
     pub format: Format,
     /// The labels of images, in a file of their own.
-    pub labels: Option<String>,
+    pub labels: Option<FileName>,
     /// How cells are told apart (CSV).
     pub csv: CsvOptions,
     /// Whether feature numbers start at 0 (libsvm); `None` where nothing was said.
@@ -100,7 +100,7 @@ impl InputConfig {
 
     /// Every file that is read, with its flag.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let labels = self.labels.as_deref().map(|labels| ("--labels", Path::new(labels)));
+        let labels = self.labels.as_ref().map(|labels| ("--labels", Path::new(labels)));
         [("--data", Path::new(&self.data))].into_iter().chain(labels)
     }
 }
@@ -207,10 +207,10 @@ enum Content {
 
 impl Repeatable {
     /// `data`, to be read at most once.
-    pub fn once(data: &str) -> Self {
-        match data {
+    pub fn once(data: &FileName) -> Self {
+        match &**data {
             "-" => Self { name: "standard input".to_owned(), content: Content::Stdin },
-            _ => Self { name: data.to_owned(), content: Content::File(SteadyFile::new(data)) },
+            name => Self { name: name.to_owned(), content: Content::File(SteadyFile::new(data)) },
         }
     }
 
@@ -218,18 +218,18 @@ impl Repeatable {
     ///
     /// # Errors
     /// `file.open`, `file.read`.
-    pub fn new(data: &str) -> Result<Self, Failure> {
+    pub fn new(data: &FileName) -> Result<Self, Failure> {
         let is_stream =
-            data == "-" || std::fs::metadata(data).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+            &**data == "-" || std::fs::metadata(data).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         if !is_stream {
             return Ok(Self::once(data));
         }
         let mut bytes = Vec::new();
-        let read = match data {
+        let read = match &**data {
             "-" => std::io::stdin().lock().read_to_end(&mut bytes),
             _ => File::open(data).and_then(|mut file| file.read_to_end(&mut bytes)),
         };
-        let name = if data == "-" { "standard input" } else { data };
+        let name = if &**data == "-" { "standard input" } else { data };
         read.map_err(|error| {
             Failure::new(crate::exit_code::ExitStatus::Failed, "file.read", format!("reading failed: {error}"))
                 .at_file(name)

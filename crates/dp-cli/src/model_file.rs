@@ -15,7 +15,7 @@ use dp_optim::Derivation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::Format;
+use crate::args::{FileName, Format};
 use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -337,7 +337,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &str) -> Result<Self, Failure> {
+    pub fn open(name: &FileName) -> Result<Self, Failure> {
         Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
     }
 

@@ -8,6 +8,7 @@ use dp_rank::spectral::Normalise;
 use dp_rank::train::{RankingDerivation, TrainError};
 use serde::{Deserialize, Serialize};
 
+use crate::args::FileName;
 use crate::canonical;
 use crate::commands::rank::{AnyLoss, AnyScorer};
 use crate::failure::Failure;
@@ -367,7 +368,7 @@ impl RankerFile {
     ///
     /// # Errors
     /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &str) -> Result<Self, Failure> {
+    pub fn open(name: &FileName) -> Result<Self, Failure> {
         Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
     }
 

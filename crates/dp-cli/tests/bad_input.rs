@@ -106,6 +106,44 @@ fn a_byte_order_mark_is_no_part_of_any_input() {
     place.dp(&["predict", "--model", "m.json", "--data", "people.csv"]).ok();
 }
 
+/// Names of files are bytes on Unix, whichever they are.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_text() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let place = Workplace::new();
+    let name = |end: &str| OsString::from_vec([b"l\xe4nder", end.as_bytes()].concat());
+    for (end, text) in [
+        (".csv", csv("")),
+        (".toml", SCHEMA.into()),
+        (".jsonl", b"{\"job\":\"laplace\",\"noise_multiplier\":3}\n".into()),
+    ] {
+        std::fs::write(place.path("").join(name(end)), text).unwrap();
+    }
+    let dp = |arguments: &[(&str, &str)]| -> Run {
+        let mut command = place.command(&[]);
+        for &(flag, end) in arguments {
+            command.args(flag.split_whitespace());
+            if !end.is_empty() {
+                command.arg(name(end));
+            }
+        }
+        command.output().unwrap().into()
+    };
+    let data = ("--data", ".csv");
+    dp(&[("train --epsilon 1", ""), data, ("--schema", ".toml"), ("--out", ".json")]).ok();
+    dp(&[("verify", ".json")]).ok();
+    dp(&[("evaluate", ""), data, ("--model", ".json")]).ok();
+    dp(&[("predict", ""), data, ("--model", ".json")]).ok();
+    dp(&[("schema --label earns", ".csv")]).ok();
+    dp(&[("account batch", ".jsonl")]).ok();
+    dp(&[("sign new-key", ".key")]).ok();
+    dp(&[("sign model", ".json"), ("--key", ".key")]).ok();
+    dp(&[("verify", ".json"), ("--key", ".key.pub")]).ok();
+    dp(&[("predict", ""), ("--data", ".none"), ("--model", ".json")]).fails(1, "file.open").says("nder.none");
+}
+
 #[test]
 fn a_schema_of_another_encoding() {
     let place = Workplace::new();

@@ -3,6 +3,7 @@
 
 mod account;
 mod audit;
+mod file_name;
 mod input;
 mod rank;
 mod reproduce;
@@ -19,6 +20,7 @@ pub use audit::{
     AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
     AuditRunArgs, AuditTableArgs,
 };
+pub use file_name::FileName;
 pub use input::{Format, InputArgs};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
@@ -153,7 +155,7 @@ impl Command {
 pub struct SchemaArgs {
     /// The CSV file, plain, .gz or .xz; `-` for standard input
     #[arg(value_name = "FILE")]
-    pub data: String,
+    pub data: FileName,
     /// The column to be predicted
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
@@ -203,7 +205,7 @@ pub struct SchemaArgs {
 pub struct EvaluateArgs {
     /// The model file that `dp train` wrote
     #[arg(long, value_name = "FILE")]
-    pub model: String,
+    pub model: FileName,
     /// Records with labels; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
@@ -218,7 +220,7 @@ pub struct EvaluateArgs {
 pub struct PredictArgs {
     /// The model file that `dp train` wrote
     #[arg(long, value_name = "FILE")]
-    pub model: String,
+    pub model: FileName,
     /// Records, with or without the label; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
@@ -247,7 +249,7 @@ curator published.")]
 pub struct VerifyArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
-    pub model: String,
+    pub model: FileName,
     /// The curator's public key: demand their signature too
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,

@@ -84,7 +84,7 @@ pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
 fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &VerifyingKey) -> Result<&'static str, Failure> {
     let file = match &args.signature {
         Some(file) => file.clone(),
-        None if args.model == "-" => {
+        None if &*args.model == "-" => {
             return Err(conflict("--signature", "a model from standard input has no name to find a signature beside")
                 .help("name the file of the signature: --signature model.json.sig"));
         }

@@ -49,11 +49,11 @@ type Place = Result<(u64, Receiver<Reply>), Failure>;
 /// # Errors
 /// The input cannot be read, standard output cannot be written.
 pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failure> {
-    let input: Box<dyn Read + Send> = match args.file.as_str() {
+    let input: Box<dyn Read + Send> = match &*args.file {
         "-" => Box::new(io::stdin()),
-        name => Box::new(File::open(name).map_err(|error| unreadable(&error, name))?),
+        name => Box::new(File::open(&args.file).map_err(|error| unreadable(&error, name))?),
     };
-    let name = if args.file == "-" { "standard input".to_owned() } else { args.file.clone() };
+    let name = if &*args.file == "-" { "standard input".to_owned() } else { String::from(&args.file) };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(64);
     interrupt::json_begins();
     let (answered, failed) = match start(input, name, threads) {

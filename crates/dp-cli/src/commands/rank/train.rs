@@ -198,7 +198,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
     let mut outcome = DryOutcome {
         schema: "dp.rank-train/1",
         dry_run: true,
-        reads: args.data.clone(),
+        reads: args.data.iter().map(String::from).collect(),
         writes: vec![atomic::shown(&args.out)],
         epsilon: (!private).then(|| "inf".into()),
         delta: None,

@@ -9,7 +9,7 @@ use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
 use super::config::{Knowledge, NamedLabel, TrainConfig};
 use super::recipes::refusal;
-use crate::args;
+use crate::args::{self, FileName};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::{Repeatable, conflict};
@@ -150,9 +150,9 @@ fn below_limit([a, b, c, d, e, f, g, h, ..]: [u8; 32]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, h]) % PROJECTION_SEEDS
 }
 
-fn read_schema(file: &str) -> Result<Schema, Failure> {
-    let shown = if file == "-" { "standard input" } else { file };
-    let bytes = match file {
+fn read_schema(file: &FileName) -> Result<Schema, Failure> {
+    let shown = if &**file == "-" { "standard input" } else { file };
+    let bytes = match &**file {
         "-" => {
             let mut bytes = Vec::new();
             std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut bytes).map(|_| bytes)
