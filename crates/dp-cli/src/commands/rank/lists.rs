@@ -81,7 +81,7 @@ impl ListsConfig {
 
     /// Reads all files, each into lists of its own, all of one width.
     pub(super) fn read_each(&self, declared: Declared<'_>, console: &Console) -> Result<ReadLists, Failure> {
-        let inputs: Vec<Repeatable> = self.files.iter().map(|file| Repeatable::new(file)).collect::<Result<_, _>>()?;
+        let inputs: Vec<Repeatable> = self.files.iter().map(Repeatable::new).collect::<Result<_, _>>()?;
         let form = self.form(inputs.first(), declared.form)?;
         let options = |features| ListOptions {
             features,
