@@ -119,6 +119,16 @@ impl Auditor {
         Ok(Self { pool: Some(Arc::new(pool)), ..self })
     }
 
+    /// The same, or on the caller's thread alone where so many cannot be started.
+    #[must_use]
+    pub fn with_threads_if_any(self, threads: usize) -> Self {
+        self.clone().with_threads(threads).unwrap_or_else(|_| {
+            // A thread that is in such a pool already keeps to it.
+            let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+            Self { pool: alone.ok().map(Arc::new), ..self }
+        })
+    }
+
     /// Probability that an audit of a sound subject refutes it, at most.
     pub fn failure_probability(&self) -> f64 {
         self.failure

@@ -28,7 +28,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     println!("{}", trained.text());
 
-    let verified = ModelFile::open(&model).and_then(|file| verify::run(&file, verify::WORK)).map_err(shown)?;
+    let verified =
+        ModelFile::open(&model.as_str().into()).and_then(|file| verify::run(&file, verify::WORK)).map_err(shown)?;
     println!("verified: epsilon = {:.4} by {}", verified.epsilon, verified.theorem);
 
     let measured = match Cli::try_parse_from(["dp", "evaluate", "--model", &model, "--data", &data])? {

@@ -1,12 +1,19 @@
 //! Files that appear whole or not at all.
 //!
 //! What is written goes to a temporary file in the target's folder, is flushed to the disk, gets its final name by a
-//! rename that does not replace (unless asked to), and the folder is flushed. On any failure, Ctrl-C included, nothing
-//! is left. Only a kill that no process can catch may leave a `.part` file, never a file under the final name.
+//! rename that does not replace (unless asked to), and the folder is flushed. A file that is replaced hands on its mode. On
+//! any failure, Ctrl-C included, nothing is left. Only a kill that no process can catch may leave a `.part` file, never a
+//! file under the final name; the next run that writes to the folder removes it. Such a file is locked while it is written,
+//! which tells the two apart.
+//!
+//! Files of one run get their names together: no signal comes in between, and no other run that does the same in the
+//! folder. Only a kill that no process can catch, or a failure of the second rename, can leave the one without the other.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -52,23 +59,84 @@ pub fn write_together(files: &[(&Path, &[u8])], replace: bool) -> Result<(), Fai
     commit_together(pending)
 }
 
-/// Gives all files their names. Where one cannot have its name, those that got theirs vanish again, unless they have
-/// replaced something already.
+/// Gives all files their names, at once as far as signals and other runs can tell. Where one cannot have its name, those
+/// that got theirs vanish again, unless they have replaced something already.
 pub(crate) fn commit_together(pending: Vec<PendingFile>) -> Result<(), Failure> {
-    let mut named = Vec::with_capacity(pending.len());
-    for file in pending {
-        let (target, replace) = (file.target.clone(), file.replace);
-        if let Err(failure) = file.commit() {
-            for new in named {
-                let _ = fs::remove_file(new);
+    let files: Vec<FinishedFile> = pending.into_iter().map(PendingFile::finished).collect::<Result<_, _>>()?;
+    let locks = if files.len() > 1 { lock_folders(&files) } else { Vec::new() };
+    files.iter().try_for_each(|file| check_name(&file.target, file.replace))?;
+    let temporary: Vec<PathBuf> = files.iter().map(|file| file.temporary.clone()).collect();
+    let renamed = interrupt::finish(&temporary, || {
+        let mut named = Vec::with_capacity(files.len());
+        for file in files {
+            let (target, replace) = (file.target.clone(), file.replace);
+            if let Err(failure) = file.rename() {
+                for new in named {
+                    let _ = fs::remove_file(new);
+                }
+                return Err(failure);
             }
-            return Err(failure);
+            if !replace {
+                named.push(target);
+            }
         }
-        if !replace {
-            named.push(target);
+        Ok(())
+    });
+    drop(locks);
+    renamed
+}
+
+/// Holds the folders of the files against other runs that name several files in them. A folder that cannot be locked (on
+/// this platform, on this file system, or because somebody else holds it for long) is done without.
+fn lock_folders(files: &[FinishedFile]) -> Vec<File> {
+    // In one order everywhere, so that no two runs wait for each other.
+    let folders: BTreeSet<PathBuf> = files.iter().filter_map(|file| folder(&file.target).canonicalize().ok()).collect();
+    let lock = |folder: PathBuf| {
+        let folder = File::open(folder).ok()?;
+        for _ in 0..LOCK_TRIES {
+            match folder.try_lock() {
+                Ok(()) => return Some(folder),
+                Err(fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+                Err(fs::TryLockError::Error(_)) => return None,
+            }
+        }
+        None
+    };
+    folders.into_iter().filter_map(lock).collect()
+}
+
+/// How often, and how far apart, a lock is asked for that is held while two files are renamed.
+const LOCK_TRIES: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+const PREFIX: &str = ".dp-";
+const SUFFIX: &str = ".part";
+
+/// Removes the temporary files in `folder` that no living process holds. What cannot be looked at is left alone.
+fn remove_orphans(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if name.starts_with(PREFIX) && name.ends_with(SUFFIX) && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let Ok(file) = File::open(entry.path()) else { continue };
+            if file.try_lock().is_ok() {
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
-    Ok(())
+}
+
+/// A new temporary file, locked as long as it is open.
+fn temporary(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
+    loop {
+        let file = builder.tempfile_in(folder)?;
+        // A run that cleans up may have been faster; elsewhere than on Unix an open file cannot be removed.
+        let held = file.as_file().lock().is_ok();
+        if !held || !cfg!(unix) || file.path().try_exists()? {
+            return Ok(file);
+        }
+    }
 }
 
 /// Checks that `target` may have its name, without touching the folder.
@@ -119,15 +187,18 @@ impl PendingFile {
     fn create_with_mode(target: &Path, replace: bool, mode: u32) -> Result<Self, Failure> {
         check_name(target, replace)?;
         let folder = folder(target);
+        remove_orphans(folder);
         let writer = interrupt::register(|| {
             let mut builder = tempfile::Builder::new();
-            builder.prefix(".dp-").suffix(".part");
+            builder.prefix(PREFIX).suffix(SUFFIX);
             #[cfg(unix)]
             {
                 use std::os::unix::fs::PermissionsExt;
+                // Nobody reads a new file who may not read the one that it replaces.
+                let mode = replaced(target, replace).map_or(mode, |permissions| permissions.mode() & 0o777);
                 builder.permissions(fs::Permissions::from_mode(mode));
             }
-            let file = builder.tempfile_in(folder)?;
+            let file = temporary(&builder, folder)?;
             let path = file.path().to_owned();
             Ok((BufWriter::with_capacity(1 << 16, file), path))
         })
@@ -152,25 +223,52 @@ impl PendingFile {
     ///
     /// # Errors
     /// As [`create`](Self::create), and `output.full`.
-    pub fn commit(mut self) -> Result<(), Failure> {
+    pub fn commit(self) -> Result<(), Failure> {
+        commit_together(vec![self])
+    }
+
+    /// Ends the writing.
+    fn finished(mut self) -> Result<FinishedFile, Failure> {
         self.sync()?;
         let failure = |error: &io::Error| write_failure(error, &shown(&self.target));
-        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let writer = self.writer.take().ok_or_else(|| failure(&io::Error::other("the file is finished")))?;
         let file = writer.into_inner().map_err(|error| failure(error.error()))?;
-        let renamed = interrupt::finish(&self.temporary, || match self.replace {
-            true => file.persist(&self.target),
-            false => file.persist_noclobber(&self.target),
-        });
+        Ok(FinishedFile { file, temporary: self.temporary.clone(), target: self.target.clone(), replace: self.replace })
+    }
+}
+
+/// A file that is on the disk and has no final name yet.
+struct FinishedFile {
+    file: NamedTempFile,
+    temporary: PathBuf,
+    target: PathBuf,
+    replace: bool,
+}
+
+impl FinishedFile {
+    fn rename(self) -> Result<(), Failure> {
+        let Self { file, target, replace, .. } = self;
+        if let Some(permissions) = replaced(&target, replace) {
+            // The umask may have taken more from the mode than the file had lost; a file system without modes has none.
+            let _ = file.as_file().set_permissions(permissions);
+        }
+        let renamed = if replace { file.persist(&target) } else { file.persist_noclobber(&target) };
         renamed.map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => exists(&self.target),
-            _ => failure(&error.error),
+            io::ErrorKind::AlreadyExists => exists(&target),
+            _ => write_failure(&error.error, &shown(&target)),
         })?;
         // The file is there and whole; a folder that cannot be flushed only weakens what a power cut may undo.
-        if let Ok(directory) = File::open(folder(&self.target)) {
+        if let Ok(directory) = File::open(folder(&target)) {
             let _ = directory.sync_all();
         }
         Ok(())
     }
+}
+
+/// The permissions of the ordinary file that `target` replaces.
+fn replaced(target: &Path, replace: bool) -> Option<fs::Permissions> {
+    let metadata = fs::metadata(target).ok().filter(|metadata| replace && metadata.is_file())?;
+    Some(metadata.permissions())
 }
 
 impl Write for PendingFile {
@@ -191,7 +289,7 @@ impl Drop for PendingFile {
         if let Some(writer) = self.writer.take() {
             // Not flushed on purpose: `into_parts` hands the file back without writing what is still buffered.
             let (file, _) = writer.into_parts();
-            interrupt::finish(&self.temporary, || drop(file));
+            interrupt::finish(std::slice::from_ref(&self.temporary), || drop(file));
         }
     }
 }
@@ -297,6 +395,57 @@ mod tests {
     fn a_missing_folder_is_a_typed_failure() {
         let failure = write(Path::new("/nonexistent-folder/model.json"), false, b"").unwrap_err();
         assert_eq!((failure.code, failure.exit), ("output.write", ExitStatus::Failed));
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_what_is_written_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let orphan = folder.path().join(".dp-abc123.part");
+        fs::write(&orphan, "half").unwrap();
+        fs::write(folder.path().join(".dp-notes"), "mine").unwrap();
+        let first = PendingFile::create(&folder.path().join("one"), false).unwrap();
+        let second = PendingFile::create(&folder.path().join("two"), false).unwrap();
+        assert!(!orphan.exists() && first.temporary.exists());
+        first.commit().unwrap();
+        second.commit().unwrap();
+        assert_eq!(names(folder.path()), [".dp-notes", "one", "two"]);
+    }
+
+    /// Writers of the same two files, at once: one of them has the last word on both.
+    #[test]
+    fn two_files_are_of_one_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        for round in 0..10 {
+            std::thread::scope(|scope| {
+                for writer in 0..4 {
+                    let (one, two, text) = (&one, &two, format!("{round} {writer}"));
+                    scope.spawn(move || {
+                        let both: [(&Path, &[u8]); 2] = [(one, text.as_bytes()), (two, text.as_bytes())];
+                        write_together(&both, true).unwrap();
+                    });
+                }
+            });
+            assert_eq!(fs::read(&one).unwrap(), fs::read(&two).unwrap());
+        }
+        assert_eq!(names(folder.path()), ["one", "two"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_replaced_hands_on_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("model.json");
+        for mode in [0o600, 0o640, 0o666] {
+            fs::write(&target, b"old").unwrap();
+            fs::set_permissions(&target, fs::Permissions::from_mode(mode)).unwrap();
+            let file = PendingFile::create(&target, true).unwrap();
+            let before = fs::metadata(&file.temporary).unwrap().permissions().mode() & 0o777;
+            assert_eq!(before & !mode, 0, "{before:o} {mode:o}");
+            file.commit().unwrap();
+            assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, mode);
+        }
     }
 
     #[cfg(unix)]

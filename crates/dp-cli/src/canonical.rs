@@ -21,12 +21,13 @@ pub fn sha256(value: &Value) -> String {
     Sha256::digest(text(value).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads JSON in which no member occurs twice, so that a reader and `dp` see the same file.
+/// Reads JSON in which no member occurs twice, so that a reader and `dp` see the same file. A byte order mark in front is no
+/// part of it.
 ///
 /// # Errors
 /// Not JSON, or a member that is there twice.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str::<Strict>(text).map(|strict| strict.0)
+    serde_json::from_str::<Strict>(text.strip_prefix('\u{feff}').unwrap_or(text)).map(|strict| strict.0)
 }
 
 fn write(value: &Value, text: &mut String) {

@@ -108,7 +108,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
         atomic::write(&path(name), args.force, text.as_bytes())?;
     }
     let trained = train_by(&private, global, console)?;
-    let verified = ModelFile::open(&model).and_then(|file| verify::run(&file, verify::WORK))?;
+    let verified = ModelFile::open(&model.as_str().into()).and_then(|file| verify::run(&file, verify::WORK))?;
     console.note(&format!("$ dp verify {model}"));
     let measured = evaluate_by(&["evaluate", "--model", &model, "--data", &test, "--public-data"], global, console)?;
 

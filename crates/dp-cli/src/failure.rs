@@ -153,7 +153,7 @@ impl Failure {
     /// A refusal by the readers of schemas and records.
     pub fn from_data(error: &DataError) -> Self {
         let exit = match error.kind() {
-            DataErrorKind::FileOpen | DataErrorKind::FileRead => ExitStatus::Failed,
+            DataErrorKind::FileOpen | DataErrorKind::FileRead | DataErrorKind::FileChanged => ExitStatus::Failed,
             _ => ExitStatus::Input,
         };
         let mut failure = Self::new(exit, error.code(), error.public_message());
@@ -177,7 +177,7 @@ impl Failure {
         failure
     }
 
-    /// Whether the reader of our output went away, which is not an error.
+    /// Whether the reader of our output went away, which is no error where a part of it may have been enough.
     pub fn is_closed_pipe(&self) -> bool {
         self.code == crate::output::CLOSED_PIPE
     }

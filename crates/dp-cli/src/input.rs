@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dp_data::draft::LabelHint;
-use dp_data::read::{CsvOptions, Input};
+use dp_data::read::{CsvOptions, Input, SteadyFile};
 use dp_data::schema::{Label, LabelRange, Review};
 
-use crate::args::{Format, InputArgs};
+use crate::args::{FileName, Format, InputArgs};
 use crate::failure::Failure;
 use crate::progress::{Metered, Progress};
 
@@ -17,11 +17,11 @@ use crate::progress::{Metered, Progress};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputConfig {
     /// The file; `-` for standard input.
-    pub data: String,
+    pub data: FileName,
     /// Its form.
     pub format: Format,
     /// The labels of images, in a file of their own.
-    pub labels: Option<String>,
+    pub labels: Option<FileName>,
     /// How cells are told apart (CSV).
     pub csv: CsvOptions,
     /// Whether feature numbers start at 0 (libsvm); `None` where nothing was said.
@@ -100,7 +100,7 @@ impl InputConfig {
 
     /// Every file that is read, with its flag.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let labels = self.labels.as_deref().map(|labels| ("--labels", Path::new(labels)));
+        let labels = self.labels.as_ref().map(|labels| ("--labels", Path::new(labels)));
         [("--data", Path::new(&self.data))].into_iter().chain(labels)
     }
 }
@@ -189,51 +189,63 @@ fn resolved(path: &Path) -> PathBuf {
     })
 }
 
-/// Records that can be read more than once: a file is opened again, a stream is kept in memory (compressed, if it came
-/// so).
-#[derive(Debug, Clone)]
+/// Records that can be read more than once: a file is opened again and must be the same then, a stream is kept in memory
+/// (compressed, if it came so).
+#[derive(Debug)]
 pub struct Repeatable {
     name: String,
-    kept: Option<Arc<[u8]>>,
+    content: Content,
+}
+
+/// Where records come from.
+#[derive(Debug)]
+enum Content {
+    Stdin,
+    File(SteadyFile),
+    Kept(Arc<[u8]>),
 }
 
 impl Repeatable {
     /// `data`, to be read at most once.
-    pub fn once(data: &str) -> Self {
-        Self { name: data.to_owned(), kept: None }
+    pub fn once(data: &FileName) -> Self {
+        match &**data {
+            "-" => Self { name: "standard input".to_owned(), content: Content::Stdin },
+            name => Self { name: name.to_owned(), content: Content::File(SteadyFile::new(data)) },
+        }
     }
 
     /// Prepares `data` for being read more than once.
     ///
     /// # Errors
     /// `file.open`, `file.read`.
-    pub fn new(data: &str) -> Result<Self, Failure> {
+    pub fn new(data: &FileName) -> Result<Self, Failure> {
         let is_stream =
-            data == "-" || std::fs::metadata(data).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+            &**data == "-" || std::fs::metadata(data).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         if !is_stream {
-            return Ok(Self { name: data.to_owned(), kept: None });
+            return Ok(Self::once(data));
         }
         let mut bytes = Vec::new();
-        let read = match data {
+        let read = match &**data {
             "-" => std::io::stdin().lock().read_to_end(&mut bytes),
             _ => File::open(data).and_then(|mut file| file.read_to_end(&mut bytes)),
         };
-        let name = if data == "-" { "standard input" } else { data };
+        let name = if &**data == "-" { "standard input" } else { data };
         read.map_err(|error| {
             Failure::new(crate::exit_code::ExitStatus::Failed, "file.read", format!("reading failed: {error}"))
                 .at_file(name)
         })?;
-        Ok(Self { name: name.to_owned(), kept: Some(bytes.into()) })
+        Ok(Self { name: name.to_owned(), content: Content::Kept(bytes.into()) })
     }
 
     /// The records from their beginning.
     ///
     /// # Errors
-    /// `file.open`, `file.read`.
+    /// `file.open`, `file.read`, and `file.changed` if it is not what it was when it was opened first.
     pub fn open(&self) -> Result<Input, Failure> {
-        match &self.kept {
-            None => Input::open(&self.name),
-            Some(bytes) => Input::from_reader(&self.name, Cursor::new(Arc::clone(bytes))),
+        match &self.content {
+            Content::Stdin => Input::from_reader(&self.name, std::io::stdin()),
+            Content::File(file) => file.input(),
+            Content::Kept(bytes) => Input::from_reader(&self.name, Cursor::new(Arc::clone(bytes))),
         }
         .map_err(|error| Failure::from_data(&error))
     }
@@ -243,23 +255,17 @@ impl Repeatable {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_metered(&self, start: impl FnOnce(Option<u64>) -> Progress) -> Result<Input, Failure> {
-        let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-        if let Some(bytes) = &self.kept {
-            let progress = start(Some(bytes.len() as u64));
-            let reader = Metered::new(Cursor::new(Arc::clone(bytes)), progress);
-            return Input::from_reader(&self.name, reader).map_err(from_data);
-        }
-        if self.name == "-" {
-            return Input::from_reader("standard input", Metered::new(std::io::stdin(), start(None)))
-                .map_err(from_data);
-        }
-        match File::open(&self.name).and_then(|file| file.metadata().map(|metadata| (file, metadata))) {
-            Ok((file, metadata)) if !metadata.is_dir() => {
-                let total = metadata.is_file().then_some(metadata.len());
-                Input::from_reader(&self.name, Metered::new(file, start(total))).map_err(from_data)
+        match &self.content {
+            Content::Stdin => Input::from_reader(&self.name, Metered::new(std::io::stdin(), start(None))),
+            Content::File(file) => file.open().and_then(|file| {
+                let total = file.length();
+                Input::from_reader(&self.name, Metered::new(file, start(total)))
+            }),
+            Content::Kept(bytes) => {
+                let progress = start(Some(bytes.len() as u64));
+                Input::from_reader(&self.name, Metered::new(Cursor::new(Arc::clone(bytes)), progress))
             }
-            // A folder, or nothing to be read: `Input` says so in its own words.
-            _ => self.open(),
         }
+        .map_err(|error| Failure::from_data(&error))
     }
 }

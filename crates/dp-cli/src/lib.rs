@@ -55,7 +55,7 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
     }
     match run(&cli, &console) {
         Ok(status) => status,
-        Err(failure) if failure.is_closed_pipe() => ExitStatus::Success,
+        Err(failure) if failure.is_closed_pipe() && !cli.command.result_is_on_stdout() => ExitStatus::Success,
         Err(failure) => {
             console.failure(&failure);
             failure.exit

@@ -15,7 +15,7 @@ use dp_optim::Derivation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::Format;
+use crate::args::{FileName, Format};
 use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -131,9 +131,14 @@ impl ModelKind {
 impl Model {
     /// A model from its released weights.
     ///
+    /// # Privacy
+    /// Whether it is refused is a function of what was released, noise included, and so tells no more than the release does
+    /// (post-processing): the guarantee covers the refusal too.
+    ///
     /// # Errors
-    /// A label of a kind that cannot be predicted.
+    /// `train.not_finite`; a label of a kind that cannot be predicted.
     pub fn new(encoder: Encoder, loss: LossKind, weights: Vec<f64>) -> Result<Self, Failure> {
+        check_finite(&weights)?;
         Ok(Self {
             schema: SCHEMA.to_owned(),
             kind: ModelKind::of(encoder.label())?,
@@ -262,9 +267,9 @@ impl ModelFile {
         sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
     }
 
-    /// The sentence about a delta that is no protection by itself.
-    pub fn large_delta(&self) -> Option<String> {
-        protection::large_delta_of(&self.certificate, self.certificate.derivation.records())
+    /// The sentences about an epsilon or a delta that promises little.
+    pub fn warnings(&self) -> Vec<String> {
+        protection::warnings_of(&self.certificate, self.certificate.derivation.records())
     }
 
     /// The encoder for records of the form that `input` names.
@@ -332,7 +337,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &str) -> Result<Self, Failure> {
+    pub fn open(name: &FileName) -> Result<Self, Failure> {
         Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
     }
 
@@ -362,6 +367,20 @@ impl ModelFile {
         file.model.check().map_err(|why| malformed(why).at_field("model"))?;
         Ok(file)
     }
+}
+
+/// Refuses weights that are no numbers: they predict nothing, and JSON has no form for them.
+///
+/// # Errors
+/// `train.not_finite`.
+pub(crate) fn check_finite(weights: &[f64]) -> Result<(), Failure> {
+    if weights.iter().all(|weight| weight.is_finite()) {
+        return Ok(());
+    }
+    Err(Failure::new(ExitStatus::Failed, "train.not_finite", "the weights that were released are not finite numbers")
+        .at_flag("--out")
+        .expected("settings under which the arithmetic does not overflow")
+        .help("check --lambda, --step-size and --radius for extreme values; no model was written"))
 }
 
 fn malformed(message: impl Into<String>) -> Failure {

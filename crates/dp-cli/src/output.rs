@@ -12,7 +12,7 @@ use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::interrupt;
 
-/// The code of the failure that is none: whoever read our output has gone.
+/// The code of the failure that is none where only a part was wanted: whoever read our output has gone.
 pub(crate) const CLOSED_PIPE: &str = "output.closed_pipe";
 
 /// What messages call standard output.
@@ -131,6 +131,38 @@ impl Console {
     }
 }
 
+/// Refuses to begin what ends on standard output where there is none.
+///
+/// # Errors
+/// `output.closed_pipe`.
+pub(crate) fn check_stdout() -> Result<(), Failure> {
+    if stdout_is_closed() {
+        let closed = Failure::new(ExitStatus::Failed, CLOSED_PIPE, "standard output is closed");
+        return Err(closed.at_file(STANDARD_OUTPUT).help("open it, or name a file"));
+    }
+    Ok(())
+}
+
+/// Whether this process was started without standard output. The null device is put in its place before anything of ours
+/// runs, open for reading too, as nobody opens it who wants to throw a result away.
+#[cfg(target_os = "linux")]
+fn stdout_is_closed() -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let device =
+        |path: &str| std::fs::metadata(path).ok().map(|metadata| metadata.rdev()).filter(|&device| device != 0);
+    let information = std::fs::read_to_string("/proc/self/fdinfo/1").unwrap_or_default();
+    let flags = information.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & 3 == 2)
+        && device("/dev/null").is_some_and(|null| device("/proc/self/fd/1") == Some(null))
+}
+
+/// Elsewhere it cannot be told from the null device.
+#[cfg(not(target_os = "linux"))]
+fn stdout_is_closed() -> bool {
+    false
+}
+
 /// Writes to stdout, flushes, and tells a closed pipe from a failure.
 pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
@@ -147,9 +179,15 @@ pub fn write_failure(error: &io::Error, target: &str) -> Failure {
     let text = error.to_string();
     let reason = text.split(" at path \"").next().unwrap_or_default();
     match error.kind() {
-        io::ErrorKind::BrokenPipe => {
-            Failure::new(ExitStatus::Success, CLOSED_PIPE, "the reader of the output has gone")
-        }
+        io::ErrorKind::BrokenPipe => Failure::new(
+            ExitStatus::Failed,
+            CLOSED_PIPE,
+            "the reader of standard output went away before the result was written",
+        )
+        .at_file(target)
+        .help(
+            "run the command again with a reader that waits; a file named by --out or --report is there only if whole",
+        ),
         _ if target == STANDARD_OUTPUT => {
             let full = matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
             let code = if full { "output.full" } else { "output.write" };

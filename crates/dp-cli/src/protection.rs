@@ -175,14 +175,33 @@ pub fn large_delta(delta: f64, n: u64, units: &str) -> Option<String> {
     })
 }
 
+/// An epsilon above this promises little by itself: it lets odds rise by a factor of more than e^10, about 22026.
+const LARGE_EPSILON: f64 = 10.0;
+
+/// The sentence about an epsilon above 10; what was released may protect better than its epsilon says.
+pub fn large_epsilon(epsilon: f64) -> Option<String> {
+    (epsilon > LARGE_EPSILON).then(|| {
+        format!(
+            "epsilon = {} promises little: it lets the odds rise by a factor of e^{}.",
+            crate::wording::epsilon(epsilon),
+            rounded_up(epsilon, DIGITS + 1)
+        )
+    })
+}
+
+/// What is said of an epsilon and a delta that promise little, over `n` units that `units` names, where it is known.
+pub fn warnings(epsilon: f64, delta: f64, n: Option<u64>, units: &str) -> Vec<String> {
+    large_epsilon(epsilon).into_iter().chain(n.and_then(|n| large_delta(delta, n, units))).collect()
+}
+
 /// The same for what the certificate of a private model over `n` records, or lists, reached.
-pub fn large_delta_of<D>(certificate: &Certificate<D>, n: Option<u64>) -> Option<String> {
-    let reached = certificate.reached.filter(|_| certificate.private)?;
+pub fn warnings_of<D>(certificate: &Certificate<D>, n: Option<u64>) -> Vec<String> {
+    let Some(reached) = certificate.reached.filter(|_| certificate.private) else { return Vec::new() };
     let units = match certificate.unit {
         Unit::List | Unit::Document => "lists",
         _ => "records",
     };
-    large_delta(reached.delta, n?, units)
+    warnings(reached.epsilon, reached.delta, n, units)
 }
 
 /// What holds of someone with several rows.
@@ -194,6 +213,14 @@ pub const SEVERAL_ROWS: &str = "Each person has one row. Of someone with k rows 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_epsilon_above_ten_is_said_to_promise_little() {
+        assert_eq!((large_epsilon(10.0), large_epsilon(0.1)), (None, None));
+        assert!(large_epsilon(12.5).unwrap().contains("a factor of e^12.5"));
+        assert_eq!(warnings(11.0, 0.5, Some(10), "records").len(), 2);
+        assert_eq!(warnings(11.0, 0.5, None, "records").len(), 1);
+    }
 
     #[test]
     fn a_delta_is_judged_by_the_number_of_records() {

@@ -8,9 +8,11 @@ use dp_rank::spectral::Normalise;
 use dp_rank::train::{RankingDerivation, TrainError};
 use serde::{Deserialize, Serialize};
 
+use crate::args::FileName;
 use crate::canonical;
 use crate::commands::rank::{AnyLoss, AnyScorer};
 use crate::failure::Failure;
+use crate::model_file::check_finite;
 use crate::protection;
 use crate::sealed::{self, Sealed, to_value, typed};
 
@@ -340,17 +342,18 @@ impl RankerFile {
     /// # Errors
     /// A number that JSON cannot hold.
     pub fn seal(model: Ranker, certificate: Certificate<RankerDerivation>) -> Result<Self, Failure> {
+        check_finite(&model.weights)?;
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(Self { model, certificate, certificate_sha256 })
     }
 
-    /// The sentence about a delta that is no protection by itself.
-    pub fn large_delta(&self) -> Option<String> {
+    /// The sentences about an epsilon or a delta that promises little.
+    pub fn warnings(&self) -> Vec<String> {
         let lists = match &self.certificate.derivation {
             RankerDerivation::PrivateRanking(private) => Some(private.ranking.lists),
             RankerDerivation::NonPrivateRanking(_) => None,
         };
-        protection::large_delta_of(&self.certificate, lists)
+        protection::warnings_of(&self.certificate, lists)
     }
 
     /// The text of the file.
@@ -365,7 +368,7 @@ impl RankerFile {
     ///
     /// # Errors
     /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &str) -> Result<Self, Failure> {
+    pub fn open(name: &FileName) -> Result<Self, Failure> {
         Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
     }
 

@@ -108,7 +108,7 @@ fn promise(file: &ModelFile) -> Vec<String> {
         ),
         wording::relation(relation.as_str(), relation.n_public()).to_owned(),
     ];
-    sentences.extend(file.large_delta().map(|sentence| format!("**WARNING: {sentence}**")));
+    sentences.extend(file.warnings().iter().map(|sentence| format!("**WARNING: {sentence}**")));
     sentences.extend(Meaning::of_certificate(certificate).iter().flat_map(Meaning::short));
     sentences
 }

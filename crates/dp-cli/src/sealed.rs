@@ -9,6 +9,7 @@ use std::io::Read;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::args::FileName;
 use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -35,9 +36,9 @@ impl Sealed {
     ///
     /// # Errors
     /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &str) -> Result<Self, Failure> {
+    pub fn open(name: &FileName) -> Result<Self, Failure> {
         let mut bytes = Vec::new();
-        let read = match name {
+        let read = match &**name {
             "-" => std::io::stdin().lock().read_to_end(&mut bytes),
             _ => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
         };

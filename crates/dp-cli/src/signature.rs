@@ -24,6 +24,7 @@ use rand::rngs::SysRng;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize as _, Zeroizing};
 
+use crate::args::FileName;
 use crate::atomic::{self, PendingFile};
 use crate::canonical;
 use crate::exit_code::ExitStatus;
@@ -60,8 +61,8 @@ fn message(certificate_sha256: &str) -> String {
 }
 
 /// `NAME.sig`, where a model's signature lies unless another file is named.
-pub fn beside(model: &str) -> PathBuf {
-    PathBuf::from(format!("{model}.sig"))
+pub fn beside(model: &FileName) -> PathBuf {
+    AsRef::<Path>::as_ref(&model.with_end(".sig")).to_owned()
 }
 
 /// Makes a key pair: `path`, readable by its owner alone, and `path.pub`. Neither replaces a file.
@@ -235,6 +236,10 @@ fn read(path: &Path, code: &'static str, what: &str) -> Result<String, Failure> 
     all.map_err(|error| {
         Failure::new(ExitStatus::Failed, code, format!("cannot read {what}: {error}")).at_file(atomic::shown(path))
     })?;
+    // A byte order mark is no part of the text.
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
     Ok(text)
 }
 

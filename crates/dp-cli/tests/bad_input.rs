@@ -57,6 +57,118 @@ fn refused(rows: &str, code: &str, line: u64) {
 }
 
 #[test]
+fn text_after_a_closing_quote() {
+    refused("\"4\"5,baker,yes\n", "csv.after_quote", 4);
+    train(&csv("\"4\"5,baker,yes\n"), SCHEMA, &[]).says("column `age`");
+}
+
+/// Whether it is one is decided by the released weights.
+#[test]
+fn a_model_that_is_not_finite() {
+    let newton = ["--algorithm", "dp-newton", "--delta", "1e-6", "--lambda"];
+    train(&csv(""), SCHEMA, &[&newton[..], &["1"]].concat()).ok();
+    train(&csv(""), SCHEMA, &[&newton[..], &["1.7e308"]].concat()).fails(1, "train.not_finite");
+}
+
+#[test]
+fn a_file_that_is_no_libsvm_gets_no_scores() {
+    let place = Workplace::new();
+    place.write("train.svm", "+1 1:0.5\n-1 2:0.5\n".repeat(50));
+    place.dp(&["train", "--data", "train.svm", "--dim", "2", "--epsilon", "1", "--out", "m.json"]).ok();
+    place.write("new.svm", "0 1:1\n+1 2:1\n");
+    assert_eq!(place.dp(&["predict", "--model", "m.json", "--data", "new.svm"]).ok().lines().count(), 3);
+    for text in ["age,income\n41,low\n", "hello\n", "1:1 2:1\n"] {
+        place.write("other.svm", text);
+        let run = place.dp(&["predict", "--model", "m.json", "--data", "other.svm", "--out", "scores.csv"]);
+        run.fails(3, "libsvm.syntax").says("other.svm, line 1");
+        assert!(!place.path("scores.csv").exists());
+    }
+}
+
+/// Some programs write one before any text in UTF-8.
+#[test]
+fn a_byte_order_mark_is_no_part_of_any_input() {
+    let place = Workplace::new();
+    let marked = |text: &str| format!("\u{feff}{text}");
+    place.write("people.csv", marked(&format!("{HEADER}{GOOD}")));
+    place.write("schema.toml", marked(SCHEMA));
+    place.write("train.svm", marked("+1 1:0.5\n-1 2:0.5\n"));
+    let train = |data: &[&str]| place.dp(&[&["train", "--epsilon", "1", "--force", "--out", "m.json"], data].concat());
+    train(&["--data", "train.svm", "--dim", "2"]).ok();
+    train(&["--data", "people.csv", "--schema", "schema.toml"]).ok();
+    place.dp(&["sign", "new-key", "key"]).ok();
+    place.dp(&["sign", "model", "m.json", "--key", "key"]).ok();
+    for name in ["m.json", "m.json.sig", "key", "key.pub"] {
+        place.write(name, marked(&place.read(name)));
+    }
+    place.dp(&["verify", "m.json", "--key", "key.pub"]).ok();
+    place.dp(&["sign", "model", "m.json", "--key", "key", "--out", "again.sig"]).ok();
+    place.dp(&["predict", "--model", "m.json", "--data", "people.csv"]).ok();
+}
+
+/// Names of files are bytes on Unix, whichever they are.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_text() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let place = Workplace::new();
+    let name = |end: &str| OsString::from_vec([b"l\xe4nder", end.as_bytes()].concat());
+    for (end, text) in [
+        (".csv", csv("")),
+        (".toml", SCHEMA.into()),
+        (".jsonl", b"{\"job\":\"laplace\",\"noise_multiplier\":3}\n".into()),
+    ] {
+        std::fs::write(place.path("").join(name(end)), text).unwrap();
+    }
+    let dp = |arguments: &[(&str, &str)]| -> Run {
+        let mut command = place.command(&[]);
+        for &(flag, end) in arguments {
+            command.args(flag.split_whitespace());
+            if !end.is_empty() {
+                command.arg(name(end));
+            }
+        }
+        command.output().unwrap().into()
+    };
+    let data = ("--data", ".csv");
+    dp(&[("train --epsilon 1", ""), data, ("--schema", ".toml"), ("--out", ".json")]).ok();
+    dp(&[("verify", ".json")]).ok();
+    dp(&[("evaluate", ""), data, ("--model", ".json")]).ok();
+    dp(&[("predict", ""), data, ("--model", ".json")]).ok();
+    dp(&[("schema --label earns", ".csv")]).ok();
+    dp(&[("account batch", ".jsonl")]).ok();
+    dp(&[("sign new-key", ".key")]).ok();
+    dp(&[("sign model", ".json"), ("--key", ".key")]).ok();
+    dp(&[("verify", ".json"), ("--key", ".key.pub")]).ok();
+    dp(&[("predict", ""), ("--data", ".none"), ("--model", ".json")]).fails(1, "file.open").says("nder.none");
+}
+
+#[test]
+fn a_schema_of_another_encoding() {
+    let place = Workplace::new();
+    place.write("people.csv", csv(""));
+    place.write("schema.toml", [SCHEMA.as_bytes(), b"# Geh\xe4lter\n"].concat());
+    let run =
+        place.dp(&["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"]);
+    run.fails(3, "schema.syntax").says(&format!("schema.toml, line {}", SCHEMA.lines().count() + 1));
+}
+
+#[test]
+fn an_epsilon_above_ten_is_said_to_promise_little() {
+    let said = "promises little";
+    let place = Workplace::new();
+    place.write("people.csv", people(300, 1));
+    let data = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
+    for (epsilon, little) in [("10", false), ("12", true)] {
+        let run = place.dp(&[&data[..], &["--epsilon", epsilon, "--out", "m.json", "--force", "--json"]].concat());
+        assert_eq!(run.stderr.contains(said), little, "{run:?}");
+        assert_eq!(run.json()["warnings"][0].as_str().is_some_and(|warning| warning.contains(said)), little);
+        assert_eq!(place.dp(&["verify", "m.json"]).ok().contains(said), little);
+    }
+}
+
+#[test]
 fn the_good_rows_are_good() {
     train(&csv("60,baker,yes\n"), SCHEMA, &[]).ok();
 }

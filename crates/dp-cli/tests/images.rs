@@ -59,6 +59,31 @@ fn one_digit_against_the_others() {
     place.dp(&[&["evaluate"][..], &TEST].concat()).ok();
 }
 
+/// The labels come by a pipe, which the test opens once the images have been opened.
+#[cfg(unix)]
+#[test]
+fn images_that_are_cut_while_they_are_read_give_no_model() {
+    use std::io::Write;
+    let place = place();
+    if !support::has("mkfifo") {
+        eprintln!("SKIPPED: no mkfifo");
+        return;
+    }
+    assert!(std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    let arguments = ["train", "--data", "test-images", "--labels", "pipe", "--epsilon", "1", "--out", "m.json"];
+    let child = place.command(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let labels = std::fs::read(place.path("test-labels")).unwrap();
+    let mut pipe = std::fs::File::options().write(true).open(place.path("pipe")).unwrap();
+    // A hundred images fewer.
+    let images = std::fs::File::options().write(true).open(place.path("test-images")).unwrap();
+    images.set_len(images.metadata().unwrap().len() - 1200).unwrap();
+    pipe.write_all(&labels).unwrap();
+    drop(pipe);
+    let run: support::Run = child.wait_with_output().unwrap().into();
+    run.fails(1, "file.changed").says("test-images");
+    assert!(!place.path("m.json").exists());
+}
+
 #[test]
 fn the_images_can_come_from_standard_input() {
     let place = place();

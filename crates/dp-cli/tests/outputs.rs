@@ -121,17 +121,73 @@ fn a_full_disk_leaves_nothing() {
         eprintln!("SKIPPED: no bash to limit the size of files");
         return;
     }
-    // A file may have at most one block; the signal is ignored, so that the write itself fails.
-    let run: support::Run = std::process::Command::new("bash")
-        .current_dir(place.path(""))
-        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dp")])
-        .args(with(&["--out", "model.json"]))
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
-        .into();
-    run.fails(1, "output.full").says("model.json");
+    // A file may have at most one block. Beyond it the write fails, whether or not the caller ignores the signal.
+    for ignored in ["", "trap '' XFSZ; "] {
+        let run =
+            in_bash(&place, &format!("{ignored}ulimit -f 1; exec \"$0\" \"$@\""), &with(&["--out", "model.json"]));
+        run.fails(1, "output.full").says("model.json");
+        assert_eq!(place.files(), ["people.csv"]);
+    }
+}
+
+/// Runs `script` with the binary as `$0` and these arguments.
+#[cfg(unix)]
+fn in_bash(place: &Workplace, script: &str, arguments: &[&str]) -> support::Run {
+    let mut bash = std::process::Command::new("bash");
+    bash.current_dir(place.path("")).args(["-c", script, env!("CARGO_BIN_EXE_dp")]).args(arguments);
+    bash.stdin(Stdio::null()).output().unwrap().into()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_model_that_nobody_receives_is_an_error() {
+    let place = place();
+    if !support::has("bash") {
+        eprintln!("SKIPPED: no bash to close standard output");
+        return;
+    }
+    let train = with(&["--out", "-", "--report", "report.md"]);
+    in_bash(&place, "exec \"$0\" \"$@\" >&-", &train).fails(1, "output.closed_pipe");
+    let unread = "{ sleep 0.2; exec \"$0\" \"$@\"; } | exec true; exit ${PIPESTATUS[0]}";
+    in_bash(&place, unread, &train).fails(1, "output.closed_pipe");
     assert_eq!(place.files(), ["people.csv"]);
+    // Thrown away on purpose, or a summary of what is in a file.
+    in_bash(&place, "exec \"$0\" \"$@\" >/dev/null", &train).ok();
+    in_bash(&place, unread, &with(&["--out", "model.json"])).ok();
+    assert_eq!(place.files(), ["model.json", "people.csv", "report.md"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hang_up_that_was_to_be_ignored_is_ignored() {
+    let place = place();
+    if !support::has("bash") {
+        eprintln!("SKIPPED: no bash");
+        return;
+    }
+    // As nohup does; the batch waits for its next question.
+    let script = "trap '' HUP; mkfifo pipe; \"$0\" account batch pipe & exec 3>pipe; kill -HUP $!; sleep 0.2; \
+                  exec 3>&-; wait $!";
+    in_bash(&place, script, &[]).ok();
+}
+
+/// Threads of this stack cannot be started.
+#[test]
+fn everything_is_done_without_threads() {
+    let place = place();
+    place.write("q.jsonl", "{\"job\":\"laplace\",\"noise_multiplier\":3}\nnonsense\n");
+    place.write("packed.csv.gz", support::gzip(place.read("people.csv").as_bytes()));
+    let alone = |arguments: &[&str]| -> support::Run {
+        place.command(arguments).env("RUST_MIN_STACK", "1125899906842624").output().unwrap().into()
+    };
+    let batch = ["account", "batch", "q.jsonl"];
+    let (found, expected) = (alone(&batch), place.dp(&batch));
+    assert_eq!((found.code, found.stdout), (3, expected.stdout));
+    alone(&["audit", "recipe", "--algorithm", "bolt-on-convex", "--trials", "1000", "--pairs", "20"]).ok();
+    let sphere = ["reproduce", "thesis-6", "--quick", "--repetitions", "1", "--algorithm", "noiseless", "--out", "o"];
+    alone(&sphere).ok();
+    let train = ["train", "--data", "packed.csv.gz", "--schema-from-data", "--label", "earns"];
+    alone(&[&train[..], &["--epsilon", "1", "--out", "model.json"]].concat()).ok();
 }
 
 #[cfg(target_os = "linux")]
@@ -147,7 +203,11 @@ fn a_full_standard_output_is_an_error() {
 #[test]
 fn an_interrupt_leaves_nothing() {
     let place = place();
-    for signal in ["INT", "TERM"] {
+    // A job in the background of a script is started to ignore Ctrl-C, and so is what it starts.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let signals = if ignored.is_some_and(|mask| mask & 2 != 0) { &["TERM"][..] } else { &["INT", "TERM"] };
+    for signal in signals {
         let mut child = place
             .command(&with(&["--out", "model.json", "--passes", "2000000", "--progress", "json", "--json"]))
             .stdout(Stdio::piped())

@@ -101,6 +101,16 @@ fn refusals_say_what_is_missing() {
 }
 
 #[test]
+fn two_runs_at_once_do_not_share_a_folder() {
+    let place = Workplace::new();
+    std::fs::create_dir(place.path("out")).unwrap();
+    let file = std::fs::File::create(place.path("out/runs.csv")).unwrap();
+    file.lock().unwrap();
+    place.dp(&SPHERE[..5]).fails(1, "reproduce.busy").says("runs.csv");
+    assert_eq!(place.read("out/runs.csv"), "");
+}
+
+#[test]
 fn prepared_rows_are_exported() {
     let place = Workplace::new();
     let value = place.dp(&["reproduce", "export", "--out", "folds", "--set", "sphere", "--json"]).json();

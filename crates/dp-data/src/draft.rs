@@ -5,6 +5,8 @@ mod label;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
 use column::{ColumnSurvey, LabelSurvey};
 
 use crate::error::{DataError, DataErrorKind};
@@ -74,10 +76,11 @@ pub struct DraftNote {
 impl Draft {
     /// The schema as TOML, the remarks as comments.
     pub fn to_toml(&self) -> String {
-        self.schema.to_toml_with_comments(&|name| {
-            let notes: Vec<_> = self.notes.iter().filter(|note| note.column == name).map(|note| &*note.text).collect();
-            if notes.is_empty() { None } else { Some(notes.join("\n")) }
-        })
+        let mut notes: HashMap<&str, Vec<&str>> = HashMap::new();
+        for note in &self.notes {
+            notes.entry(&note.column).or_default().push(&note.text);
+        }
+        self.schema.to_toml_with_comments(&|name| notes.get(name).map(|notes| notes.join("\n")))
     }
 }
 

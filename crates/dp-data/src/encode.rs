@@ -410,6 +410,18 @@ impl Encoder {
         self.finish_row(label, neutral, row)
     }
 
+    /// Refuses a libsvm line that does not begin with a label: a file of another form would get scores. Whether a label that
+    /// is needed is a declared one is found out when it is encoded.
+    pub(crate) fn check_libsvm_label(&self, part: &[u8], needed: bool) -> Result<(), DataError> {
+        if self.label.may_be(part, needed) {
+            return Ok(());
+        }
+        Err(DataError::new(DataErrorKind::LibsvmSyntax, "a line does not begin with a label")
+            .found_cell(part)
+            .expected("label index:value index:value ..., the label a number or a declared class")
+            .help("check that this is a libsvm file; where labels are not known, put any number"))
+    }
+
     /// Adds label, intercept and norm bound to the features collected in `row`.
     pub(crate) fn finish_row(
         &self,

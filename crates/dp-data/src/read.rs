@@ -1,5 +1,8 @@
 //! Reading CSV, libsvm and IDX files, plain or compressed, in one pass and with about the memory of what is kept.
 
+/// What some programs write before text in UTF-8; it is no part of the text.
+const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
+
 mod background;
 mod csv;
 mod file_source;
@@ -11,13 +14,15 @@ mod records;
 #[cfg(test)]
 mod tests;
 mod warning;
+mod watched;
 
 pub(crate) use csv::line_end;
 pub use csv::{CsvOptions, CsvReader, Record};
 pub use file_source::FileSource;
 pub use idx::{IdxHeader, looks_like_idx};
-pub use input::Input;
 pub(crate) use input::read_error;
+pub use input::{Input, failed_read};
 pub use load::{Loaded, load, load_csv, load_images, load_libsvm};
 pub use records::{EncodedRecord, RecordReader};
 pub use warning::CuratorWarning;
+pub use watched::{SteadyFile, WatchedFile};

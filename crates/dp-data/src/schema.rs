@@ -11,6 +11,8 @@ mod tests;
 mod validate;
 mod write;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 pub use label::{Label, LabelKind, LabelRange, MAX_CLASSES, Others};
@@ -233,12 +235,12 @@ impl Schema {
         self.label.can_refuse() || self.columns.iter().any(Column::can_refuse)
     }
 
-    /// Whether cells of the column of this name may hold line ends; of no column that it does not know.
-    pub(crate) fn has_line_ends(&self, name: &str) -> bool {
-        let own = self.columns.iter().any(|column| column.name == name && column.has_line_ends());
-        let missing = || self.missing.iter().any(|text| holds_line_end(text));
-        let known = || self.columns.iter().any(|column| column.name == name) || self.label.column == name;
-        own || (missing() && known()) || (self.label.column == name && self.label.has_line_ends())
+    /// The columns, the label's among them, whose cells may hold line ends.
+    pub(crate) fn with_line_ends(&self) -> HashSet<&str> {
+        let everywhere = self.missing.iter().any(|text| holds_line_end(text));
+        let columns = self.columns.iter().filter(|column| everywhere || column.has_line_ends());
+        let label = (everywhere || self.label.has_line_ends()).then_some(self.label.column.as_str());
+        columns.map(|column| column.name.as_str()).chain(label).collect()
     }
 
     /// Reads a schema from TOML; `file` is its name in messages.
@@ -246,7 +248,8 @@ impl Schema {
     /// # Errors
     /// [`DataError`] with a code of `schema.*` or `bounds.*`, the field and, where it is known, the line.
     pub fn parse(file: &str, text: &str) -> Result<Self, DataError> {
-        parse::parse(text).map_err(|error| error.in_file(file))
+        // A byte order mark is no part of the text.
+        parse::parse(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| error.in_file(file))
     }
 
     /// Writes the schema as TOML, with a `# REVIEW` comment at everything that still needs one.
@@ -294,8 +297,10 @@ impl Schema {
     /// # Errors
     /// `schema.unknown_column` when a name is not in the schema; nothing changes then.
     pub fn assume_public<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), DataError> {
+        let known: HashSet<&str> =
+            self.columns.iter().map(|column| column.name.as_str()).chain([self.label.column.as_str()]).collect();
         for name in names.iter().map(AsRef::as_ref) {
-            if name != self.label.column && self.columns.iter().all(|column| column.name != name) {
+            if !known.contains(name) {
                 return Err(DataError::new(
                     DataErrorKind::SchemaUnknownColumn,
                     format!("there is no column `{name}` to assume public"),
@@ -304,8 +309,8 @@ impl Schema {
                 .expected("the name of a column or of the label"));
             }
         }
-        let named = |name: &str| names.iter().any(|wanted| wanted.as_ref() == name);
-        self.assume_where(named);
+        let named: HashSet<&str> = names.iter().map(AsRef::as_ref).collect();
+        self.assume_where(|name| named.contains(name));
         Ok(())
     }
 

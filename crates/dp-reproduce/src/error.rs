@@ -48,6 +48,12 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// The record of finished runs is held by a run that has not ended.
+    #[error("{}: another run is under way in this folder", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
     /// A training refused its parameters or failed.
     #[error("{run}: {source}")]
     Training {

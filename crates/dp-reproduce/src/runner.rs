@@ -27,7 +27,7 @@ pub struct Progress {
 pub struct Runner<'r> {
     /// The folder with the files of the data sets.
     pub folder: &'r Path,
-    /// Threads; timed runs have the machine to themselves whatever this says.
+    /// Threads; timed runs have the machine to themselves whatever this says. Where none can be started, this one does all.
     pub threads: usize,
     /// Ends the runs soon after it becomes true; what had finished is kept.
     pub cancelled: &'r AtomicBool,
@@ -163,36 +163,48 @@ impl Runner<'_> {
     fn run_on(&mut self, jobs: &[Job], threads: usize, content: &Content, keep: &mut Keep<'_>) -> Result<(), Error> {
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let cancelled = self.cancelled;
+        let following = || {
+            let more = !stop.load(Ordering::Relaxed);
+            more.then(|| jobs.get(next.fetch_add(1, Ordering::Relaxed))).flatten()
+        };
+        let work = |sender: mpsc::Sender<_>| {
+            while let Some(job) = following() {
+                // The receiver is gone after a failure elsewhere.
+                if sender.send((job, content.run(job, cancelled))).is_err() {
+                    return;
+                }
+            }
+        };
+        let mut failure = None;
+        let mut settle = |job, result| {
+            match keep(job, result) {
+                Ok(progress) => (self.progress)(progress),
+                Err(error) => {
+                    stop.store(true, Ordering::Relaxed);
+                    failure.get_or_insert(error);
+                }
+            }
+            if cancelled.load(Ordering::Relaxed) {
+                stop.store(true, Ordering::Relaxed);
+                failure.get_or_insert(Error::Interrupted);
+            }
+        };
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
             for _ in 0..threads.min(jobs.len()) {
-                let (sender, next, stop) = (sender.clone(), &next, &stop);
-                scope.spawn(move || {
-                    while !stop.load(Ordering::Relaxed) {
-                        let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                        // The receiver is gone after a failure elsewhere.
-                        if sender.send((job, content.run(job, cancelled))).is_err() {
-                            return;
-                        }
-                    }
-                });
+                let (sender, work) = (sender.clone(), &work);
+                // Fewer threads than asked for do as well.
+                if std::thread::Builder::new().spawn_scoped(scope, move || work(sender)).is_err() {
+                    break;
+                }
             }
             drop(sender);
-            let mut failure = None;
-            for (job, result) in receiver {
-                match keep(job, result) {
-                    Ok(progress) => (self.progress)(progress),
-                    Err(error) => {
-                        stop.store(true, Ordering::Relaxed);
-                        failure.get_or_insert(error);
-                    }
-                }
-                if cancelled.load(Ordering::Relaxed) {
-                    stop.store(true, Ordering::Relaxed);
-                    failure.get_or_insert(Error::Interrupted);
-                }
-            }
-            failure.map_or(Ok(()), Err)
-        })
+            receiver.into_iter().for_each(|(job, result)| settle(job, result));
+        });
+        // All that is left where no thread could be started, and nothing otherwise.
+        while let Some(job) = following() {
+            settle(job, content.run(job, cancelled));
+        }
+        failure.map_or(Ok(()), Err)
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Adjacency;
+use super::{Adjacency, FileName};
 
 /// How the records of a step are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -336,7 +336,7 @@ its relation: {\"event\": {…}, \"adjacency\": \"add-remove\", \"n_public\": tr
 pub struct EventArgs {
     /// The file; `-` for standard input
     #[arg(value_name = "FILE")]
-    pub file: String,
+    pub file: FileName,
     /// How often.
     #[command(flatten)]
     pub repeat: RepeatArgs,
@@ -356,7 +356,7 @@ Without --epsilon and --delta, delta is the certificate's.")]
 pub struct CertificateArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
-    pub model: String,
+    pub model: FileName,
     /// How often.
     #[command(flatten)]
     pub repeat: RepeatArgs,
@@ -371,7 +371,7 @@ pub struct CertificateArgs {
 pub struct BatchArgs {
     /// Questions, one JSON object per line; `-` for standard input
     #[arg(value_name = "FILE", default_value = "-")]
-    pub file: String,
+    pub file: FileName,
 }
 
 /// The schema of a line.

@@ -3,6 +3,8 @@
 use clap::{Args, ValueEnum};
 use dp_data::read::looks_like_idx;
 
+use super::FileName;
+
 /// The form of a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -20,13 +22,13 @@ pub enum Format {
 pub struct InputArgs {
     /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input
     #[arg(long, value_name = "FILE")]
-    pub data: String,
+    pub data: FileName,
     /// The form of the records [default: by the file's name or first bytes, else csv]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// The labels of the images (IDX)
     #[arg(long, value_name = "FILE")]
-    pub labels: Option<String>,
+    pub labels: Option<FileName>,
     /// The character between cells (CSV); `tab` for a tabulator
     #[arg(long, value_name = "CHAR", default_value = ",")]
     pub delimiter: String,
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     fn format(data: &str) -> Format {
-        let (delimiter, data) = (",".to_owned(), data.to_owned());
+        let (delimiter, data) = (",".to_owned(), FileName::from(data));
         InputArgs { data, format: None, labels: None, delimiter, zero_based: false }.format()
     }
 

@@ -3,6 +3,7 @@
 
 mod account;
 mod audit;
+mod file_name;
 mod input;
 mod rank;
 mod reproduce;
@@ -19,6 +20,7 @@ pub use audit::{
     AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
     AuditRunArgs, AuditTableArgs,
 };
+pub use file_name::FileName;
 pub use input::{Format, InputArgs};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
@@ -33,7 +35,7 @@ pub use train::{
 };
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
@@ -130,13 +132,30 @@ pub enum Command {
     Help(HelpArgs),
 }
 
+impl Command {
+    /// Whether the result itself goes to standard output and counts as a whole: not a summary of what was written to
+    /// files, and not what is often read in part, such as predictions, the answers of a batch or help.
+    pub fn result_is_on_stdout(&self) -> bool {
+        let is_stdout = |out: &Path| out.as_os_str() == "-";
+        match self {
+            Self::Train(args) => is_stdout(&args.out),
+            Self::Tune(args) => is_stdout(&args.train.out),
+            Self::Schema(args) => args.out.as_deref().is_none_or(is_stdout),
+            Self::Rank(args) => matches!(args.job, RankJob::Evaluate(_) | RankJob::Cv(_)),
+            Self::Account(args) => !matches!(args.job, AccountJob::Batch(_)),
+            Self::Evaluate(_) | Self::Verify(_) | Self::Audit(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Arguments of `dp schema`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp schema people.csv --label income --positive '>50K' --out schema.toml")]
 pub struct SchemaArgs {
     /// The CSV file, plain, .gz or .xz; `-` for standard input
     #[arg(value_name = "FILE")]
-    pub data: String,
+    pub data: FileName,
     /// The column to be predicted
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
@@ -186,7 +205,7 @@ pub struct SchemaArgs {
 pub struct EvaluateArgs {
     /// The model file that `dp train` wrote
     #[arg(long, value_name = "FILE")]
-    pub model: String,
+    pub model: FileName,
     /// Records with labels; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
@@ -201,7 +220,7 @@ pub struct EvaluateArgs {
 pub struct PredictArgs {
     /// The model file that `dp train` wrote
     #[arg(long, value_name = "FILE")]
-    pub model: String,
+    pub model: FileName,
     /// Records, with or without the label; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
@@ -230,7 +249,7 @@ curator published.")]
 pub struct VerifyArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
-    pub model: String,
+    pub model: FileName,
     /// The curator's public key: demand their signature too
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,

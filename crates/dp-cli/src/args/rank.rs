@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Adjacency;
 use super::account::count;
+use super::{Adjacency, FileName};
 use crate::ranker_file::NamedActivation;
 
 /// Arguments of `dp rank`.
@@ -225,7 +225,7 @@ protected half as well.")]
 pub struct RankTrainArgs {
     /// The lists, in one file or several: LETOR or CSV, plain, .gz or .xz; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
-    pub data: Vec<String>,
+    pub data: Vec<FileName>,
     /// How lists are read.
     #[command(flatten)]
     pub lists: ListsArgs,
@@ -282,10 +282,10 @@ The figures are about these lists and computed from their grades without noise: 
 pub struct RankEvaluateArgs {
     /// The file that `dp rank train` wrote
     #[arg(long, value_name = "FILE")]
-    pub model: String,
+    pub model: FileName,
     /// Lists with grades, in one file or several; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
-    pub data: Vec<String>,
+    pub data: Vec<FileName>,
     /// How lists are read.
     #[command(flatten)]
     pub lists: ListsArgs,
@@ -307,10 +307,10 @@ Grades play no role here and may be absent: lines of LETOR that begin with `qid:
 pub struct RankPredictArgs {
     /// The file that `dp rank train` wrote
     #[arg(long, value_name = "FILE")]
-    pub model: String,
+    pub model: FileName,
     /// Lists, in one file or several; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
-    pub data: Vec<String>,
+    pub data: Vec<FileName>,
     /// How lists are read.
     #[command(flatten)]
     pub lists: ListsArgs,
@@ -338,7 +338,7 @@ grades without noise. This is an experiment, no private release.")]
 pub struct RankCvArgs {
     /// The five parts: LETOR or CSV, plain, .gz or .xz
     #[arg(long, value_name = "LISTS", num_args = 5, required = true)]
-    pub parts: Vec<String>,
+    pub parts: Vec<FileName>,
     /// How lists are read.
     #[command(flatten)]
     pub lists: ListsArgs,

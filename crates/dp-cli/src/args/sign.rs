@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::FileName;
+
 /// Arguments of `dp sign`.
 #[derive(Debug, Clone, Args)]
 pub struct SignArgs {
@@ -47,7 +49,7 @@ else, nor one of several that were trained and looked at.")]
 pub struct SignModelArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
-    pub model: String,
+    pub model: FileName,
     /// The file of the secret key
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use dp_data::encode::ProjectionKind;
 use dp_losses::Penalty;
 
-use super::InputArgs;
+use super::{FileName, InputArgs};
 
 /// A training algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -352,7 +352,7 @@ pub struct TrainArgs {
     pub label_range: Vec<f64>,
     /// The reviewed schema of the records (CSV)
     #[arg(long, value_name = "FILE", conflicts_with = "schema_from_data", help_heading = "Data")]
-    pub schema: Option<String>,
+    pub schema: Option<FileName>,
     /// Take ranges and categories from the data and assume that they are public
     #[arg(long, help_heading = "Data")]
     pub schema_from_data: bool,

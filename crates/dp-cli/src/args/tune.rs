@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::TrainArgs;
+use super::{FileName, TrainArgs};
 
 /// How hyper-parameters are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -51,10 +51,10 @@ pub struct TuneArgs {
     pub method: TuningMethod,
     /// Public records of the same form, to choose on; they get no protection
     #[arg(long, value_name = "FILE", help_heading = "Tuning")]
-    pub public: Option<String>,
+    pub public: Option<FileName>,
     /// The labels of the public images (IDX)
     #[arg(long, value_name = "FILE", requires = "public", help_heading = "Tuning")]
-    pub public_labels: Option<String>,
+    pub public_labels: Option<FileName>,
     /// Mean number of trainings of random-stopping [default: twice the number of combinations]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Tuning")]
     pub trials: Option<f64>,

@@ -4,7 +4,7 @@ use dp_data::read::RecordReader;
 use serde::Serialize;
 
 use super::verify;
-use crate::args::{EvaluateArgs, Format, GlobalArgs};
+use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::{InputConfig, check_stdin};
@@ -17,7 +17,7 @@ use crate::progress::{Counted, Progress, ProgressMode};
 #[derive(Debug, Clone)]
 pub struct EvaluateConfig {
     /// The model file.
-    pub model: String,
+    pub model: FileName,
     /// The records.
     pub input: InputConfig,
     /// Whether the records are declared public.

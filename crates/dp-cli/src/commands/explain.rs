@@ -127,6 +127,13 @@ const OWN: &[Page] = &[
                against libsvm). Use records of the same form as for training.",
     },
     Page {
+        code: "output.closed_pipe",
+        text: "Standard output, where the result was to go, was closed: its reader went away before the result was \
+               written, or there was none from the start. Files named by --out or --report are there if they were \
+               complete. What is read in part as often as whole (predictions, the answers of a batch, help) ends \
+               without this error.",
+    },
+    Page {
         code: "output.exists",
         text: "The output file is there already. `dp` never replaces a file unless told to with --force, and makes \
                sure of it at the moment the new file gets its name, so two runs cannot overwrite each other.",
@@ -157,6 +164,11 @@ const OWN: &[Page] = &[
                size larger than the loss allows, or squared loss without a radius. The message names the parameter.",
     },
     Page {
+        code: "reproduce.busy",
+        text: "Another `dp reproduce` is under way in the same output folder and holds its runs.csv: two at once would \
+               do every run twice. Wait until it has ended, or name another folder with --out.",
+    },
+    Page {
         code: "reproduce.data",
         text: "A data set of the experiments cannot be read: a file is not in the folder that --data names, or holds \
                something else than its name says. The message names every missing file with its size and origin; \
@@ -169,8 +181,10 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "reproduce.record",
-        text: "The file runs.csv in the output folder is no record of finished runs, or one with other columns, and is \
-               left as it is. Name another folder with --out, or move the file away.",
+        text: "The file runs.csv in the output folder is no record of finished runs, one with other columns, or one in \
+               which a line was changed: each line ends with a digest of the rest. The file is left as it is. Name \
+               another folder with --out, or move the file away; a line that was changed can be removed, and its run is \
+               done again.",
     },
     Page {
         code: "run.interrupted",
@@ -195,6 +209,12 @@ const OWN: &[Page] = &[
         code: "train.failed",
         text: "Training ended before anything was released, because the source of the records failed (it ended \
                early or changed while it was read) or because memory or the system's random source gave out.",
+    },
+    Page {
+        code: "train.not_finite",
+        text: "The weights that were released are no finite numbers: settings so extreme that the arithmetic overflowed, \
+               such as a --lambda near the largest double. Whether this happens is decided by the released weights \
+               alone, after the noise, so that the guarantee covers it; no model was written.",
     },
     Page {
         code: "usage.arguments",

@@ -8,7 +8,7 @@ use dp_data::schema::LabelRange;
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{GlobalArgs, PredictArgs};
+use crate::args::{FileName, GlobalArgs, PredictArgs};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
@@ -21,7 +21,7 @@ use crate::progress::{Counted, Progress, ProgressMode};
 #[derive(Debug, Clone)]
 pub struct PredictConfig {
     /// The model file.
-    pub model: String,
+    pub model: FileName,
     /// The records.
     pub input: InputConfig,
     /// Where to write; `None` for standard output.

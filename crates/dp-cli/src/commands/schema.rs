@@ -7,7 +7,7 @@ use dp_data::read::{CsvOptions, CsvReader, Input};
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::SchemaArgs;
+use crate::args::{FileName, SchemaArgs};
 use crate::atomic;
 use crate::failure::Failure;
 use crate::input::{check_distinct, conflict, csv_options, label_hint};
@@ -18,7 +18,7 @@ use crate::wording;
 #[derive(Debug, Clone)]
 pub struct SchemaConfig {
     /// The CSV file; `-` for standard input.
-    pub data: String,
+    pub data: FileName,
     /// How cells are told apart.
     pub csv: CsvOptions,
     /// The label and what is known of it.

@@ -61,7 +61,7 @@ fn new_key(args: &SignNewKeyArgs, console: &Console) -> Result<(), Failure> {
 fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
     let out = match &args.out {
         Some(out) => out.clone(),
-        None if args.model == "-" => {
+        None if &*args.model == "-" => {
             return Err(conflict("--out", "a model from standard input has no name to put a signature beside")
                 .help("say where to write the signature: --out model.json.sig"));
         }

@@ -84,7 +84,7 @@ pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
 fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &VerifyingKey) -> Result<&'static str, Failure> {
     let file = match &args.signature {
         Some(file) => file.clone(),
-        None if args.model == "-" => {
+        None if &*args.model == "-" => {
             return Err(conflict("--signature", "a model from standard input has no name to find a signature beside")
                 .help("name the file of the signature: --signature model.json.sig"));
         }
@@ -120,7 +120,7 @@ pub fn run(file: &ModelFile, work: u64) -> Result<Outcome, Failure> {
     check_model(file)?;
     let implied = file.model.implied_assumptions();
     let outcome = Outcome::new(&file.certificate, &verified, &file.certificate_sha256, &implied);
-    Ok(Outcome { warnings: file.large_delta().into_iter().collect(), ..outcome })
+    Ok(Outcome { warnings: file.warnings(), ..outcome })
 }
 
 /// Verifies the file of a ranker whose seals are intact.
@@ -160,7 +160,7 @@ pub fn run_ranker(file: &RankerFile) -> Result<Outcome, Failure> {
     check_assumptions(certificate, &[], &[Assumption::EveryRecordConforms])?;
     check_versions(certificate)?;
     let outcome = Outcome::new(certificate, &verified, &file.certificate_sha256, &[Assumption::EveryRecordConforms]);
-    Ok(Outcome { warnings: file.large_delta().into_iter().collect(), ..outcome })
+    Ok(Outcome { warnings: file.warnings(), ..outcome })
 }
 
 /// Refuses a certificate that itself says that there is no guarantee.

@@ -122,6 +122,7 @@ impl Run {
         assert_eq!(self.code, exit, "{self:#?}");
         assert!(self.stderr.contains(&format!("error[{code}]: ")), "expected error[{code}]: {self:#?}");
         assert!(self.stdout.is_empty(), "{self:#?}");
+        assert!(code != "privacy.refused" || self.stderr.contains("\n  --> "), "it does not say where: {self:#?}");
         self
     }
 

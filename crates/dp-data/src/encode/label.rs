@@ -61,6 +61,16 @@ impl LabelPlan {
         }
     }
 
+    /// Whether the first part of a libsvm line can be a label: not a feature (`index:value`), unless such a label is declared;
+    /// and where no label is needed, a number, a declared value or whatever stands for all others.
+    pub(crate) fn may_be(&self, part: &[u8], needed: bool) -> bool {
+        let (declared, any) = match &self.values {
+            Values::Declared { texts, others, .. } => (texts.contains_key(part), *others != Undeclared::Refuse),
+            Values::Number(_) => (false, self.missing_is_neutral),
+        };
+        declared || (!part.contains(&b':') && (needed || any || parse_number(part).is_some()))
+    }
+
     /// The target, or `None` for a null record. Text is compared first, then numbers: `1.0` is `1`.
     pub(crate) fn target(&self, cell: &[u8], tally: &mut ColumnTally) -> Result<Option<f64>, DataErrorKind> {
         if let Values::Declared { texts, .. } = &self.values

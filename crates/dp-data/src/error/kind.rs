@@ -44,6 +44,9 @@ kinds! {
     /// Reading failed in the middle.
     FileRead, "file.read",
         "The operating system reported an error while the file was being read, for instance a removed disk or a lost network share. Nothing was kept of what had been read. Try again, or copy the file to a local disk first.";
+    /// A file was changed while it was read.
+    FileChanged, "file.changed",
+        "The file was written to, or another was put in its place, while it was read: its length, the time of its last change or the file itself is another than when it was opened first. What was read is a mixture of before and after, or a part, so nothing was kept of it and no model was written. Wait until nobody writes to the file, or read a copy. Pipes and standard input are read once as they come, and are not compared.";
     /// A compressed file ends too early.
     FileTruncated, "file.truncated",
         "A .gz or .xz file ends before its last block is complete, usually after an interrupted download or copy. A part of the rows would be missing without any sign of it in the text, so the file is refused. Fetch it again and compare its size or checksum.";
@@ -71,6 +74,9 @@ kinds! {
     /// A quoted cell never ends.
     CsvUnclosedQuote, "csv.unclosed_quote",
         "A cell starts with a quote and the file ends before the quote is closed: a stray quote, or a file that was cut. A quote inside a quoted cell is written twice.";
+    /// A quoted cell goes on after its closing quote.
+    CsvAfterQuote, "csv.after_quote",
+        "Something stands between the quote that closes a cell and the next delimiter, as in `\"1\"2`, which could be read as 1, as 12 or as a mistake. A quote inside a quoted cell is written twice; blanks do not stand outside the quotes.";
     /// A quoted cell holds a line end where none is declared.
     CsvLineEnd, "csv.line_end",
         "A quoted cell goes on past the end of its line, in a column for which the schema declares no line ends. Usually a stray quote has swallowed the rows up to the next quote, which would be missing without a sign; the line given is where the quote opens. If the cells of the column do hold line ends, declare `line_ends = true` for it (with `type = \"drop\"` for a column that is not used).";

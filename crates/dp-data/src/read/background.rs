@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// Bytes handed over at a time.
@@ -10,18 +11,34 @@ const CHUNK: usize = 256 * 1024;
 const AHEAD: usize = 4;
 
 /// A reader whose source is read on another thread. Dropping it ends that thread at its next chunk.
-pub(super) struct Background {
+struct Background {
     chunks: Receiver<io::Result<Vec<u8>>>,
     current: Vec<u8>,
     consumed: usize,
     finished: bool,
 }
 
+/// `source`, read on another thread; on this one where none can be started.
+pub(super) fn ahead(source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    // What is moved to a thread that does not start is lost.
+    let shared = Arc::new(Mutex::new(Some(source)));
+    let take = |shared: &Mutex<Option<_>>| shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let moved = Arc::clone(&shared);
+    match Background::start(move || take(&moved)) {
+        Ok(background) => Box::new(background),
+        Err(_) => match take(&shared) {
+            Some(source) => Box::new(source),
+            None => Box::new(io::empty()),
+        },
+    }
+}
+
 impl Background {
-    pub(super) fn new(mut source: impl Read + Send + 'static) -> Self {
+    fn start<R: Read>(source: impl FnOnce() -> Option<R> + Send + 'static) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(AHEAD);
         // The thread is not joined: it ends by itself at the end of the source or when nobody listens any more.
-        thread::spawn(move || {
+        thread::Builder::new().spawn(move || {
+            let Some(mut source) = source() else { return };
             loop {
                 let mut chunk = Vec::with_capacity(CHUNK);
                 let outcome = source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
@@ -40,8 +57,8 @@ impl Background {
                     return;
                 }
             }
-        });
-        Self { chunks, current: Vec::new(), consumed: 0, finished: false }
+        })?;
+        Ok(Self { chunks, current: Vec::new(), consumed: 0, finished: false })
     }
 }
 

@@ -3,18 +3,18 @@
 //! Most lines of most files hold no quote. Such a line is split at its delimiters where it lies; every other record goes
 //! through `csv-core`, which knows the whole of RFC 4180. A property test holds the two equal.
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use csv_core::ReadRecordResult;
 
-use super::{Input, read_error};
+use super::{BYTE_ORDER_MARK, Input, read_error};
 use crate::error::{DataError, DataErrorKind};
 
 /// Bytes asked of the source at a time.
 const CHUNK: usize = 256 * 1024;
 /// The longest record.
 const LONGEST: usize = 64 * 1024 * 1024;
-const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// How the text is cut into cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,8 @@ impl CsvOptions {
 /// Reads a CSV file with a header, record by record, without allocating for each.
 ///
 /// Lines end with LF, CRLF or CR; blank lines are skipped; a byte order mark is dropped. Every record has as many cells
-/// as the header, and the text is UTF-8, or reading stops with an error.
+/// as the header, nothing follows a closing quote but a delimiter or the end of the line, and the text is UTF-8, or reading
+/// stops with an error.
 ///
 /// # Examples
 /// ```
@@ -62,6 +63,8 @@ pub struct CsvReader {
     file: String,
     splitter: Splitter,
     header: Vec<String>,
+    /// Where each name stands in the header.
+    positions: HashMap<String, usize>,
     /// For each column whether cells may hold line ends; `None` where all may.
     line_ends: Option<Vec<bool>>,
 }
@@ -70,14 +73,14 @@ impl CsvReader {
     /// Reads the header.
     ///
     /// # Errors
-    /// `csv.options`, `csv.empty`, `csv.duplicate_column`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.long_record`,
-    /// `file.*`.
+    /// `csv.options`, `csv.empty`, `csv.duplicate_column`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.after_quote`,
+    /// `csv.long_record`, `file.*`.
     pub fn new(input: Input, options: CsvOptions) -> Result<Self, DataError> {
         let options = options.check()?;
         let (file, source) = input.into_parts();
         let mut splitter = Splitter::new(source, options);
-        let header = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
-        Ok(Self { file, splitter, header, line_ends: None })
+        let (header, positions) = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
+        Ok(Self { file, splitter, header, positions, line_ends: None })
     }
 
     /// The names of the columns.
@@ -95,7 +98,7 @@ impl CsvReader {
     /// # Errors
     /// `csv.missing_column`.
     pub fn position(&self, name: &str) -> Result<usize, DataError> {
-        self.header.iter().position(|column| column == name).ok_or_else(|| {
+        self.positions.get(name).copied().ok_or_else(|| {
             let shown: Vec<_> = self.header.iter().take(12).map(|column| format!("`{column}`")).collect();
             let more = if self.header.len() > shown.len() { ", ..." } else { "" };
             DataError::new(DataErrorKind::CsvMissingColumn, format!("there is no column `{name}`"))
@@ -114,7 +117,7 @@ impl CsvReader {
     /// ```
     /// use dp_data::read::{CsvReader, Input};
     ///
-    /// let input = || Input::from_bytes("a.csv", b"name,note\nAda,\"first\nBen,\"second\n".to_vec());
+    /// let input = || Input::from_bytes("a.csv", b"name,note\nAda,\"first\nBen\"\n".to_vec());
     /// let mut reader = CsvReader::new(input(), Default::default())?;
     /// reader.refuse_line_ends(|_| false);
     /// let error = reader.next_record().err().unwrap();
@@ -122,7 +125,7 @@ impl CsvReader {
     ///
     /// let mut reader = CsvReader::new(input(), Default::default())?;
     /// reader.refuse_line_ends(|column| column == "note");
-    /// assert_eq!(reader.next_record()?.unwrap().cell(1), b"first\nBen,second");
+    /// assert_eq!(reader.next_record()?.unwrap().cell(1), b"first\nBen");
     /// # Ok::<(), dp_data::DataError>(())
     /// ```
     pub fn refuse_line_ends(&mut self, but_in: impl Fn(&str) -> bool) {
@@ -132,7 +135,7 @@ impl CsvReader {
     /// The next record, or `None` at the end.
     ///
     /// # Errors
-    /// `csv.ragged`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.line_end`, `csv.long_record`, `file.*`.
+    /// `csv.ragged`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.after_quote`, `csv.line_end`, `csv.long_record`, `file.*`.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, DataError> {
         match self.splitter.next() {
             Ok(false) => Ok(None),
@@ -145,6 +148,9 @@ impl CsvReader {
                 {
                     let error = line_end(line, self.header.get(position));
                     return Err(error.in_file(&self.file));
+                }
+                if let Some(found) = self.splitter.after_quote {
+                    return Err(after_quote(found, self.header.get(found.0)).in_file(&self.file));
                 }
                 if record.len() == self.header.len() {
                     return Ok(Some(record));
@@ -163,17 +169,22 @@ impl CsvReader {
     }
 }
 
-fn read_header(splitter: &mut Splitter) -> Result<Vec<String>, DataError> {
+/// The names of the columns, and where each stands.
+fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, usize>), DataError> {
     if !splitter.next()? {
         return Err(DataError::new(DataErrorKind::CsvEmpty, "the file is empty")
             .at_line(1)
             .expected("a header that names the columns"));
     }
+    if let Some(found) = splitter.after_quote {
+        return Err(after_quote(found, None));
+    }
     let record = splitter.record();
     let mut header: Vec<String> = Vec::with_capacity(record.len());
-    for cell in record.cells() {
+    let mut positions = HashMap::with_capacity(record.len());
+    for (position, cell) in record.cells().enumerate() {
         let name = String::from_utf8_lossy(cell).into_owned();
-        if header.contains(&name) {
+        if positions.insert(name.clone(), position).is_some() {
             return Err(DataError::new(
                 DataErrorKind::CsvDuplicateColumn,
                 format!("the column name `{name}` occurs twice in the header"),
@@ -184,7 +195,7 @@ fn read_header(splitter: &mut Splitter) -> Result<Vec<String>, DataError> {
         }
         header.push(name);
     }
-    Ok(header)
+    Ok((header, positions))
 }
 
 /// One record: its cells without quotes, and the line on which it starts.
@@ -259,6 +270,8 @@ struct Splitter {
     unquoted: Vec<u8>,
     ends: Vec<usize>,
     in_unquoted: bool,
+    /// The first cell of the record that goes on after its closing quote, and the line of that quote.
+    after_quote: Option<(usize, u64)>,
 }
 
 impl Splitter {
@@ -280,6 +293,7 @@ impl Splitter {
             unquoted: vec![0; 1024],
             ends: vec![0; 64],
             in_unquoted: false,
+            after_quote: None,
         }
     }
 
@@ -347,6 +361,7 @@ impl Splitter {
         }
         self.record_line = self.line;
         self.in_unquoted = false;
+        self.after_quote = None;
         self.bounds.clear();
         let mut cell_start = self.start;
         for found in memchr::memchr_iter(self.options.delimiter, content) {
@@ -402,6 +417,7 @@ impl Splitter {
         }
         self.record_line = self.line;
         self.in_unquoted = true;
+        self.after_quote = text_after_quote(raw, self.options).map(|(cell, line)| (cell, self.line + line));
         self.bounds.clear();
         let mut cell_start = 0;
         for &cell_end in &self.ends[..cells] {
@@ -433,6 +449,47 @@ impl Splitter {
             }
             return Ok(());
         }
+    }
+}
+
+/// The first cell of a record, as it was written, that goes on after its closing quote, and how many lines the quote stands
+/// below the first. `csv-core` reads `"1"2` as 12.
+fn text_after_quote(raw: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> Option<(usize, u64)> {
+    let (mut cell, mut line, mut starts, mut at) = (0, 0, true, 0);
+    while let Some(&byte) = raw.get(at) {
+        at += 1;
+        if starts && byte == quote {
+            loop {
+                // A cell that is never closed is refused elsewhere.
+                let found = at + memchr::memchr(quote, &raw[at..])?;
+                line += memchr::memchr_iter(b'\n', &raw[at..found]).count() as u64;
+                at = found + 1;
+                if raw.get(at) != Some(&quote) {
+                    break;
+                }
+                at += 1;
+            }
+            match raw.get(at) {
+                Some(&next) if next != delimiter && next != b'\n' && next != b'\r' => return Some((cell, line)),
+                _ => {}
+            }
+        }
+        starts = byte == delimiter || (starts && (byte == b'\n' || byte == b'\r'));
+        cell += usize::from(byte == delimiter);
+        line += u64::from(byte == b'\n');
+    }
+    None
+}
+
+/// A cell that goes on after the quote that closes it, on this line.
+fn after_quote((_, line): (usize, u64), column: Option<&String>) -> DataError {
+    let error = DataError::new(DataErrorKind::CsvAfterQuote, "a quoted cell goes on after its closing quote")
+        .at_line(line)
+        .expected("a delimiter or the end of the line after a closing quote")
+        .help("write a quote inside a quoted cell twice, or remove the quotes");
+    match column {
+        Some(column) => error.at_column(column),
+        None => error,
     }
 }
 

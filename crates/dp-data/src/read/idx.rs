@@ -5,6 +5,7 @@
 //! ```
 
 use std::io::{BufReader, Read, Write};
+use std::path::Path;
 
 use super::{Input, read_error};
 use crate::encode::{Encoder, InputFormat, RowBuffer};
@@ -43,7 +44,7 @@ impl IdxHeader {
 }
 
 /// Whether a file is IDX by its first bytes, which no text begins with. A file that cannot be read is not.
-pub fn looks_like_idx(path: &str) -> bool {
+pub fn looks_like_idx(path: impl AsRef<Path>) -> bool {
     let mut magic = [0; 4];
     let read = Input::open(path).map(|input| input.into_parts().1.read_exact(&mut magic));
     matches!(read, Ok(Ok(()))) && magic[..3] == [0, 0, UNSIGNED_BYTES]

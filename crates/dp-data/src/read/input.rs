@@ -1,12 +1,13 @@
 //! Opening a file, standard input or bytes, decompressing by what the first bytes say.
 
-use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
+use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use liblzma::read::XzDecoder;
 
-use super::background::Background;
+use super::background::ahead;
+use super::watched::{WatchedFile, changed, is_change};
 use crate::error::{DataError, DataErrorKind};
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
@@ -36,25 +37,17 @@ impl std::fmt::Debug for Input {
 }
 
 impl Input {
-    /// Opens `path`, or standard input when it is `-`.
+    /// Opens `path`, or standard input when it is `-`. A file that is changed while it is read fails with `file.changed`
+    /// at its end ([`WatchedFile`]).
     ///
     /// # Errors
     /// `file.open`, `file.read`.
-    pub fn open(path: &str) -> Result<Self, DataError> {
-        if path == "-" {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
+        let path = path.as_ref();
+        if path.as_os_str() == "-" {
             return Self::from_reader("standard input", io::stdin());
         }
-        let opened = File::open(path).and_then(|file| {
-            // Opening a folder succeeds on Unix and only reading it fails, with a message that does not say so.
-            if file.metadata()?.is_dir() { Err(io::Error::from(io::ErrorKind::IsADirectory)) } else { Ok(file) }
-        });
-        match opened {
-            Ok(file) => Self::from_reader(path, file),
-            Err(source) => Err(DataError::new(DataErrorKind::FileOpen, format!("cannot open the file: {source}"))
-                .in_file(path)
-                .help("check the path and the permissions")
-                .caused_by(source)),
-        }
+        Self::from_reader(&path.display().to_string(), WatchedFile::open(path)?)
     }
 
     /// Reads from any reader; `name` is used in messages.
@@ -69,9 +62,9 @@ impl Input {
             .read_to_end(&mut head)
             .map_err(|source| read_error(source).in_file(name))?;
         let reader: Box<dyn Read + Send> = if head.starts_with(GZIP_MAGIC) {
-            Box::new(Background::new(MultiGzDecoder::new(whole(head, reader))))
+            ahead(MultiGzDecoder::new(whole(head, reader)))
         } else if head.starts_with(XZ_MAGIC) {
-            Box::new(Background::new(XzDecoder::new_multi_decoder(whole(head, reader))))
+            ahead(XzDecoder::new_multi_decoder(whole(head, reader)))
         } else {
             Box::new(whole(head, reader))
         };
@@ -111,8 +104,7 @@ impl Input {
     }
 }
 
-/// The content, decompressed: for formats that this crate does not know. A failed read of compressed content is an
-/// [`io::Error`] of kind `UnexpectedEof` (cut) or `InvalidData`, `InvalidInput` (damaged).
+/// The content, decompressed: for formats that this crate does not know. [`failed_read`] says what a failed read means.
 ///
 /// # Examples
 /// ```
@@ -132,8 +124,17 @@ fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
     Cursor::new(head).chain(rest)
 }
 
+/// A failed read of the [`Input`] of this name in the words of this crate: `file.changed`, `file.truncated`, `file.corrupt` or
+/// `file.read`. For formats that this crate does not know.
+pub fn failed_read(name: &str, source: io::Error) -> DataError {
+    read_error(source).in_file(name)
+}
+
 /// A failed read in the words of this crate. Decoders report a cut file as an unexpected end.
 pub(crate) fn read_error(source: io::Error) -> DataError {
+    if is_change(&source) {
+        return changed(source);
+    }
     let error = match source.kind() {
         io::ErrorKind::UnexpectedEof => {
             DataError::new(DataErrorKind::FileTruncated, "the compressed file ends before its content is complete")

@@ -1,6 +1,6 @@
 //! Lines of the form `label index:value index:value ...`.
 
-use super::{Input, read_error};
+use super::{BYTE_ORDER_MARK, Input, read_error};
 use crate::encode::{LibsvmFormat, MAX_FEATURES, RowBuffer, parse_number};
 use crate::error::{DataError, DataErrorKind};
 use std::io::{BufRead, BufReader, Read};
@@ -48,6 +48,9 @@ impl LibsvmReader {
             }
             if read as u64 == LONGEST {
                 return Err(syntax("a line is longer than 64 MiB").in_file(&self.file).at_line(self.line));
+            }
+            if self.line == 1 && self.line_bytes.starts_with(BYTE_ORDER_MARK) {
+                self.line_bytes.drain(..BYTE_ORDER_MARK.len());
             }
             let length = memchr::memchr(b'#', &self.line_bytes).unwrap_or(self.line_bytes.len());
             self.line_bytes.truncate(length);

@@ -60,7 +60,8 @@ pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions
     let schema = encoder
         .schema()
         .ok_or_else(|| DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for tables"))?;
-    reader.refuse_line_ends(|column| schema.has_line_ends(column));
+    let with_line_ends = schema.with_line_ends();
+    reader.refuse_line_ends(|column| with_line_ends.contains(column));
     let positions = column_positions(&reader, schema)?;
     let label = reader.position(&schema.label().column)?;
     let mut warnings = unused_columns(&reader, schema);
@@ -173,7 +174,8 @@ fn read_libsvm<F: Stored>(
         let width = line.collect(format, &mut row).map_err(|error| error.in_file(&file))?;
         widest = widest.max(width);
         encoder
-            .finish_row(Some(line.label), false, &mut row)
+            .check_libsvm_label(line.label, true)
+            .and_then(|()| encoder.finish_row(Some(line.label), false, &mut row))
             .map_err(|error| error.in_file(&file).at_line(line.line))?;
         collector.push(&row)?;
     }

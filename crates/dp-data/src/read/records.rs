@@ -56,7 +56,8 @@ impl<'e> RecordReader<'e> {
         let format = match encoder.input() {
             InputFormat::Table(schema) => {
                 let mut reader = Box::new(CsvReader::new(input, *options)?);
-                reader.refuse_line_ends(|column| schema.has_line_ends(column));
+                let with_line_ends = schema.with_line_ends();
+                reader.refuse_line_ends(|column| with_line_ends.contains(column));
                 let positions = column_positions(&reader, schema)?;
                 let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
                 let file = reader.file().to_owned();
@@ -105,7 +106,8 @@ impl<'e> RecordReader<'e> {
                 }
                 let label = with_labels.then_some(line.label);
                 self.encoder
-                    .finish_row(label, false, &mut self.row)
+                    .check_libsvm_label(line.label, *with_labels)
+                    .and_then(|()| self.encoder.finish_row(label, false, &mut self.row))
                     .map_err(|error| error.in_file(file).at_line(line.line))?;
                 Ok(Some(EncodedRecord { record: None, row: &self.row, line: line.line }))
             }

@@ -1,4 +1,5 @@
 mod agreement;
+mod changes;
 mod refusals;
 
 use std::io::{self, Read, Write};
@@ -228,4 +229,24 @@ fn several_classes_and_numbers_in_both_forms() {
     assert_eq!(lines(number(), "-5 1:1\nnan 2:1\n"), Err(("libsvm.bad_value", Some(2))));
     let lenient = Label { missing_is_neutral: true, ..number() };
     assert_eq!(lines(lenient, "-5 1:1\nnan 2:1\n"), Ok((vec![-0.5, 0.0], 1.0)), "a null record has target 0");
+}
+
+/// Twice as many columns take twice as long: a step over all columns for each of them would take minutes here.
+#[test]
+fn a_table_of_a_hundred_thousand_columns() {
+    const COLUMNS: usize = 100_000;
+    let names: Vec<String> = (0..COLUMNS).map(|i| format!("x{i}")).collect();
+    let row = |value: &str| vec![value; COLUMNS].join(",");
+    let text = format!("{},y\n{},no\n{},yes\n", names.join(","), row("0"), row("2.5"));
+    let input = || Input::from_bytes("wide.csv", text.clone().into_bytes());
+    let drafted = crate::draft::draft(input(), &crate::draft::DraftOptions::new("y"), &CsvOptions::default()).unwrap();
+    let mut schema = Schema::parse("wide.toml", &drafted.to_toml()).unwrap();
+    assert_eq!(schema.unreviewed().len(), COLUMNS + 1);
+    schema.assume_public(&[&names[..], &["y".to_owned()]].concat()).unwrap();
+    schema.check_reviewed().unwrap();
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    let loaded = load_csv::<f64>(input(), &encoder, &CsvOptions::default()).unwrap();
+    assert_eq!((loaded.examples.dim(), loaded.examples.targets()), (COLUMNS + 1, &[-1.0, 1.0][..]));
+    let mut reader = RecordReader::new(input(), &encoder, &CsvOptions::default(), true).unwrap();
+    assert!(reader.next_record().unwrap().is_some());
 }

@@ -31,16 +31,14 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
     let mut columns = Vec::new();
     for name in columns_section.table.keys() {
         let section = columns_section.required_section(name.get_ref())?;
-        let column = parse_column(name.get_ref(), &section, &on_missing)?;
-        columns.push((column, section.line()));
+        columns.push(parse_column(name.get_ref(), &section, &on_missing)?);
     }
-    let lines: Vec<(String, u64)> = columns.iter().map(|(column, line)| (column.name.clone(), *line)).collect();
-    let label_line = root.required_section("label")?.line();
-    Schema::new(columns.into_iter().map(|(column, _)| column).collect(), label, missing).map_err(|error| {
-        let of_column = lines.iter().find(|(name, _)| Some(name.as_str()) == error.column()).map(|(_, line)| *line);
-        match of_column {
-            Some(line) => error.at_line(line),
-            None if error.field().is_some_and(|field| field.starts_with("label.")) => error.at_line(label_line),
+    Schema::new(columns, label, missing).map_err(|error| {
+        // The line takes a walk through the text, which is for one error and not for each column.
+        let of_label = error.field().is_some_and(|field| field.starts_with("label."));
+        let column = error.column().and_then(|name| columns_section.get(name));
+        match column.or_else(|| root.get("label").filter(|_| of_label)) {
+            Some(value) => error.at_line(line_of(text, value.span().start)),
             None => error,
         }
     })
@@ -165,10 +163,6 @@ struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    fn line(&self) -> u64 {
-        line_of(self.text, self.span.start)
-    }
-
     fn field(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }

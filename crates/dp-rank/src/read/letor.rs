@@ -1,8 +1,9 @@
 //! Lines of the form `grade qid:ID index:value ... # comment`.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 
-use dp_data::read::Input;
+use dp_data::error::DataErrorKind;
+use dp_data::read::{Input, failed_read};
 
 use super::error::{Column, Problem, ReadError, quote};
 use super::gather::{Gather, parse_grade, parse_number};
@@ -49,10 +50,12 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
         bytes.clear();
         line += 1;
         let read = source.by_ref().take(LONGEST).read_until(b'\n', &mut bytes).map_err(|error| {
+            let error = failed_read(&file, error);
             let problem = match error.kind() {
-                ErrorKind::UnexpectedEof => Problem::Cut,
-                ErrorKind::InvalidData | ErrorKind::InvalidInput => Problem::Damaged,
-                _ => Problem::Unreadable(format!("reading failed: {error}")),
+                DataErrorKind::FileTruncated => Problem::Cut,
+                DataErrorKind::FileCorrupt => Problem::Damaged,
+                DataErrorKind::FileChanged => return ReadError::from_data(&file, error),
+                _ => Problem::Unreadable(error.message()),
             };
             ReadError::new(&file, problem).at(line, None)
         })?;

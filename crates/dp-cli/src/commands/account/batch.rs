@@ -2,7 +2,7 @@
 //!
 //! One thread reads, some answer, this one writes. Each line takes a place in a queue of bounded length before it is
 //! answered, and the writer takes the places in their order, so that an answer that takes long holds up neither the
-//! others' work nor, by more than the queue's length, the memory.
+//! others' work nor, by more than the queue's length, the memory. Where no threads can be started, this one does all.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -49,15 +49,17 @@ type Place = Result<(u64, Receiver<Reply>), Failure>;
 /// # Errors
 /// The input cannot be read, standard output cannot be written.
 pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failure> {
-    let input: Box<dyn Read + Send> = match args.file.as_str() {
+    let input: Box<dyn Read + Send> = match &*args.file {
         "-" => Box::new(io::stdin()),
-        name => Box::new(File::open(name).map_err(|error| unreadable(&error, name))?),
+        name => Box::new(File::open(&args.file).map_err(|error| unreadable(&error, name))?),
     };
-    let name = if args.file == "-" { "standard input".to_owned() } else { args.file.clone() };
+    let name = if &*args.file == "-" { "standard input".to_owned() } else { String::from(&args.file) };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(64);
-    let places = start(input, name, threads);
     interrupt::json_begins();
-    let (answered, failed) = write_all(&places)?;
+    let (answered, failed) = match start(input, name, threads) {
+        Ok(places) => write_all(&places)?,
+        Err(lines) => answer_alone(lines)?,
+    };
     if failed == 0 {
         return Ok(ExitStatus::Success);
     }
@@ -66,44 +68,84 @@ pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failur
     Ok(ExitStatus::Input)
 }
 
-/// Starts the threads that read and answer; returns the places of the answers in the order of the lines.
+/// Starts the threads that read and answer; returns the places of the answers in the order of the lines, or the lines
+/// where no threads could be started.
 ///
 /// The threads end when the input ends or when nobody takes answers any more.
-fn start(input: Box<dyn Read + Send>, name: String, threads: usize) -> Receiver<Place> {
+fn start(input: Box<dyn Read + Send>, name: String, threads: usize) -> Result<Receiver<Place>, Lines> {
     let (place, places) = sync_channel(threads * AHEAD);
     let (task, tasks) = channel();
     let tasks = Arc::new(Mutex::new(tasks));
-    for _ in 0..threads {
-        let tasks = Arc::clone(&tasks);
-        thread::spawn(move || work(&tasks));
+    // What is moved to a thread that does not start is lost.
+    let lines = Arc::new(Mutex::new(Some(Lines::new(input, name))));
+    let take = |lines: &Mutex<Option<Lines>>| lines.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let work_on = |tasks: Arc<Mutex<_>>| thread::Builder::new().spawn(move || work(&tasks)).is_ok();
+    let any = (0..threads).map(|_| work_on(Arc::clone(&tasks))).take_while(|started| *started).count() > 0;
+    let moved = Arc::clone(&lines);
+    let reading = move || {
+        if let Some(lines) = take(&moved) {
+            read(lines, &place, &task);
+        }
+    };
+    if any && thread::Builder::new().spawn(reading).is_ok() {
+        return Ok(places);
     }
-    thread::spawn(move || read(input, &name, &place, &task));
-    places
+    take(&lines).map_or(Ok(places), Err)
 }
 
-/// Reads lines until the end, and asks for the answer of each.
-fn read(input: Box<dyn Read + Send>, name: &str, places: &SyncSender<Place>, tasks: &Sender<Task>) {
-    let mut reader = BufReader::with_capacity(1 << 16, input);
-    let mut number = 0;
-    loop {
-        let bytes = match next_line(&mut reader) {
-            Ok(None) => return,
-            Ok(Some(bytes)) => bytes,
-            Err(error) => {
+/// Asks for the answer of each line.
+fn read(lines: Lines, places: &SyncSender<Place>, tasks: &Sender<Task>) {
+    for line in lines {
+        let (number, bytes) = match line {
+            Ok(line) => line,
+            Err(failure) => {
                 // Where nobody listens any more there is nobody to tell.
-                let _ = places.send(Err(unreadable(&error, name)));
+                let _ = places.send(Err(failure));
                 return;
             }
         };
-        number += 1;
-        let bytes = bytes.map(|bytes| if number == 1 { without_mark(bytes) } else { bytes });
-        if bytes.as_ref().is_some_and(|bytes| bytes.trim_ascii().is_empty()) {
-            continue;
-        }
         let (place, reply) = sync_channel(1);
         if places.send(Ok((number, reply))).is_err() || tasks.send(Task { number, bytes, place }).is_err() {
             return;
         }
+    }
+}
+
+/// The lines that are not blank, with their numbers; without content where one is too long. An error is the last of them.
+struct Lines {
+    reader: BufReader<Box<dyn Read + Send>>,
+    name: String,
+    number: u64,
+    ended: bool,
+}
+
+impl Lines {
+    fn new(input: Box<dyn Read + Send>, name: String) -> Self {
+        Self { reader: BufReader::with_capacity(1 << 16, input), name, number: 0, ended: false }
+    }
+}
+
+impl Iterator for Lines {
+    type Item = Result<(u64, Option<Vec<u8>>), Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.ended {
+            let bytes = match next_line(&mut self.reader) {
+                Ok(None) => break,
+                Ok(Some(bytes)) => bytes,
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(unreadable(&error, &self.name)));
+                }
+            };
+            self.number += 1;
+            let bytes = bytes.map(|bytes| if self.number == 1 { without_mark(bytes) } else { bytes });
+            if !bytes.as_ref().is_some_and(|bytes| bytes.trim_ascii().is_empty()) {
+                return Some(Ok((self.number, bytes)));
+            }
+        }
+        self.ended = true;
+        None
     }
 }
 
@@ -156,14 +198,32 @@ fn work(tasks: &Mutex<Receiver<Task>>) {
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Task { number, bytes, place }) = task else { return };
-        // Whatever one question may do to the accountant, the others are answered.
-        let reply = catch_unwind(AssertUnwindSafe(|| reply(number, bytes.as_deref()))).unwrap_or_else(|_| lost(number));
         // The writer has gone with the reader of our output.
-        let _ = place.send(reply);
+        let _ = place.send(reply(number, bytes.as_deref()));
     }
 }
 
+/// Answers line by line on this thread, each before the next is read.
+fn answer_alone(lines: Lines) -> Result<(u64, u64), Failure> {
+    let mut out = io::stdout().lock();
+    let (mut answered, mut failed) = (0, 0);
+    for line in lines {
+        let (number, bytes) = line?;
+        let reply = reply(number, bytes.as_deref());
+        *(if reply.answered { &mut answered } else { &mut failed }) += 1;
+        out.write_all(format!("{}\n", reply.text).as_bytes())
+            .and_then(|()| out.flush())
+            .map_err(|error| write_failure(&error, STANDARD_OUTPUT))?;
+    }
+    Ok((answered, failed))
+}
+
+/// The answer to a line. Whatever one question may do to the accountant, the others are answered.
 fn reply(number: u64, bytes: Option<&[u8]>) -> Reply {
+    catch_unwind(AssertUnwindSafe(|| answer(number, bytes))).unwrap_or_else(|_| lost(number))
+}
+
+fn answer(number: u64, bytes: Option<&[u8]>) -> Reply {
     let Some(bytes) = bytes else {
         let failure = refused("the line is longer than 4 MiB").help("use `self-composed` for what repeats");
         return failed(number, None, failure);
@@ -280,7 +340,7 @@ mod tests {
             let delta = if i % 3 == 0 { "oops" } else { "1e-6" };
             text.push_str(&format!("{{\"id\":{i},\"job\":\"gdp\",\"mu\":{},\"delta\":{delta}}}\r\n\n", 1 + i % 7));
         }
-        let places = start(Box::new(io::Cursor::new(text.into_bytes())), "test".to_owned(), 3);
+        let places = start(Box::new(io::Cursor::new(text.into_bytes())), "test".to_owned(), 3).ok().unwrap();
         let mut count = 0;
         while let Ok(place) = places.recv() {
             let reply = place.unwrap().1.recv().unwrap();

@@ -33,6 +33,7 @@ pub fn svg(points: &Points) -> Result<String, Failure> {
             "privacy.refused",
             "there is nothing to draw: fewer than two points of the curve are finite",
         )
+        .at_flag("--curve")
         .help("ask for CSV to see the points"));
     };
     let highest = drawn.iter().map(|point| points.promise(point)).fold(0.0, f64::max);

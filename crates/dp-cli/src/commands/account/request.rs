@@ -6,7 +6,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::args::{AccountJob, Accountant, Adjacency, DpsgdArgs, QuestionArgs, Sampling, Unknown};
+use crate::args::{AccountJob, Accountant, Adjacency, DpsgdArgs, FileName, QuestionArgs, Sampling, Unknown};
 use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -206,11 +206,10 @@ impl Request {
         Self { noise_multiplier, ..Self::new(job) }
     }
 
-    fn from_event_file(name: &str) -> Result<Self, Failure> {
+    fn from_event_file(name: &FileName) -> Result<Self, Failure> {
         let bytes = read(name)?;
-        let refused = |failure: Failure| failure.at_file(if name == "-" { "standard input" } else { name });
+        let refused = |failure: Failure| failure.at_file(if &**name == "-" { "standard input" } else { name });
         let text = std::str::from_utf8(&bytes).map_err(|_| refused(no_event("the file is not UTF-8 text")))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let value = canonical::parse(text).map_err(|error| {
             refused(no_event(format!("not JSON: {error}")))
                 .help("a tree of at most about 120 levels; JSON has no NaN, no Infinity and no member twice")
@@ -245,7 +244,7 @@ impl Request {
         Ok(request)
     }
 
-    fn from_certificate(name: &str, asked: &QuestionArgs) -> Result<Self, Failure> {
+    fn from_certificate(name: &FileName, asked: &QuestionArgs) -> Result<Self, Failure> {
         let certificate = ModelFile::open(name)?.certificate;
         if !certificate.private {
             return Err(Failure::new(
@@ -299,14 +298,14 @@ fn no_event(message: impl Into<String>) -> Failure {
     Failure::new(ExitStatus::Input, "account.event", message)
 }
 
-fn read(name: &str) -> Result<Vec<u8>, Failure> {
+fn read(name: &FileName) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let limit = LARGEST_FILE + 1;
-    let read = match name {
+    let read = match &**name {
         "-" => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
         _ => std::fs::File::open(name).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
     };
-    let shown = if name == "-" { "standard input" } else { name };
+    let shown = if &**name == "-" { "standard input" } else { name };
     match read {
         Err(error) => Err(Failure::new(ExitStatus::Failed, "account.read", format!("cannot read: {error}"))
             .at_file(shown)

@@ -105,10 +105,8 @@ fn auditor(config: &AuditConfig) -> Result<Auditor, dp_audit::Error> {
     };
     let share = (1.0 - config.confidence) / config.audited.len().max(1) as f64;
     let auditor = auditor.with_failure_probability(share)?.with_seed(config.seed);
-    match config.threads {
-        Some(threads) => auditor.with_threads(threads),
-        None => Ok(auditor),
-    }
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    Ok(auditor.with_threads_if_any(config.threads.unwrap_or_else(cores)))
 }
 
 fn failed(error: &dp_audit::Error) -> Failure {

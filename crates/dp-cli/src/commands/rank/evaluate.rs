@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figures::{Figures, measure};
 use super::lists::{Declared, ListsConfig};
-use crate::args::{GlobalArgs, RankEvaluateArgs};
+use crate::args::{FileName, GlobalArgs, RankEvaluateArgs};
 use crate::commands::verify;
 use crate::failure::Failure;
 use crate::input::{check_distinct, check_stdin};
@@ -30,9 +30,9 @@ struct Outcome {
 }
 
 /// Refuses a model and lists that are the same file or both standard input.
-pub(super) fn check_names<'a>(model: &'a str, data: &'a [String], out: Option<&'a Path>) -> Result<(), Failure> {
-    let mut streams = vec![("--model", Some(model))];
-    streams.extend(data.iter().map(|file| ("--data", Some(file.as_str()))));
+pub(super) fn check_names<'a>(model: &'a FileName, data: &'a [FileName], out: Option<&'a Path>) -> Result<(), Failure> {
+    let mut streams = vec![("--model", Some(&**model))];
+    streams.extend(data.iter().map(|file| ("--data", Some(&**file))));
     check_stdin(&streams)?;
     let mut named = vec![("--model", Path::new(model))];
     named.extend(data.iter().map(|file| ("--data", Path::new(file))));

@@ -9,7 +9,7 @@ use dp_data::read::{CsvOptions, CsvReader};
 use dp_rank::QueryLists;
 use dp_rank::read::{Column, CsvColumns, ListOptions, Problem, ReadError, SplitLists, load_csv, load_letor};
 
-use crate::args::{GlobalArgs, ListFormat, ListsArgs, SplitListsArg};
+use crate::args::{FileName, GlobalArgs, ListFormat, ListsArgs, SplitListsArg};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::{Repeatable, check_distinct, check_stdin, conflict, csv_options};
@@ -20,7 +20,7 @@ use crate::ranker_file::ListForm;
 /// Which lists to read, and how.
 #[derive(Debug, Clone)]
 pub(super) struct ListsConfig {
-    pub(super) files: Vec<String>,
+    pub(super) files: Vec<FileName>,
     format: Option<ListFormat>,
     query: Option<String>,
     label: Option<String>,
@@ -53,11 +53,11 @@ impl ListsConfig {
     /// Checks the flags; `flag` is what names the files.
     pub(super) fn new(
         flag: &'static str,
-        files: &[String],
+        files: &[FileName],
         args: &ListsArgs,
         global: &GlobalArgs,
     ) -> Result<Self, Failure> {
-        let streams: Vec<_> = files.iter().map(|file| (flag, Some(file.as_str()))).collect();
+        let streams: Vec<_> = files.iter().map(|file| (flag, Some(&**file))).collect();
         check_stdin(&streams)?;
         let paths: Vec<_> = files.iter().map(|file| (flag, Path::new(file))).collect();
         check_distinct(&paths)?;
@@ -81,7 +81,7 @@ impl ListsConfig {
 
     /// Reads all files, each into lists of its own, all of one width.
     pub(super) fn read_each(&self, declared: Declared<'_>, console: &Console) -> Result<ReadLists, Failure> {
-        let inputs: Vec<Repeatable> = self.files.iter().map(|file| Repeatable::new(file)).collect::<Result<_, _>>()?;
+        let inputs: Vec<Repeatable> = self.files.iter().map(Repeatable::new).collect::<Result<_, _>>()?;
         let form = self.form(inputs.first(), declared.form)?;
         let options = |features| ListOptions {
             features,
@@ -106,8 +106,9 @@ impl ListsConfig {
     /// Reads all files into one set of lists.
     pub(super) fn read(&self, declared: Declared<'_>, console: &Console) -> Result<(ListForm, QueryLists), Failure> {
         let ReadLists { form, parts } = self.read_each(declared, console)?;
+        let shown: Vec<&str> = self.files.iter().map(|file| &**file).collect();
         let mut parts = parts.into_iter().zip(&self.files);
-        let Some((mut lists, _)) = parts.next() else { return Err(nothing(&self.files.join(", "))) };
+        let Some((mut lists, _)) = parts.next() else { return Err(nothing(&shown.join(", "))) };
         for (part, file) in parts {
             extend(&mut lists, &part, file)?;
         }
@@ -144,7 +145,7 @@ impl ListsConfig {
 
     /// The form of the files: what the flags say, what the ranker was trained on, the name, the first bytes.
     fn form(&self, first: Option<&Repeatable>, trained_on: Option<&ListForm>) -> Result<ListForm, Failure> {
-        let file = self.files.first().map_or("", String::as_str);
+        let file = self.files.first().map_or("", |file| file);
         let format = match (self.format, first) {
             (Some(format), _) => format,
             (None, Some(input)) => by_first_line(input)?,
@@ -210,7 +211,7 @@ impl ListsConfig {
 
     /// The number of features where a header says it. Reads no list; standard input is left alone.
     pub(super) fn header_width(&self) -> Result<Option<usize>, Failure> {
-        let Some(file) = self.files.first().filter(|file| *file != "-") else { return Ok(None) };
+        let Some(file) = self.files.first().filter(|file| &***file != "-") else { return Ok(None) };
         Ok(match self.form(Some(&Repeatable::once(file)), None)? {
             ListForm::Csv { features, .. } => Some(features.len()),
             ListForm::Letor {} => None,
@@ -373,7 +374,7 @@ mod tests {
             ("user;clicks\n", ListFormat::Csv),
         ] {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(by_first_line(&Repeatable::once(path.to_str().unwrap())).unwrap(), format, "{text:?}");
+            assert_eq!(by_first_line(&Repeatable::once(&path.to_str().unwrap().into())).unwrap(), format, "{text:?}");
         }
     }
 }

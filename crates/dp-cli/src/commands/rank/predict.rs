@@ -41,8 +41,8 @@ pub(super) fn execute(args: &RankPredictArgs, global: &GlobalArgs, console: &Con
     let config = ListsConfig::new("--data", &args.data, &args.lists, global)?;
     let file = RankerFile::open(&args.model)?;
     if args.dry_run {
-        let mut reads = vec![args.model.as_str()];
-        reads.extend(args.data.iter().map(String::as_str));
+        let mut reads = vec![&*args.model];
+        reads.extend(args.data.iter().map(|file| &**file));
         let writes: Vec<&Path> = out.into_iter().collect();
         return Foreseen::new(SCHEMA, &reads, &writes, args.force)?.print(console);
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::lists::{Declared, ListsConfig};
 use super::settings::{Method, Settings};
-use super::training::{Foreseen, Source, fit, foresee, warn_delta, warn_orders};
+use super::training::{Foreseen, Source, fit, foresee, warn_budget, warn_orders};
 use crate::args::{GlobalArgs, RankTrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
@@ -101,7 +101,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
     }
     warn_orders(&settings, &lists, console);
     if let Method::Private(_, budget) = settings.method {
-        warn_delta(budget, lists.len() as u64, console);
+        warn_budget(budget, lists.len() as u64, console);
     }
     let trained = Instant::now();
     let updates = args.model.updates;
@@ -135,7 +135,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
         n_public: certificate.adjacency.n_public(),
         unit: certificate.unit.to_string(),
         private: certificate.private,
-        warnings: file.large_delta().into_iter().collect(),
+        warnings: file.warnings(),
         n: lists.len() as u64,
         documents: settings.protects.has_public_lengths().then_some(lists.documents() as u64),
         dim: lists.width() as u64,
@@ -198,7 +198,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
     let mut outcome = DryOutcome {
         schema: "dp.rank-train/1",
         dry_run: true,
-        reads: args.data.clone(),
+        reads: args.data.iter().map(String::from).collect(),
         writes: vec![atomic::shown(&args.out)],
         epsilon: (!private).then(|| "inf".into()),
         delta: None,
@@ -214,7 +214,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
             let parameters = settings.parameters(width)? as u64;
             let Foreseen { reached, noise_multiplier: multiplier } =
                 foresee(settings.protects, recipe, budget, lists, parameters)?;
-            warn_delta(budget, lists, console);
+            warn_budget(budget, lists, console);
             outcome.delta = Some(reached.delta);
             outcome.noise_multiplier = Some(multiplier);
             if private {
@@ -222,7 +222,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
                 let guarantee = wording::guarantee(reached.epsilon, reached.delta, relation.as_str(), &unit);
                 lines.push(format!("cost   {guarantee}"));
                 lines.push(format!("       {}", wording::covers(relation.as_str(), true, &unit)));
-                outcome.warnings = protection::large_delta(reached.delta, lists, "lists").into_iter().collect();
+                outcome.warnings = protection::warnings(reached.epsilon, reached.delta, Some(lists), "lists");
                 lines.extend(outcome.warnings.iter().map(|warning| format!("WARNING {warning}")));
             }
             lines.push(format!("noise  {multiplier:.4} times the distance of neighbouring sums, with {lists} lists"));

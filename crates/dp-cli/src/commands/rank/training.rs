@@ -220,10 +220,24 @@ pub fn refused(error: &TrainError) -> Failure {
             Failure::new(ExitStatus::Failed, "train.failed", message)
                 .help("the system gives no random numbers, so there can be no noise; nothing was released")
         }
-        TrainError::Batches(error) => refusal(error),
-        _ => Failure::new(ExitStatus::Privacy, "privacy.refused", message).help(
-            "the message names what has to change: --epsilon, --delta, --clip or --updates; nothing was released",
-        ),
+        TrainError::Batches(error) => match refusal(error) {
+            // A ranker has one algorithm.
+            failure if failure.details.location.flag.as_deref() == Some("--algorithm") => {
+                failure.at_flag("--batch-size")
+            }
+            failure => failure,
+        },
+        _ => {
+            let flag = match error {
+                TrainError::Protected { .. } => "--protect",
+                TrainError::UnknownImage => "--scaling",
+                TrainError::OutOfRange { name: "step", .. } => "--step",
+                _ => "--epsilon",
+            };
+            Failure::new(ExitStatus::Privacy, "privacy.refused", message).at_flag(flag).help(
+                "the message names what has to change: --epsilon, --delta, --clip or --updates; nothing was released",
+            )
+        }
     }
 }
 
@@ -245,8 +259,11 @@ pub(super) fn warn_orders(settings: &Settings, lists: &QueryLists, console: &Con
     }
 }
 
-/// Says that a delta is worth nothing.
-pub(super) fn warn_delta(budget: Budget, lists: u64, console: &Console) {
+/// Says that an epsilon or a delta promises little.
+pub(super) fn warn_budget(budget: Budget, lists: u64, console: &Console) {
+    if let Some(sentence) = protection::large_epsilon(budget.epsilon.get()) {
+        console.warn(&sentence);
+    }
     if let Some(sentence) = protection::large_delta(budget.delta.get(), lists, "lists") {
         console.warn(&format!("{sentence}\nchoose delta far below one over the number of lists"));
     }

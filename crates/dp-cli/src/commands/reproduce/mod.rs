@@ -194,6 +194,13 @@ fn run_cells(
     refuse_missing(&args.data, sets)?;
     std::fs::create_dir_all(&args.out).map_err(|error| write_failure(&error, &atomic::shown(&args.out)))?;
     let mut store = Store::open(&args.out.join(RUNS)).map_err(|error| failure(&error))?;
+    if store.unbound() > 0 {
+        console.note(&format!(
+            "{} runs of an older record were taken over; their lines had no digests, so changes made to them before now \
+             cannot be seen",
+            store.unbound()
+        ));
+    }
     let distinct: BTreeSet<String> = cells.iter().filter(|cell| store.get(cell).is_none()).map(Cell::key).collect();
     let total = distinct.len() as u64;
     if total > 0 {
@@ -275,7 +282,11 @@ fn failure(error: &Error) -> Failure {
         Error::Record { path, .. } => of(ExitStatus::Input, "reproduce.record")
             .at_file(atomic::shown(path))
             .help("name another folder with --out, or remove the file if its runs are not needed"),
-        Error::File { path, source } => write_failure(source, &atomic::shown(path)),
+        Error::InUse { path } => of(ExitStatus::Failed, "reproduce.busy")
+            .at_file(atomic::shown(path))
+            .help("wait until the other run has ended, or name another folder with --out"),
+        Error::File { path, source } => write_failure(source, &atomic::shown(path))
+            .help("runs that had finished are kept; see to the folder, then run the command again"),
         _ => of(ExitStatus::Failed, "reproduce.failed"),
     }
 }

@@ -15,7 +15,7 @@ use super::loss::AskedLoss;
 use super::recipes::{self, PrivateAlgorithm};
 use super::settings::Settings;
 use super::tuning::{Tuning, Way};
-use crate::args::{self, Format, GlobalArgs, TrainArgs, TuneArgs};
+use crate::args::{self, FileName, Format, GlobalArgs, TrainArgs, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict, label_hint};
 use crate::progress::ProgressMode;
@@ -69,7 +69,7 @@ pub enum Knowledge {
     /// A schema file, and the columns of it that are declared public.
     Schema {
         /// The file; `-` for standard input.
-        file: String,
+        file: FileName,
         /// The label that was named, which must be the schema's.
         label: Option<String>,
         /// What the label was said to hold, which must be what the schema says.
@@ -212,7 +212,7 @@ impl TrainConfig {
         if args.report.as_deref().is_some_and(|report| report.as_os_str() == "-") {
             return Err(Failure::usage("--report", "standard output is taken by the result").help("name a file"));
         }
-        let schema = args.schema.as_deref().map(|schema| ("--schema", Path::new(schema)));
+        let schema = args.schema.as_ref().map(|schema| ("--schema", Path::new(schema)));
         let report = args.report.as_deref().map(|report| ("--report", report));
         let public = tuning.as_ref().and_then(Tuning::public_file).map(|file| ("--public", file));
         let inputs = input.named().chain(schema).chain(public);

@@ -33,7 +33,7 @@ use crate::args::{GlobalArgs, TrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
 use crate::model_file::ModelFile;
-use crate::output::{Console, write_stdout};
+use crate::output::{Console, check_stdout, write_stdout};
 use crate::protection;
 use crate::report;
 
@@ -94,6 +94,9 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
     let started = Instant::now();
     warn_before(config, console);
     config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
+    if config.out == Target::Stdout {
+        check_stdout()?;
+    }
     check_recipe(config)?;
     let known = Known::new(config, console)?;
     let config = &fitted(config, known.label())?;
@@ -124,8 +127,10 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
             atomic::write_together(&files, config.force)?;
         }
         Target::Stdout => {
-            atomic::write_together(report.as_slice(), config.force)?;
+            let report = report.map(|(path, text)| atomic::PendingFile::create(path, config.force)?.with(text));
+            let report = report.transpose()?;
             write_stdout(text.as_bytes(), b"")?;
+            report.map_or(Ok(()), atomic::PendingFile::commit)?;
         }
     }
     let times = (started.elapsed(), training);
@@ -150,7 +155,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     let shape = n.map(|n| Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() });
     let planned = match (config.method, shape) {
         (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {
-            warn_delta(budget, shape.n, console);
+            warn_budget(budget, shape.n, console);
             Some(algorithm.foresee(config, budget, adjacency, shape)?)
         }
         _ => None,
@@ -190,7 +195,10 @@ fn warn_before(config: &TrainConfig, console: &Console) {
     }
 }
 
-fn warn_delta(budget: Budget, n: u64, console: &Console) {
+fn warn_budget(budget: Budget, n: u64, console: &Console) {
+    if let Some(sentence) = protection::large_epsilon(budget.epsilon.get()) {
+        console.warn(&sentence);
+    }
     if let Some(sentence) = protection::large_delta(budget.delta.get(), n, "records") {
         console.warn(&format!("{sentence}\nchoose delta far below 1/n"));
     }

@@ -109,7 +109,7 @@ impl Outcome {
             choice: advice,
             selected: file.selected_features(),
             private: certificate.private,
-            warnings: file.large_delta().into_iter().collect(),
+            warnings: file.warnings(),
             assumed_public: assumed_public(&file.model.encoder),
             model: target(&config.out),
             certificate_sha256: file.certificate_sha256.clone(),
@@ -236,9 +236,8 @@ impl DryOutcome {
             private,
             warnings: reached
                 .filter(|_| private)
-                .and_then(|reached| protection::large_delta(reached.delta, n?, "records"))
-                .into_iter()
-                .collect(),
+                .map(|reached| protection::warnings(reached.epsilon, reached.delta, n, "records"))
+                .unwrap_or_default(),
             assumed_public: assumed_public(encoder),
             model: target(&config.out),
             report: config.report.as_deref().map(atomic::shown),

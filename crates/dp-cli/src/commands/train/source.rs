@@ -9,7 +9,7 @@ use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
 use super::config::{Knowledge, NamedLabel, TrainConfig};
 use super::recipes::refusal;
-use crate::args;
+use crate::args::{self, FileName};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::{Repeatable, conflict};
@@ -69,7 +69,9 @@ impl Known {
                 let data = Repeatable::new(&config.input.data)?;
                 let shape = IdxHeader::read(data.open()?).map_err(|error| from_data(&error))?.shape;
                 let format = ImageFormat { shape, label: image_label(named) };
-                Ok(Self::Encoder(Box::new(projected(Encoder::images(format, config.encoding), config)?), data))
+                let images = Encoder::images(format, config.encoding);
+                images.as_ref().map_err(|error| from_data(error).at_file(&config.input.data))?;
+                Ok(Self::Encoder(Box::new(projected(images, config)?), data))
             }
         }
     }
@@ -148,9 +150,9 @@ fn below_limit([a, b, c, d, e, f, g, h, ..]: [u8; 32]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, h]) % PROJECTION_SEEDS
 }
 
-fn read_schema(file: &str) -> Result<Schema, Failure> {
-    let shown = if file == "-" { "standard input" } else { file };
-    let bytes = match file {
+fn read_schema(file: &FileName) -> Result<Schema, Failure> {
+    let shown = if &**file == "-" { "standard input" } else { file };
+    let bytes = match &**file {
         "-" => {
             let mut bytes = Vec::new();
             std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut bytes).map(|_| bytes)
@@ -163,8 +165,14 @@ fn read_schema(file: &str) -> Result<Schema, Failure> {
             .at_flag("--schema")
             .help("draft one with `dp schema`")
     })?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Failure::new(ExitStatus::Input, "schema.syntax", "the schema is not UTF-8 text").at_file(shown))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let mut failure = Failure::new(ExitStatus::Input, "schema.syntax", "the schema is not UTF-8 text")
+            .at_file(shown)
+            .help("convert the file, for instance with `iconv -f latin1 -t utf-8`");
+        failure.details.location.line = Some(valid.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1);
+        failure
+    })?;
     Schema::parse(shown, &text).map_err(|error| from_data(&error))
 }
 

@@ -183,7 +183,7 @@ fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
         Some("--labels") => failure.at_flag("--public-labels"),
         _ => failure,
     })?;
-    if config.data == "-" {
+    if &*config.data == "-" {
         return Err(Failure::usage("--public", "public records cannot come from standard input").help("name a file"));
     }
     Ok(config)

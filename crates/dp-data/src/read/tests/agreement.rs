@@ -76,6 +76,8 @@ proptest! {
                 prop_assert_eq!(&found[..], &expected[..found.len()]);
                 prop_assert_ne!(expected[found.len()].len(), expected[0].len());
             }
+            // What csv-core reads all the same; which of these there are is tested on its own.
+            Some("csv.after_quote") => prop_assert!(found.is_empty() || found[..] == expected[..found.len()]),
             Some("csv.unclosed_quote") => prop_assert_eq!(&found[..], &expected[..found.len()]),
             Some("csv.empty") => prop_assert!(expected.is_empty()),
             Some("csv.duplicate_column") => {

@@ -51,6 +51,7 @@ fn one_of_each() -> Vec<DataError> {
     vec![
         Input::open("no/such/people.csv").unwrap_err(),
         read_failing(io::ErrorKind::PermissionDenied, PEOPLE.as_bytes()),
+        changes::refuse_changed(),
         refuse_csv(cut(gz(PEOPLE.as_bytes()))),
         refuse_csv(damaged),
         refuse_csv(""),
@@ -61,6 +62,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_csv("age,city,y\n1,Rome,no\n1,Rome\n"),
         refuse_csv(b"age,city,y\n1,R\xf6m,no\n".to_vec()),
         refuse_csv("age,city,y\n1,\"Rome,no\n"),
+        refuse_csv("age,city,y\n\"1\"2,Rome,no\n"),
         refuse_csv([b"age,city,y\n1,\"".to_vec(), vec![b'x'; 70 << 20]].concat()),
         CsvReader::new(Input::from_bytes("f", vec![]), options).err().unwrap(),
         refuse_csv("age,city,y\n1,Rome,no\nold,Rome,no\n"),
@@ -189,7 +191,7 @@ fn libsvm_refusals() {
         ("1 1 2\n", "libsvm.syntax"),
         ("2 1:1\n", "label.unknown"),
         ("nan 1:1\n", "label.unknown"),
-        ("1:1 2:1\n", "label.unknown"),
+        ("1:1 2:1\n", "libsvm.syntax"),
         ("", "libsvm.empty"),
     ] {
         assert_eq!(refuse_libsvm(text).code(), code, "{text}");
@@ -198,6 +200,63 @@ fn libsvm_refusals() {
         let format = LibsvmFormat { features: Some(features), ..Default::default() };
         assert_eq!(Encoder::libsvm(format, Encoding::UNIT_ROWS).unwrap_err().code(), "schema.columns");
     }
+}
+
+/// Without labels being needed, a file of another form is still none: its lines would get the score of no features.
+#[test]
+fn what_is_no_libsvm_gets_no_score() {
+    let read = |format: &LibsvmFormat, text: &str| {
+        let encoder = Encoder::libsvm(format.clone(), Encoding::UNIT_ROWS).unwrap();
+        let input = Input::from_bytes("f", text.into());
+        let mut reader = RecordReader::new(input, &encoder, &CsvOptions::default(), false).unwrap();
+        loop {
+            match reader.next_record() {
+                Ok(None) => return Ok(()),
+                Ok(Some(_)) => {}
+                Err(error) => return Err((error.code(), error.line().unwrap())),
+            }
+        }
+    };
+    let format = LibsvmFormat { features: Some(9), ..Default::default() };
+    assert_eq!(read(&format, "+1 1:1\n0\n-1\n7.5 2:1\n"), Ok(()));
+    for text in ["1 1:1\nage,income\n", "1 1:1\nhello\n", "0\n2:1 3:1\n", "0\n{\n"] {
+        assert_eq!(read(&format, text), Err(("libsvm.syntax", 2)), "{text}");
+    }
+    let texts = Label::classes("label", vec!["spam".into(), "x:1".into()]);
+    let named = LibsvmFormat { label: texts, ..format.clone() };
+    assert_eq!(read(&named, "spam 1:1\nx:1 2:1\n3\n"), Ok(()));
+    assert_eq!(read(&named, "spam 1:1\nham 1:1\n"), Err(("libsvm.syntax", 2)));
+    let label = Label::two_classes("label", vec!["spam".into()], vec![], crate::schema::Others::Negative);
+    let others = LibsvmFormat { label, ..format };
+    assert_eq!(read(&others, "ham 1:1\n"), Ok(()));
+    assert_eq!(read(&others, "ham 1:1\n1:1 2:1\n"), Err(("libsvm.syntax", 2)));
+}
+
+#[test]
+fn nothing_follows_a_closing_quote() {
+    let found = |text: &str| {
+        let error = refuse_csv(text);
+        (error.code(), error.line(), error.column().map(str::to_owned))
+    };
+    let in_column = |line, column: Option<&str>| ("csv.after_quote", Some(line), column.map(str::to_owned));
+    assert_eq!(found("age,city,y\n5,Rome,no\n\"1\"2,Rome,no\n"), in_column(3, Some("age")));
+    assert_eq!(found("age,city,y\r\n\r\n5,\"Rome\" ,no\r\n"), in_column(3, Some("city")));
+    assert_eq!(found("age,city,y\n5,\"Rome\",\"n\"o"), in_column(2, Some("y")));
+    assert_eq!(found("age,note,city,y\n5,\"a\nb\"\"\n\"c,Rome,no\n"), in_column(4, Some("note")));
+    assert_eq!(found("age,\"ci\"ty,y\n5,Rome,no\n"), in_column(1, None));
+    let fine = "age,\"city\",y\n\"5\",\"Rome\",\"no\"\r\n1,Rome,\"yes\"";
+    assert_eq!(load_text(fine).unwrap().examples.len(), 2);
+}
+
+/// Some programs write one before any text in UTF-8.
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    assert_eq!(Schema::parse("s", &format!("\u{feff}{SCHEMA}")).unwrap(), schema());
+    assert_eq!(load_text(&format!("\u{feff}{PEOPLE}")).unwrap().examples.len(), 3);
+    let format = LibsvmFormat { features: Some(9), ..Default::default() };
+    let lines = |text: &str| load_libsvm::<f64>(Input::from_bytes("f", text.into()), &format, Encoding::UNIT_ROWS);
+    assert_eq!(lines("\u{feff}1 1:1\n-1 2:1\n").unwrap().1.examples.targets(), [1.0, -1.0]);
+    assert_eq!(lines("1 1:1\n\u{feff}-1 2:1\n").unwrap_err().line(), Some(2));
 }
 
 #[test]

@@ -14,6 +14,14 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
             at_flag_of(name, privacy(message).expected(format!("{name} in {range}")))
         }
         Error::Count { name, range, .. } => at_flag_of(name, privacy(message).expected(format!("{name} {range}"))),
+        Error::StepTooLong { .. } => at_flag_of("step size", privacy(message)),
+        Error::Loss(dp_losses::Error::OutOfRange { name, .. }) => at_flag_of(name, privacy(message)),
+        Error::Mechanism(dp_mechanisms::Error::OutOfRange { name, .. }) => at_flag_of(name, privacy(message)),
+        Error::Loss(_) => {
+            privacy(message).at_flag("--loss").help("the message names what has to change; nothing was released")
+        }
+        // No noise reaches the budget, or the accountant has no theorem for it.
+        Error::Accountant(_) => at_flag_of("epsilon", privacy(message)),
         Error::Adjacency { .. } => Failure::new(ExitStatus::Privacy, "privacy.adjacency", message),
         Error::Interrupted | Error::Source(_) | Error::Shape { .. } | Error::FloatKind { .. } => {
             Failure::new(ExitStatus::Failed, "train.failed", message).help("nothing was released; try again")
@@ -22,23 +30,29 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
             Failure::new(ExitStatus::Failed, "train.failed", message)
                 .help("the system gives no random numbers, so there can be no noise; nothing was released")
         }
-        _ => privacy(message).help("the message names what has to change; nothing was released"),
+        _ => privacy(message).at_flag(ALGORITHM).help("the message names what has to change; nothing was released"),
     }
 }
 
-/// Names the flag that sets the parameter, where one does.
+/// What is refused where no flag alone sets what is refused.
+const ALGORITHM: &str = "--algorithm";
+
+/// Names the flag that sets the parameter, else the one that chose who has it.
 pub(super) fn at_flag_of(name: &str, failure: Failure) -> Failure {
     match flag_of(name) {
         Some(flag) => failure.at_flag(flag).help(format!("change {flag}; nothing was released")),
-        None => failure,
+        None => failure.at_flag(ALGORITHM),
     }
 }
 
 /// The flag that sets a parameter of the recipe.
 fn flag_of(name: &str) -> Option<&'static str> {
     match name {
-        "lambda" => Some("--lambda"),
-        "passes" => Some("--passes"),
+        "lambda" | "regularization" | "strong convexity" => Some("--lambda"),
+        "passes" | "epochs" => Some("--passes"),
+        "number of records" | "records" | "rows" => Some("--data"),
+        "row norm" => Some("--row-norm"),
+        "noise multiplier" => Some("--epsilon"),
         "passes between restarts" => Some("--restart-every"),
         "steps" => Some("--steps"),
         "batch size" => Some("--batch-size"),

@@ -49,7 +49,7 @@ fn smoothness(config: &TrainConfig, lambda: f64) -> Result<f64, Failure> {
             dp_losses::Error::OutOfRange { name, range, .. } => {
                 at_flag_of(name, failure.expected(format!("{name} in {range}")))
             }
-            _ => failure,
+            _ => failure.at_flag("--loss"),
         }
     };
     let mut domain = Domain::unit_rows();

@@ -1,0 +1,149 @@
+//! Files that say so when they are changed while they are read, or between two passes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
+use super::Input;
+use crate::error::{DataError, DataErrorKind};
+
+/// What changes when a file is written to or replaced: which file it is, where the platform says so, its length and the
+/// time of its last change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
+    identity: Option<(u64, u64)>,
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl State {
+    /// That of an open file; none of a pipe, a terminal or a device, whose content is there once and has no length.
+    fn of(file: &File) -> io::Result<Option<Self>> {
+        let metadata = file.metadata()?;
+        #[cfg(unix)]
+        let identity = {
+            use std::os::unix::fs::MetadataExt;
+            Some((metadata.dev(), metadata.ino()))
+        };
+        #[cfg(not(unix))]
+        let identity = None;
+        let (length, modified) = (metadata.len(), metadata.modified().ok());
+        Ok(metadata.is_file().then_some(Self { identity, length, modified }))
+    }
+}
+
+/// What a read fails with where the file was changed.
+#[derive(Debug, thiserror::Error)]
+#[error("the file was changed while it was read")]
+struct Changed;
+
+/// Whether a failed read is that of a file that was changed.
+pub(super) fn is_change(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Changed>())
+}
+
+/// The error for a file that was changed.
+pub(super) fn changed(source: io::Error) -> DataError {
+    DataError::new(DataErrorKind::FileChanged, "the file was changed while it was read")
+        .help("wait until nobody writes to it, or read a copy; then run the command again")
+        .caused_by(source)
+}
+
+/// An open file that is compared with itself, as it was when it was opened, at its end: its length and the time of its last
+/// change. A file that was written to meanwhile fails to be read with `file.changed`, instead of ending early or late.
+///
+/// Pipes, terminals and devices are read as they are: their content cannot be read twice, and has no length to compare.
+#[derive(Debug)]
+pub struct WatchedFile {
+    file: File,
+    state: Option<State>,
+}
+
+impl WatchedFile {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// `file.open`, also for a folder.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
+        let path = path.as_ref();
+        let opened = File::open(path).and_then(|file| {
+            // Opening a folder succeeds on Unix and only reading it fails, with a message that does not say so.
+            if file.metadata()?.is_dir() {
+                return Err(io::Error::from(io::ErrorKind::IsADirectory));
+            }
+            let state = State::of(&file)?;
+            Ok(Self { file, state })
+        });
+        opened.map_err(|source| {
+            DataError::new(DataErrorKind::FileOpen, format!("cannot open the file: {source}"))
+                .in_file(&path.display().to_string())
+                .help("check the path and the permissions")
+                .caused_by(source)
+        })
+    }
+
+    /// Its length when it was opened; unknown of what is no ordinary file.
+    pub fn length(&self) -> Option<u64> {
+        self.state.map(|state| state.length)
+    }
+}
+
+impl Read for WatchedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        if count == 0 && !buffer.is_empty() && self.state.is_some() && State::of(&self.file)? != self.state {
+            return Err(io::Error::other(Changed));
+        }
+        Ok(count)
+    }
+}
+
+/// A file that is opened more than once, and must be the same each time: not replaced by another, and not written to.
+///
+/// # Examples
+/// ```
+/// use dp_data::read::SteadyFile;
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("people.csv");
+/// std::fs::write(&path, "age,income\n41,low\n")?;
+/// let file = SteadyFile::new(&path);
+/// file.open()?;
+/// std::fs::write(&path, "age,income\n")?;
+/// assert_eq!(file.open().unwrap_err().code(), "file.changed");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct SteadyFile {
+    path: PathBuf,
+    first: OnceLock<Option<State>>,
+}
+
+impl SteadyFile {
+    /// A file that has not been opened yet.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self { path: path.as_ref().to_owned(), first: OnceLock::new() }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// `file.open`, and `file.changed` if it is not what it was when it was opened first.
+    pub fn open(&self) -> Result<WatchedFile, DataError> {
+        let file = WatchedFile::open(&self.path)?;
+        if *self.first.get_or_init(|| file.state) == file.state {
+            Ok(file)
+        } else {
+            Err(changed(io::Error::other(Changed)).in_file(&self.path.display().to_string()))
+        }
+    }
+
+    /// Opens it as an input.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and `file.read`.
+    pub fn input(&self) -> Result<Input, DataError> {
+        Input::from_reader(&self.path.display().to_string(), self.open()?)
+    }
+}

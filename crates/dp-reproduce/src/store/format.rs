@@ -1,0 +1,149 @@
+//! How a record of runs is written: a header, then a line for each run that ends with a digest of the line.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::algorithm::Outcome;
+use crate::cell::{Cell, Experiment};
+use crate::ranker::Ranked;
+use crate::setting::Setting;
+
+/// The first line.
+pub(super) const HEADER: &str = "key,data,algorithm,loss,lambda,privacy,tuning,passes,batch_size,step,rows,repetition,\
+                                 accuracy,objective,seconds,reads,coverage,ranking,digest";
+
+/// What older records lack in the header, and what takes its place in each line: those of before `reads` and `coverage`, of
+/// before `ranking`, of before digests.
+const LACKING: [(&str, &str); 3] =
+    [(",reads,coverage,ranking,digest", ",0.0,,"), (",ranking,digest", ","), (",digest", "")];
+
+/// What a file holds.
+pub(super) struct Content {
+    /// The runs by their keys; of two lines with the same key the later one.
+    pub(super) runs: BTreeMap<String, Outcome>,
+    /// Bytes of the lines that are whole: the rest was cut off and counts for nothing.
+    pub(super) whole: usize,
+    /// The same runs with all columns and digests, where the file lacks some.
+    pub(super) renewed: Option<String>,
+}
+
+/// Reads a record. Whole lines must be as they were written; only the last one may have been cut off.
+///
+/// # Errors
+/// The line, from 1, and what is wrong with it.
+pub(super) fn read(bytes: &[u8]) -> Result<Content, (usize, String)> {
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    if whole == 0 {
+        let cut_off = HEADER.as_bytes().starts_with(bytes);
+        let nothing = Content { runs: BTreeMap::new(), whole: 0, renewed: None };
+        return if cut_off { Ok(nothing) } else { Err((1, "this is no record of runs".to_owned())) };
+    }
+    let mut lines = bytes[..whole - 1].split(|&byte| byte == b'\n');
+    let header = lines.next().unwrap_or_default();
+    let older = LACKING.iter().find(|(end, _)| HEADER.strip_suffix(end).is_some_and(|old| old.as_bytes() == header));
+    if older.is_none() && header != HEADER.as_bytes() {
+        return Err((1, "this is no record of runs, or one with other columns".to_owned()));
+    }
+    let mut runs = BTreeMap::new();
+    let mut renewed = older.map(|_| format!("{HEADER}\n"));
+    for (number, line) in (2..).zip(lines) {
+        let text = std::str::from_utf8(line).map_err(|_| (number, "not a finished run".to_owned()))?;
+        let row = match older {
+            Some((_, rest)) => format!("{text}{rest}"),
+            None => match text.rsplit_once(',') {
+                Some((row, end)) if end == digest(row) => row.to_owned(),
+                _ => return Err((number, "this line is not as it was written: its digest does not fit".to_owned())),
+            },
+        };
+        let (key, outcome) = parse(&row).ok_or_else(|| (number, "not a finished run".to_owned()))?;
+        runs.insert(key, outcome);
+        if let Some(renewed) = &mut renewed {
+            renewed.push_str(&bound(&row));
+        }
+    }
+    Ok(Content { runs, whole, renewed })
+}
+
+/// The line of a finished run.
+pub(super) fn line(cell: &Cell, outcome: &Outcome) -> String {
+    let columns = match &cell.experiment {
+        Experiment::Model(setting) => columns(setting),
+        Experiment::Ranker(setting) => setting.columns(),
+    };
+    let Outcome { accuracy, objective, seconds, reads, coverage, ranked } = *outcome;
+    let (coverage, ranking) = (coverage.map(joined), ranked.map(|ranked| joined(ranked.to_array())));
+    bound(&format!(
+        "{},{},{},{accuracy:?},{objective:?},{seconds:?},{reads:?},{},{}",
+        cell.key(),
+        columns.join(","),
+        cell.repetition,
+        coverage.unwrap_or_default(),
+        ranking.unwrap_or_default(),
+    ))
+}
+
+/// A line with its digest and its end.
+fn bound(row: &str) -> String {
+    format!("{row},{}\n", digest(row))
+}
+
+/// Sixteen hexadecimal digits that change when anything in the line or the meaning of its columns changes. They tell damage
+/// and slips; who wants to can compute them for other numbers.
+fn digest(row: &str) -> String {
+    let hash = Sha256::new().chain_update(HEADER).chain_update("\n").chain_update(row).finalize();
+    hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What a record says of a linear model: data, algorithm, loss, λ, privacy, tuning, passes, batch size, step, rows.
+fn columns(setting: &Setting) -> [String; 10] {
+    [
+        setting.data.to_string(),
+        setting.algorithm.to_string(),
+        setting.loss.to_string(),
+        setting.lambda.to_string(),
+        setting.privacy.to_string(),
+        setting.tuning.to_string(),
+        setting.passes.to_string(),
+        setting.batch_size.to_string(),
+        setting.step.to_string(),
+        setting.rows.map(|rows| rows.to_string()).unwrap_or_default(),
+    ]
+}
+
+/// The key and the outcome of a line without its digest.
+fn parse(row: &str) -> Option<(String, Outcome)> {
+    let cells: Vec<&str> = row.split(',').collect();
+    if cells.len() + 1 != HEADER.split(',').count() {
+        return None;
+    }
+    let [key, .., accuracy, objective, seconds, reads, coverage, ranking] = cells[..] else { return None };
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if key.len() != 16 || !key.bytes().all(is_digit) {
+        return None;
+    }
+    let number = |text: &str| text.parse::<f64>().ok();
+    let outcome = Outcome {
+        accuracy: number(accuracy)?,
+        objective: number(objective)?,
+        seconds: number(seconds)?,
+        reads: number(reads)?,
+        coverage: separated(coverage)?,
+        ranked: separated(ranking)?.map(Ranked::from_array),
+    };
+    Some((key.to_owned(), outcome))
+}
+
+/// Numbers in one cell.
+fn joined<const N: usize>(numbers: [f64; N]) -> String {
+    numbers.map(|number| format!("{number:?}")).join(" ")
+}
+
+/// The inverse: none of an empty cell, and no answer for anything else than so many numbers.
+fn separated<const N: usize>(cell: &str) -> Option<Option<[f64; N]>> {
+    if cell.is_empty() {
+        return Some(None);
+    }
+    let numbers: Option<Vec<f64>> = cell.split(' ').map(|number| number.parse().ok()).collect();
+    Some(Some(numbers?.try_into().ok()?))
+}
