@@ -203,6 +203,24 @@ fn only_the_last_iterate_is_released() {
     assert!(log.is_private() && other.entries().is_empty());
 }
 
+/// What any of the iterates takes on trust, the log takes on trust, once.
+#[test]
+fn what_a_step_assumes_is_logged() {
+    let mechanism = LastIterate::<ReplaceOne>::new(1, vec![alike(4, 1.0, 1.0, 1.0)], 1).unwrap();
+    let mut rng = OsSeeded::new().unwrap();
+    let mut log = EventLog::new();
+    let mut session = mechanism.start(&mut log, &mut rng).unwrap();
+    let (mut w, sensitivity) = (vec![0.0f64], session.sensitivity());
+    for assumptions in [&[Assumption::FloatSum][..], &[], &[Assumption::FloatSum, Assumption::MonotonicScores]] {
+        let iterate = Bounded::with_proven_sensitivity(&mut w[..], sensitivity);
+        let iterate = assumptions.iter().fold(iterate, |iterate, assumption| iterate.assuming(assumption.clone()));
+        session.step(iterate, &mut rng).unwrap();
+    }
+    assert_eq!(session.mechanism.last_grid(), session.stage.grid);
+    session.release(Bounded::with_proven_sensitivity(w, sensitivity), &mut log, &mut rng).unwrap();
+    assert_eq!(log.assumptions(), [Assumption::FloatSum, Assumption::MonotonicScores]);
+}
+
 /// One reproducible draw on the way is enough to lose the guarantee.
 #[test]
 fn a_reproducible_step_marks_the_log() {
