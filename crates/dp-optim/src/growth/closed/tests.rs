@@ -59,6 +59,18 @@ proptest! {
     }
 }
 
+/// Coefficients that add up to 3: three times the ball's diameter, and no less.
+#[test]
+fn the_cap_grows_with_the_coefficients() {
+    let growth = Growth {
+        averaging: Averaging::Coefficients { values: vec![0.5; 6] },
+        radius: Some(0.75),
+        ..growth(6, 1, 1, Schedule::Constant { step: 100.0 }, 1.0, 0.0)
+    };
+    let found = growth.bound().unwrap();
+    assert!(found >= 4.5 && found <= 4.5 * (1.0 + 1e-14), "{found}");
+}
+
 /// Runs so long that what each step rounds adds up: against `Σ_j ρ^(uj)` by logarithms, and exactly where `ρ` is 1.
 #[test]
 fn long_runs_are_rounded_upwards() {
