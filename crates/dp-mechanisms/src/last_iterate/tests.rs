@@ -184,7 +184,7 @@ fn rounding_to_a_grid_costs_what_it_moves() {
         _ => unreachable!(),
     };
     let ((turn, noise), (last, _)) = (of(&events[0]), of(&events[1]));
-    assert!(last >= 3.0 && last < 3.0 + 1e-13, "{last}");
+    assert!((3.0..3.0 + 1e-13).contains(&last), "{last}");
     let added = whole(turn) - whole(1.0);
     assert!(added.pow(2) >= whole(noise).pow(2) * 2 && turn < 1.0 + 8f64.sqrt() + 1e-13, "{turn}");
 }

@@ -68,7 +68,7 @@ fn the_cap_grows_with_the_coefficients() {
         ..growth(6, 1, 1, Schedule::Constant { step: 100.0 }, 1.0, 0.0)
     };
     let found = growth.bound().unwrap();
-    assert!(found >= 4.5 && found <= 4.5 * (1.0 + 1e-14), "{found}");
+    assert!((4.5..=4.5 * (1.0 + 1e-14)).contains(&found), "{found}");
 }
 
 /// Runs so long that what each step rounds adds up: against `Σ_j ρ^(uj)` by logarithms, and exactly where `ρ` is 1.
