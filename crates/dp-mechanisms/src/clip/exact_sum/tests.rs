@@ -84,14 +84,16 @@ fn shapes_numbers_and_kinds_are_checked() {
         assert_eq!(sum.merge(other.unwrap()), Err(Error::SumsDiffer));
     }
     assert_eq!(opened(sum), [0.5, 0.5]);
-    // Kept in integers.
-    let mut sum = new::<ZeroOut>(2, 1.0, -52, 4).unwrap();
-    assert_eq!(sum.merge(new(3, 1.0, -52, 4).unwrap()), Err(Error::SumsDiffer));
-    let mut other = sum.like();
-    sum.add(&[0.5, 0.25]).unwrap();
-    other.add(&[0.25, -0.5]).unwrap();
-    sum.merge(other).unwrap();
-    assert_eq!((sum.step(), opened(sum)), (power_of_two(-52), vec![0.75, -0.25]));
+    // Kept in doubles, and in integers.
+    for step_power in [-20, -52] {
+        let mut sum = new::<ZeroOut>(2, 1.0, step_power, 4).unwrap();
+        assert_eq!(sum.merge(new(3, 1.0, step_power, 4).unwrap()), Err(Error::SumsDiffer));
+        let mut other = sum.like();
+        sum.add(&[0.5, 0.25]).unwrap();
+        other.add(&[0.25, -0.5]).unwrap();
+        sum.merge(other).unwrap();
+        assert_eq!((sum.step(), opened(sum)), (power_of_two(step_power), vec![0.75, -0.25]));
+    }
 }
 
 #[test]

@@ -59,6 +59,17 @@ proptest! {
     }
 }
 
+/// Only a schedule for the run's own strong convexity, with a cap that its smoothness allows, telescopes.
+#[test]
+fn other_schedules_have_no_closed_form() {
+    let has_one = |smoothness: f64, strong_convexity: f64| {
+        let growth = growth(10, 1, 2, Schedule::StronglyConvex { smoothness, strong_convexity }, 2.0, 0.5);
+        growth.check().is_ok_and(|checked| terms(&checked).is_some())
+    };
+    assert!(has_one(2.0, 0.5) && has_one(3.0, 0.5));
+    assert!(!has_one(2.0, 0.4) && !has_one(2.0, 0.6) && !has_one(1.5, 0.5));
+}
+
 /// Coefficients that add up to 3: three times the ball's diameter, and no less.
 #[test]
 fn the_cap_grows_with_the_coefficients() {
