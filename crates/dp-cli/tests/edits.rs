@@ -190,6 +190,14 @@ fn resealed_edits_and_pasted_weights() {
         let file = place.json("r.json");
         let [numbers, words, members] = sweep(name, &file, &mut unnoticed);
         line(name, [numbers, words, members, Count::default()]);
+        // A ranker that says something else of itself than its certificate says of it.
+        let mut edited = file.clone();
+        let normalised = file["model"]["normalise_features"].as_bool().unwrap();
+        edited["model"]["normalise_features"] = (!normalised).into();
+        reseal(&mut edited);
+        if verified(&edited).is_ok() {
+            unnoticed.push(format!("{name}: a ranker that was trained in another way"));
+        }
     }
     assert!(unnoticed.is_empty(), "{unnoticed:#?}");
 }

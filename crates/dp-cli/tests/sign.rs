@@ -85,6 +85,14 @@ fn other_keys_files_and_models_are_refused() {
         .dp(&["verify", "other.json", "--key", "a.key.pub", "--signature", "model.json.sig"])
         .fails(5, "verify.signature")
         .says("another certificate");
+    // Made for one certificate, it says that it is for the other.
+    let mut relabelled: Value = place.json("model.json.sig");
+    relabelled["certificate_sha256"] = place.json("other.json")["certificate_sha256"].clone();
+    place.write("relabelled.sig", relabelled.to_string());
+    place
+        .dp(&["verify", "other.json", "--key", "a.key.pub", "--signature", "relabelled.sig"])
+        .fails(5, "verify.signature")
+        .says("does not hold");
     place.write("bad.sig", "{}");
     place.dp(&["verify", "model.json", "--key", "a.key.pub", "--signature", "bad.sig"]).fails(3, "signature.format");
     let mut edited: Value = place.json("model.json.sig");

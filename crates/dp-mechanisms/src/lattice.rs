@@ -129,9 +129,13 @@ mod tests {
     proptest! {
         /// Against rational arithmetic.
         #[test]
-        fn floors_are_exact(x in finite(), sensitivity in 1e-300f64..1e300, scaled in -1e3f64..1e3) {
+        fn floors_are_exact(
+            x in finite(), sensitivity in 1e-290f64..1e290, scaled in -1e3f64..1e3, steps in -(1i64 << 40)..1 << 40,
+        ) {
             let lattice = Lattice::new(sensitivity);
-            for x in [x, scaled * sensitivity] {
+            let point = lattice.value(i128::from(steps));
+            prop_assert_eq!(lattice.floor(point), i128::from(steps));
+            for x in [x, scaled * sensitivity, point.next_down(), point.next_up()] {
                 let unit = BigInt::from(1) << (i64::from(lattice.power) + 1200) as u64;
                 let (x_big, floor) = (big(x), lattice.floor(x));
                 if floor.unsigned_abs() == 1 << 120 {

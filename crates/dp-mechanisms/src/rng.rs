@@ -375,6 +375,19 @@ mod tests {
         assert_eq!(seen.len(), drawn);
     }
 
+    /// Derived keys are halves of different blocks of one stream: no two share a byte of it.
+    #[test]
+    fn keys_are_blocks_apart() {
+        let key = [5; 32];
+        let mut whole = ChaCha20Rng::from_seed(key);
+        whole.set_stream(KEYS);
+        let mut stream = [0u8; 64 * 20];
+        whole.fill_bytes(&mut stream);
+        for (counter, block) in stream.chunks_exact(64).enumerate() {
+            assert_eq!(derive(&key, KEYS, counter as u64)[..], block[..32], "{counter}");
+        }
+    }
+
     #[test]
     fn streams_do_not_depend_on_what_was_drawn() {
         let fresh = SeededRng::new(3);

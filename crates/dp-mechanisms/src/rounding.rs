@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((product_up(f64::INFINITY, 0.5), quotient_up(f64::INFINITY, 2.0)), (f64::INFINITY, f64::INFINITY));
         assert!(product_up(5e-324, 0.1) > 0.0 && quotient_up(5e-324, 3.0) > 0.0);
         assert!(product_up(f64::NAN, 1.0).is_nan() && quotient_up(1.0, f64::NAN).is_nan());
-        assert_eq!(sqrt_down(2.25), 1.5);
+        assert_eq!((sqrt_down(2.25), sqrt_up(2.25), sqrt_up(power_of_two(101) * 2.0)), (1.5, 1.5, power_of_two(51)));
         assert_eq!(sqrt_down(power_of_two(-1022)), power_of_two(-511));
     }
 
@@ -195,6 +195,18 @@ mod tests {
             let sum = sum_up(a as f64 * 2f64.powi(shift), b as f64);
             prop_assert!(sum as u128 >= exact);
             prop_assert!((sum.next_down() as u128) < exact);
+            prop_assert_eq!(sum_up(b as f64, a as f64 * 2f64.powi(shift)), sum);
+        }
+
+        /// A subnormal factor or numerator, a whole number of the least doubles, is not lost either.
+        #[test]
+        fn subnormal_arguments_are_rounded_up(least in 1u64..1 << 40, factor in 1u64..1000) {
+            let (x, factor_) = (f64::from_bits(least), factor as f64);
+            prop_assert!(product_up(x, factor_) >= f64::from_bits(least * factor));
+            prop_assert!(product_up(factor_, x) >= f64::from_bits(least * factor));
+            prop_assert!(quotient_up(x, 1.0 / 1024.0) >= f64::from_bits(least * 1024));
+            prop_assert!(quotient_up(x, factor_) >= f64::from_bits(least.div_ceil(factor)));
+            prop_assert!(quotient_up(x, factor_) <= f64::from_bits(least.div_ceil(factor) + 1));
         }
 
         #[test]

@@ -206,6 +206,7 @@ mod tests {
         assert_eq!(new(-1.0), Err(Error::NotPositive { name: "sensitivity", value: -1.0 }));
         assert!(matches!(new(5e-324), Err(Error::TooSmall { name: "sensitivity", .. })));
         assert_eq!(new(1e300).map(Sensitivity::get), Ok(1e300));
+        assert_ne!(new(1e300), new(1e299));
     }
 
     #[test]

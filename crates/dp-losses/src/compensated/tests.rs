@@ -228,5 +228,25 @@ fn a_condition_bounds_what_a_relative_error_of_the_prediction_does() {
             largest = largest.max(change.abs() / relative);
         }
         assert!(largest <= condition * (1.0 + 1e-3) && largest > 0.9 * condition, "{name}: {largest} {condition}");
+        // A gradient is the derivative times the row.
+        for row_norm in [0.25, 3.0] {
+            let longer = kind.condition(&domain.with_row_norm(row_norm).unwrap());
+            assert!(
+                largest * row_norm <= longer * (1.0 + 1e-3) && largest * row_norm > 0.9 * longer,
+                "{name}: {longer}"
+            );
+        }
     }
+}
+
+/// What the larger part lacks is added to it, not taken off.
+#[test]
+fn both_parts_of_a_sum_count() {
+    let mut sum = CompensatedSum::zeros(2);
+    for term in [1.0, 0.75 * f64::EPSILON, 0.75 * f64::EPSILON] {
+        sum.add_at(1, term);
+    }
+    assert_eq!((sum.value(0), sum.value(1)), (0.0, 1.0 + 1.5 * f64::EPSILON));
+    sum.add_at(1, -1.0);
+    assert_eq!(sum.value(1), 1.5 * f64::EPSILON);
 }

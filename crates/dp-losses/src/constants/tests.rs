@@ -128,6 +128,7 @@ fn constants_bound_what_a_search_finds_and_are_nearly_attained() {
     check(HuberSvm::new(2.0).unwrap(), false);
     check(Hinge, true);
     check(Absolute, true);
+    check(LogCosh::new(0.5).unwrap(), false);
     check(LogCosh::new(5.0).unwrap(), false);
     check(LogCosh::new(20.0).unwrap(), false);
     check(HuberRegression::new(0.1).unwrap(), false);

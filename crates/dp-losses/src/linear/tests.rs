@@ -201,10 +201,33 @@ fn norms_fall_short_by_no_more_than_is_declared() {
             let model = LinearModel::<f32, _>::new(dim, Squared);
             assert!(model.norm_roundings() < 2.001);
             assert_eq!(norm_laws(&model, &vec![0.25; dim], &singles), Ok(()));
+            let offsets = (0..=rows.len()).map(|i| i * dim).collect();
+            let indices = (0..rows.len()).flat_map(|_| 0..dim as u32).collect();
+            let sparse = Examples::sparse(offsets, indices, rows.concat(), data.block().targets.to_vec(), dim).unwrap();
+            let singles: Vec<_> = (0..rows.len()).map(|i| sparse.block().slice(i..i + 1)).collect();
+            assert_eq!(norm_laws(&model, &vec![0.25; dim], &singles), Ok(()));
             // In single precision throughout the first row would lose what its length says.
             let lost = rows[0].iter().fold(0f32, |sum, x| sum + x * x);
             let exact: f64 = rows[0].iter().map(|&x| f64::from(x).powi(2)).sum();
             assert!(dim < 5000 || f64::from(lost) < exact * (1.0 - 3.0 * 2f64.powi(-24)));
         }
+    }
+}
+
+/// Squares that double precision loses in each of several partial sums, one after the other.
+#[test]
+fn norms_in_double_precision_fall_short_by_what_is_declared() {
+    for dim in [64, 640, 6400] {
+        // As many large entries as there can be partial sums, and squares just below half a unit of theirs.
+        let row: Vec<f64> = (0..dim).map(|j| if j < 32 { 1.0 } else { 0.95 * 2f64.powf(-26.5) }).collect();
+        let data = Examples::dense(row.clone(), vec![1.0], dim).unwrap();
+        let model = LinearModel::<f64, _>::new(dim, Squared);
+        assert_eq!(norm_laws(&model, &vec![0.0; dim], &[data.block()]), Ok(()));
+        let (mut pass, mut found) = (model.pass(1), [0.0]);
+        model.forward(&vec![0.0; dim], data.block(), &mut pass);
+        model.backward(&vec![0.0; dim], data.block(), &mut pass);
+        model.squared_norms(data.block(), &mut pass, &mut found);
+        let lost = (dim - 32) as f64 * row[dim - 1].powi(2) / 32.0;
+        assert!(dim < 6400 || (found[0] <= 32.0 && lost > 100.0 * 0.5 * f64::EPSILON), "{} {lost}", found[0]);
     }
 }

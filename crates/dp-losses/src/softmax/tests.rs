@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::laws::{Case, model_laws, norm_laws};
-use crate::{Constants, L2, LinearModel, Logistic, Model, ScaledSteps};
+use crate::{Constants, L2, LinearModel, Logistic, LossKind, Model, ScaledSteps};
 
 /// A generator whose numbers depend on the seed alone.
 struct Uniform(u64);
@@ -242,6 +242,49 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
+/// Of two classes, whose weights are opposite along a row, the gradient has the norm that the radius allows.
+#[test]
+fn two_classes_attain_their_bound() {
+    for radius in [0.1, 1.0, 3.0] {
+        for row_norm in [0.5, 1.0, 2.0] {
+            let domain = Domain::unit_rows().with_row_norm(row_norm).unwrap().with_radius(radius).unwrap();
+            let constants = Constants::new(&Softmax::new(2).unwrap(), L2::NONE, &domain);
+            let side = radius * core::f64::consts::FRAC_1_SQRT_2;
+            let found = [[side, -side], [-side, side]].map(|w| norm(&gradient(&model(1, 2), &w, &[row_norm], 0.0)));
+            let (shorter, longer) = (found[0].min(found[1]), found[0].max(found[1]));
+            assert!(shorter < longer && longer <= constants.data_lipschitz * (1.0 + 1e-15));
+            assert!(longer >= constants.data_lipschitz * (1.0 - 1e-12), "{longer} {constants:?}");
+        }
+    }
+}
+
+/// Scores whose distances from the largest are off by a relative error, either way, move the residuals by no more than the
+/// condition says.
+#[test]
+fn a_condition_bounds_what_relative_errors_of_the_distances_do() {
+    let (mut random, relative) = (Uniform::new(23), 1e-6);
+    for classes in [2u32, 3, 30, 1000] {
+        let condition = LossKind::Softmax(Softmax::new(classes).unwrap()).condition(&Domain::unit_rows());
+        let probabilities = |gaps: &[f64]| -> Vec<f64> {
+            let all: f64 = gaps.iter().map(|gap| (-gap).exp()).sum();
+            gaps.iter().map(|gap| (-gap).exp() / all).collect()
+        };
+        let mut largest = 0.0f64;
+        for _ in 0..300 {
+            let (most, some) = (10.0 * random.next(), random.next());
+            let gaps: Vec<f64> =
+                (0..classes).map(|c| if c == 0 { 0.0 } else { most * (1.0 - some * random.next()) }).collect();
+            let alike = random.next() < 0.5;
+            let moved: Vec<f64> = gaps
+                .iter()
+                .map(|gap| gap * (1.0 + relative * if alike || random.next() < 0.5 { 1.0 } else { -1.0 }))
+                .collect();
+            largest = largest.max(distance(&probabilities(&gaps), &probabilities(&moved)) / relative);
+        }
+        assert!(largest <= condition && largest > 0.1 * condition, "{classes}: {largest} {condition}");
+    }
+}
+
 #[test]
 fn no_search_finds_more_than_the_constants() {
     let mut random = Uniform::new(17);
@@ -388,8 +431,9 @@ proptest! {
 #[test]
 fn norms_fall_short_by_no_more_than_is_declared() {
     for (dim, classes) in [(1, 2), (130, 3), (20_000, 10)] {
-        let rows: Vec<Vec<f32>> =
-            (0..4).map(|k| (0..dim).map(|j| if j == 0 { 0.9 } else { 2f32.powi(-13 + k) * 0.99 }).collect()).collect();
+        let rows: Vec<Vec<f32>> = (0..4)
+            .map(|k| (0..dim).map(|j| if j == 0 { 0.9 + k as f32 } else { 2f32.powi(-13 + k) * 0.99 }).collect())
+            .collect();
         let data = Examples::dense(rows.concat(), vec![1.0f32, 0.0, 1.0, 1.0], dim).unwrap();
         let block = data.block();
         let singles: Vec<_> = (0..rows.len()).map(|i| block.slice(i..i + 1)).collect();

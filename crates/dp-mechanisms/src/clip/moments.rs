@@ -305,6 +305,7 @@ mod tests {
 
     use super::*;
     use crate::rng::SeededRng;
+    use crate::rounding::power_of_two;
 
     fn norm(value: f64) -> ClippingNorm {
         ClippingNorm::new(value).unwrap()
@@ -346,6 +347,51 @@ mod tests {
             }
         }
         assert_eq!(Moments::new(&[1.0; 4], 2, 1), None);
+        // Zeros anywhere: which of four records have the first entry, which the second.
+        for pattern in 0..1u32 << 8 {
+            let entry = |bit: usize, x: f64| if pattern >> bit & 1 == 1 { x } else { 0.0 };
+            let records: Vec<_> =
+                (0..4).map(|i| (vec![entry(i, 0.5), entry(i + 4, 0.25)], vec![0.125 * (i + 1) as f64])).collect();
+            let found = Moments::new(&sums(&records, 1.0, 1.0, 100), 2, 1).unwrap();
+            let of = |f: fn(&(Vec<f64>, Vec<f64>)) -> f64| records.iter().map(f).sum::<f64>();
+            assert_eq!(found.matrix[(0, 0)], of(|(x, _)| x[0] * x[0]));
+            assert_eq!(found.vectors[(1, 0)], of(|(x, t)| x[1] * t[0]));
+        }
+    }
+
+    /// Sums of so many records that the product with `√2` rounds visibly, with and without a record of full length.
+    #[test]
+    fn the_factor_is_rounded_within_the_sensitivity() {
+        let (dim, most) = (16, 1u64 << 33);
+        let mut rng = SeededRng::new(5);
+        let new = || MomentSum::<ZeroOut>::new(dim, 1, norm(1.0), norm(1.0), most).unwrap();
+        let (mut with, mut without) = (new(), new());
+        let mut start = 0;
+        for i in 0..dim {
+            for j in i..=dim {
+                let sum = rng.random_range(0..most << 10) as f64 * power_of_two(-10);
+                // The products of a row of entries 1/4 and a target 1.
+                let product = if j == dim { 0.25 } else { 0.0625 };
+                (without.total[start], with.total[start]) = (sum, sum + product);
+                start += 1;
+            }
+        }
+        let bound = with.sensitivity().get();
+        let moved = distance(&with.finish().open().0, &without.finish().open().0);
+        assert!(moved > 2f64.sqrt() * (1.0 + 1e-12) && moved <= bound, "{moved} {bound}");
+    }
+
+    /// A root of two for every entry off the diagonal, each rounded once on either side: with sums of `n X²` at most, and
+    /// squares of all of them that add up to `(n X²)²` at most.
+    #[test]
+    fn there_is_room_for_every_rounding() {
+        for (x, y, dim, most) in [(1.0, 1.0, 1, 1 << 33), (3.0, 0.5, 20, 1 << 33), (0.25, 2.0, 300, 1 << 20)] {
+            let sum = MomentSum::<ZeroOut>::new(dim, 1, norm(x), norm(y), most).unwrap();
+            let roundings = f64::EPSILON * most as f64 * x * x;
+            assert!(sum.rounding() >= roundings && sum.rounding() <= 1.001 * dim as f64 * roundings);
+            let exact = sum.sensitivity().get() - sum.rounding();
+            assert!((exact / (x * x.hypot(y)) - 1.0).abs() < 1e-12, "{exact}");
+        }
     }
 
     /// No pair of records in two dimensions moves the sums by more than is said, and some do by nearly as much.

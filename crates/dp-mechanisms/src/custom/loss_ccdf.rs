@@ -195,3 +195,24 @@ fn difference_up(larger: f64, smaller: f64) -> f64 {
     let error = (larger - difference) - smaller;
     if error > 0.0 { difference.next_up() } else { difference }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// In whole numbers of `2^-(53 + shift)`.
+        #[test]
+        fn differences_are_rounded_up(larger in 0u64..=1 << 53, smaller in 0u64..=1 << 53, shift in 0u32..60) {
+            let unit = 2f64.powi(-53 - shift as i32);
+            let exact = (u128::from(larger) << shift).checked_sub(smaller.into());
+            prop_assume!(exact.is_some());
+            let found = difference_up(larger as f64 * 2f64.powi(-53), smaller as f64 * unit);
+            // Below 2^113 of these units; a double that is a whole number of them.
+            prop_assert!((found / unit) as u128 >= exact.unwrap());
+            prop_assert!(((found.next_down() / unit) as u128) < exact.unwrap().max(1));
+        }
+    }
+}

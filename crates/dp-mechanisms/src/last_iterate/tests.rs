@@ -2,6 +2,7 @@ use super::*;
 use crate::rng::{OsSeeded, SeededRng};
 use crate::testing::{ks_distance, ks_threshold};
 use dp_accountant::{AddRemoveOne, ReplaceOne, ZeroOut, zcdp};
+use num_bigint::BigInt;
 use proptest::prelude::*;
 
 fn alike(count: u64, sensitivity: f64, contraction: f64, std_dev: f64) -> Iterates {
@@ -86,6 +87,106 @@ proptest! {
         let (one, fewer, all) = (mu(&stages, 1), mu(&stages, passes - 1), mu(&stages, passes));
         prop_assert!(fewer <= all && all <= one * (passes as f64).sqrt() * (1.0 + 1e-7));
     }
+}
+
+/// `x 2^1074`, a whole number.
+fn whole(x: f64) -> BigInt {
+    let bits = x.to_bits();
+    let (biased, fraction) = (bits >> 52, bits & ((1 << 52) - 1));
+    if biased == 0 { BigInt::from(fraction) } else { BigInt::from(fraction | (1 << 52)) << (biased - 1) }
+}
+
+/// Steps of whole numbers that halve what comes before them, or leave it.
+fn whole_stages() -> impl Strategy<Value = Vec<Iterates>> {
+    let stage = (1u64..5, 1u32..1 << 20, prop_oneof![Just(1.0), Just(0.5)], 1u32..1 << 20);
+    prop::collection::vec(stage.prop_map(|(count, s, c, sigma)| alike(count, s.into(), c, sigma.into())), 1..5)
+}
+
+/// `√(s² / v)` of one entry of an event, as two whole numbers, of each of its steps with all noise from there on.
+fn costs(event: &DpEvent) -> Vec<(BigInt, BigInt)> {
+    let DpEvent::AmplifiedByIteration { sensitivities, std_devs, contraction: 1.0 } = event else { unreachable!() };
+    let mut noise = BigInt::ZERO;
+    let mut costs = Vec::new();
+    for (sensitivity, std_dev) in sensitivities.iter().zip(std_devs).rev() {
+        noise += whole(*std_dev).pow(2);
+        costs.push((whole(*sensitivity).pow(2), noise.clone()));
+    }
+    costs
+}
+
+proptest! {
+    /// Not by one unit in the last place: the event costs what the formulas say, or more, in exact arithmetic.
+    #[test]
+    fn events_are_rounded_upwards(stages in whole_stages()) {
+        let of = |passes| event::of_passes(&stages.iter().map(|stage| (*stage, 0.0)).collect::<Vec<_>>(), 1, passes);
+        let steps = expanded(&stages, 1);
+        let square = |x: f64| BigInt::from(x as u64).pow(2);
+        let halves = |step: &Iterates| u32::from(step.contraction == 0.5);
+        // From each step to the end.
+        let last = costs(&of(1));
+        for t in 0..steps.len() {
+            let mut after: u32 = steps[t + 1..].iter().map(halves).sum();
+            let shift = square(steps[t].sensitivity);
+            let mut noise = square(steps[t].std_dev);
+            let all = after;
+            for step in &steps[t + 1..] {
+                after -= halves(step);
+                noise += square(step.std_dev) << (2 * (all - after));
+            }
+            prop_assert!(last.iter().any(|(s, v)| s * &noise >= &shift * v), "step {t}");
+        }
+        // From each step to the one before it in the next pass.
+        let DpEvent::Composed { events } = of(2) else { unreachable!() };
+        prop_assert_eq!(costs(&events[1]), last);
+        let turn = costs(&events[0]);
+        let mut worst = 0.0f64;
+        for t in 0..steps.len() {
+            let (mut noise, mut before) = (BigInt::ZERO, 0);
+            for i in t..t + steps.len() {
+                let step = &steps[i % steps.len()];
+                before += if i > t { halves(step) } else { 0 };
+                noise += square(step.std_dev) << (2 * before);
+            }
+            let shift = square(steps[t].sensitivity);
+            prop_assert!(&turn[0].0 * &noise >= &shift * &turn[0].1, "step {t}");
+            worst = worst.max(steps[t].sensitivity / noise.to_string().parse::<f64>().unwrap().sqrt());
+        }
+        let DpEvent::AmplifiedByIteration { sensitivities, std_devs, .. } = &events[0] else { unreachable!() };
+        prop_assert!(sensitivities[0] / std_devs[0] <= worst * (1.0 + 1e-9));
+    }
+}
+
+/// Runs that are rounded away from each other before every update, and do nothing else.
+#[test]
+fn rounding_to_a_grid_costs_what_it_moves() {
+    for (steps, passes, grid, dim, deviation) in
+        [(1u64, 1u64, 0.5, 16, 0.0), (5, 1, 0.01, 400, 0.0), (5, 1, 0.01, 400, 0.25), (4, 3, 0.01, 400, 0.25)]
+    {
+        let stage = Iterates { deviation, ..alike(steps, 1.0, 1.0, 2.0) };
+        let each = deviation + grid * (dim as f64).sqrt();
+        let event = event::of_passes(&[(stage, grid)], dim, passes);
+        let claimed = (2.0 * zcdp::rho(&event).unwrap()).sqrt();
+        let updates = (steps * passes) as f64;
+        let exact = (passes as f64 + (updates - 1.0) * each) / (2.0 * updates.sqrt());
+        assert!(claimed >= exact, "{steps} {passes}: {claimed} {exact}");
+        if passes == 1 {
+            // At the last step: `s / σ + E`.
+            let formula = (1.0 + updates.sqrt() * each) / 2.0;
+            assert!((claimed / formula - 1.0).abs() < 1e-9, "{claimed} {formula}");
+        }
+    }
+    // Rounded upwards: `s + E σ` with `E = g √d / σ = 1`, and `s + √2 E σ` of a turn.
+    let DpEvent::Composed { events } = event::of_passes(&[(alike(1, 1.0, 1.0, 2.0), 0.5)], 16, 2) else {
+        unreachable!()
+    };
+    let of = |event: &DpEvent| match event {
+        DpEvent::AmplifiedByIteration { sensitivities, std_devs, .. } => (sensitivities[0], std_devs[0]),
+        _ => unreachable!(),
+    };
+    let ((turn, noise), (last, _)) = (of(&events[0]), of(&events[1]));
+    assert!((3.0..3.0 + 1e-13).contains(&last), "{last}");
+    let added = whole(turn) - whole(1.0);
+    assert!(added.pow(2) >= whole(noise).pow(2) * 2 && turn < 1.0 + 8f64.sqrt() + 1e-13, "{turn}");
 }
 
 /// A record at the last step of a pass attains it, as the passes before are forgotten at the pace of the noise.
@@ -201,6 +302,24 @@ fn only_the_last_iterate_is_released() {
     // Both starts were paid for, whatever came of them.
     assert_eq!(log.entries(), &[(mechanism.event(), 2)]);
     assert!(log.is_private() && other.entries().is_empty());
+}
+
+/// What any of the iterates takes on trust, the log takes on trust, once.
+#[test]
+fn what_a_step_assumes_is_logged() {
+    let mechanism = LastIterate::<ReplaceOne>::new(1, vec![alike(4, 1.0, 1.0, 1.0)], 1).unwrap();
+    let mut rng = OsSeeded::new().unwrap();
+    let mut log = EventLog::new();
+    let mut session = mechanism.start(&mut log, &mut rng).unwrap();
+    let (mut w, sensitivity) = (vec![0.0f64], session.sensitivity());
+    for assumptions in [&[Assumption::FloatSum][..], &[], &[Assumption::FloatSum, Assumption::MonotonicScores]] {
+        let iterate = Bounded::with_proven_sensitivity(&mut w[..], sensitivity);
+        let iterate = assumptions.iter().fold(iterate, |iterate, assumption| iterate.assuming(assumption.clone()));
+        session.step(iterate, &mut rng).unwrap();
+    }
+    assert_eq!(session.mechanism.last_grid(), session.stage.grid);
+    session.release(Bounded::with_proven_sensitivity(w, sensitivity), &mut log, &mut rng).unwrap();
+    assert_eq!(log.assumptions(), [Assumption::FloatSum, Assumption::MonotonicScores]);
 }
 
 /// One reproducible draw on the way is enough to lose the guarantee.

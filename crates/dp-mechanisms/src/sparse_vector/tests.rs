@@ -467,6 +467,27 @@ proptest! {
     }
 }
 
+/// Of queries that move by amounts in `[l, l + D]` some move by one step of the lattice more than others may: the noise is
+/// for what is counted here.
+#[test]
+fn an_interval_is_a_step_longer_on_the_lattice() {
+    for (bound, answers) in [(1.0, 1), (0.75, 3), (100.0, 2)] {
+        let any = AboveThreshold::new(sensitivity(bound), epsilon(1.0), answers).unwrap();
+        let mechanism = any.range_bounded().unwrap();
+        let (lattice, step) = (mechanism.lattice, crate::rounding::power_of_two(crate::rounding::exponent(bound) - 30));
+        let mut moves = Vec::new();
+        for low in [-0.5, 0.0, 0.25] {
+            for (query, by) in [(0.0, low * step), (0.5 * step, low * step + bound), (0.0, low * step + bound)] {
+                moves.push(lattice.floor(query + by) - lattice.floor(query));
+            }
+        }
+        let spread = (moves.iter().max().unwrap() - moves.iter().min().unwrap()) as f64;
+        assert!(spread > lattice.sensitivity() as f64);
+        assert!(mechanism.query_noise.steps() * mechanism.query_epsilon() >= spread * answers as f64 * (1.0 - 1e-12));
+        assert!(mechanism.query_noise.steps() < any.query_noise.steps());
+    }
+}
+
 /// Queries that move by amounts in one interval: over all such moves the exact law of the first answer changes by at
 /// most
 /// `eps1 + eps2`, most of which three queries attain, and noise of this size would not do for queries that move anyhow.

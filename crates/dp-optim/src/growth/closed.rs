@@ -112,3 +112,6 @@ fn last_capped(checked: &Checked<'_>, cap: f64) -> u64 {
     }
     capped
 }
+
+#[cfg(test)]
+mod tests;

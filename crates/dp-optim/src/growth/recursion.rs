@@ -102,3 +102,6 @@ fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
     }
     Ok(Run { distance, by_position, rounding: sums })
 }
+
+#[cfg(test)]
+mod tests;

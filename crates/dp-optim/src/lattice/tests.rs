@@ -15,6 +15,11 @@ fn between_grid_points() {
     assert_eq!(two.check(&[0.5, 0.5, 0.75, 0.3]).unwrap_err().to_string().split(' ').nth(1), Some("3"));
     assert!(matches!(two.check(&[0.5]), Err(OffLattice::Models { weights: 1, models: 2 })));
     assert!(ReleaseLattice::on_grid(1e-300).in_precision(FloatKind::F32).step().unwrap() > 1e-46);
+    assert_eq!(ReleaseLattice::on_grid(1e-300).step(), Some(1e-300));
+    assert!(ReleaseLattice::on_grid(0.25).is_checked() && ReleaseLattice::ANYWHERE.within(Some(1.0)).is_checked());
+    assert!(
+        ReleaseLattice::ORIGIN.check(&[0.0, -0.0]).is_ok() && ReleaseLattice::ORIGIN.check(&[0.0, 1e-300]).is_err()
+    );
 }
 
 #[test]
@@ -26,6 +31,15 @@ fn a_projection_leaves_the_grid_for_the_sphere() {
     for outside in [[0.3, 0.25], [1.5, 1.5], [1.2, 1.6000001]] {
         assert!(ball.check(&outside).is_err(), "{outside:?}");
     }
+    // A projection rounds, by little: neither a tenth nor a billionth of the radius.
+    let (long, short) = (2.0 * (1.0 + 4.0 * f64::EPSILON), 2.0 * (1.0 - 4.0 * f64::EPSILON));
+    for (norm, fits) in [(long, true), (short, true), (2.2, false), (2.0 + 1e-9, false), (2.0 - 1e-9, false)] {
+        assert_eq!(ball.check(&[0.6 * norm, 0.8 * norm]).is_ok(), fits, "{norm}");
+    }
+    // A mean of points in the ball, of whose rounding nothing is known.
+    let mean = ReleaseLattice::ANYWHERE.within(Some(1.0));
+    assert!(mean.check(&[1.0 + 1e-7]).is_ok() && mean.check(&[1.1]).is_err() && mean.check(&[0.3]).is_ok());
+    assert_eq!((mean.radius(), ReleaseLattice::ANYWHERE.radius()), (Some(1.0), None));
     // Each model is projected by itself.
     assert_eq!(ball.stacked(2).check(&[1.5, 0.0, 0.0, 1.5]), Ok(()));
 }
@@ -48,6 +62,16 @@ fn steps_along_axes() {
         assert!(decaying.check(&missed).is_err(), "{missed:?}");
     }
     assert!(decaying.check(&[0.1, 0.1, 0.1, 0.1]).is_err(), "more weights moved than rounds");
+    // Refused for one reason each: three weights by two steps, and twice the longer step; off by more than doubles round.
+    let two = ReleaseLattice::steps(vec![1.0, 3.0]);
+    for reached in [[1.0, 3.0, 0.0], [0.0, -2.0, 0.0], [0.0, 0.0, 4.0]] {
+        assert_eq!(two.check(&reached), Ok(()), "{reached:?}");
+    }
+    for missed in [[1.0, 1.0, 1.0], [3.0, 2.0, 0.0], [3.0, 3.0, 0.0]] {
+        assert!(two.check(&missed).is_err(), "{missed:?}");
+    }
+    let doubles = ReleaseLattice::steps(vec![0.1, 0.3]);
+    assert!(doubles.check(&[0.1 + 0.3]).is_ok() && doubles.check(&[0.1 + 0.3 - 1e-9]).is_err());
     let equal = ReleaseLattice::steps(vec![0.1; 30]);
     assert_eq!(equal.check(&[0.1 + 0.1 + 0.1, -0.1]), Ok(()));
     assert!(equal.check(&[0.1, 0.1, 0.1]).is_err(), "an odd number of steps");

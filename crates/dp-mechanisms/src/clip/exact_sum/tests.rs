@@ -84,6 +84,16 @@ fn shapes_numbers_and_kinds_are_checked() {
         assert_eq!(sum.merge(other.unwrap()), Err(Error::SumsDiffer));
     }
     assert_eq!(opened(sum), [0.5, 0.5]);
+    // Kept in doubles, and in integers.
+    for step_power in [-20, -52] {
+        let mut sum = new::<ZeroOut>(2, 1.0, step_power, 4).unwrap();
+        assert_eq!(sum.merge(new(3, 1.0, step_power, 4).unwrap()), Err(Error::SumsDiffer));
+        let mut other = sum.like();
+        sum.add(&[0.5, 0.25]).unwrap();
+        other.add(&[0.25, -0.5]).unwrap();
+        sum.merge(other).unwrap();
+        assert_eq!((sum.step(), opened(sum)), (power_of_two(step_power), vec![0.75, -0.25]));
+    }
 }
 
 #[test]
@@ -136,6 +146,12 @@ fn large_sums_are_exact_in_integers() {
             .sum();
         let found = (found * power_of_two(50)) as i128;
         assert!((found - exact).abs() <= 8 && found % 16 == 0, "{found} {exact}");
+    }
+    for steps in 0..32 {
+        let record = vec![f64::from(steps) * power_of_two(-50), f64::from(-steps) * power_of_two(-50)];
+        for found in total(&template, &[record], 1) {
+            assert!((found.abs() * power_of_two(50) - f64::from(steps)).abs() <= 8.0, "{steps} {found}");
+        }
     }
     // Both sums may move by half a unit of the result in each coordinate.
     let h = power_of_two(-46);
@@ -255,17 +271,19 @@ fn threads_add_up_to_the_same_bits() {
 fn a_declared_diameter_is_kept_and_nearly_reached() {
     use rand::RngExt;
     let mut rng = crate::SeededRng::new(3);
-    let mut best = 0.0f64;
     // Steps so coarse that truncation shows, and sums in integers.
-    for (dim, step_power, most) in [(2, -4, 3), (3, -9, 5), (5, -45, 1 << 12)] {
-        let sum = || new::<ReplaceOne>(dim, 1.0, step_power, most).unwrap();
+    for (dim, norm, step_power, most) in
+        [(2, 1.0, -4, 3), (3, 1.0, -9, 5), (5, 1.0, -45, 1 << 12), (2, 8.0, -20, 9), (2, 0.125, -30, 9)]
+    {
+        let sum = || new::<ReplaceOne>(dim, norm, step_power, most).unwrap();
         let plain = sum().sensitivity().get();
-        for diameter in [0.3, 1.0, 1.4, 1.99] {
+        for diameter in [0.3, 1.0, 1.4, 1.99].map(|diameter| diameter * norm) {
             let within = || sum().within(diameter).unwrap();
             let claimed = within().sensitivity().get();
             assert!(claimed >= diameter && claimed <= plain, "{claimed}");
+            let mut best = 0.0f64;
             for _ in 0..3000 {
-                let a: Vec<f64> = (0..dim).map(|_| rng.random_range(-1.2..1.2)).collect();
+                let a: Vec<f64> = (0..dim).map(|_| norm * rng.random_range(-1.2..1.2)).collect();
                 let direction: Vec<f64> = (0..dim).map(|_| rng.random_range(-1.0..1.0)).collect();
                 let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-12);
                 let b: Vec<f64> = a.iter().zip(&direction).map(|(a, e)| a - diameter * e / length).collect();
@@ -278,9 +296,9 @@ fn a_declared_diameter_is_kept_and_nearly_reached() {
                 assert!(apart <= claimed * (1.0 + 1e-14), "{dim} {diameter}: {apart} > {claimed}");
                 best = best.max(apart / claimed);
             }
+            assert!(best > if step_power == -4 { 0.5 } else { 0.95 }, "{dim} {norm} {diameter}: {best}");
         }
     }
-    assert!(best > 0.95, "{best}");
     // Two norms are enough for anything; who is there or not, and who is normalised, is as before.
     assert_eq!(new::<ReplaceOne>(2, 1.0, -20, 9).unwrap().within(7.0).unwrap().sensitivity().get(), 2.0);
     assert_eq!(new::<ZeroOut>(2, 1.0, -20, 9).unwrap().within(0.3).unwrap().sensitivity().get(), 1.0);

@@ -35,6 +35,8 @@ fn refused_grids() {
     assert!(matches!(TruncatedRows::<f32>::new(grid(1.0, 25), 3), Err(Error::OutOfRange { name: "row bits", .. })));
     assert!(matches!(TruncatedRows::<f32>::new(grid(1e-44, 20), 3), Err(Error::OutOfRange { name: "row bits", .. })));
     assert!(matches!(grid(1e60, 20).truncate(&mut [1.0f32]), Err(Error::OutOfRange { name: "row bits", .. })));
+    // The step is a single, the norm is none.
+    assert!(matches!(grid(1e39, 8).truncate(&mut [1.0f32]), Err(Error::OutOfRange { name: "row bits", .. })));
     assert_eq!(TruncatedRows::<f64>::new(grid(1.0, 25), 0).err(), Some(Error::Dimension { dimension: 0 }));
 }
 
@@ -135,6 +137,20 @@ proptest! {
         let once = again.clone();
         grid.truncate(&mut again).unwrap();
         prop_assert_eq!(again, once);
+    }
+
+    /// In exact integers, for rows whose squares are.
+    #[test]
+    fn inverse_norms_are_no_larger_than_the_inverse(row in prop::collection::vec(-50i32..=50, 1..6)) {
+        let squared: u128 = row.iter().map(|x| u128::from(x.unsigned_abs().pow(2))).sum();
+        prop_assume!(squared > 0);
+        let inverse = inverse_norm_down(&row.iter().map(|&x| f64::from(x)).collect::<Vec<_>>());
+        // At most 1, so that it is a whole number of steps of 2^-60 (of which there are at most 2^53).
+        let steps = inverse * power_of_two(60);
+        prop_assert_eq!(steps.fract(), 0.0);
+        let square = num_bigint::BigUint::from(steps as u64).pow(2) * squared;
+        prop_assert!(square <= num_bigint::BigUint::from(1u8) << 120);
+        prop_assert!(inverse * (squared as f64).sqrt() > 1.0 - 1e-14);
     }
 
     #[test]

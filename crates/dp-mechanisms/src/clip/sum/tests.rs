@@ -121,6 +121,50 @@ fn finishing_starts_again() {
     assert_eq!(sum.finish().open().0, [0.0]);
 }
 
+/// The slack covers each of the roundings that it is for, alone and together, whatever the bound, and no more than that.
+#[test]
+fn there_is_room_for_every_rounding() {
+    let u = 2f64.powi(-53);
+    for (examples, microbatch) in
+        [(1u64, 1u64), (1000, 1000), (1000, 1), (1 << 20, 1024), (1 << 30, 1024), (1 << 33, 1)]
+    {
+        let n = examples as f64;
+        let parts = examples.div_ceil(microbatch) as f64;
+        let in_a_part = microbatch.min(examples) as f64 * u;
+        let (errors, last) = ((parts * u).powi(2), u);
+        let slack = |bound: f64| sensitivity_of_sum(bound, bound, examples, microbatch).unwrap() / bound - 1.0;
+        let needed = 2.0 * n * (in_a_part + if parts > 1.0 { errors + last } else { 0.0 });
+        let found = slack(1.0);
+        assert!(found >= needed && found <= 4.1 * needed + 1e-14, "{examples} {microbatch}: {found} {needed}");
+        for bound in [0.125, 8.0] {
+            assert!((slack(bound) / found - 1.0).abs() < 1e-6, "{bound} {examples} {microbatch}");
+        }
+    }
+    // `1 + 2 γ` with `γ > 4 u`: above the double `1 + 8 u`.
+    assert!(sensitivity_of_sum(1.0, 1.0, 1, 1).unwrap() > 1.0 + 8.0 * u);
+}
+
+/// Contributions that are bounded without clipping are added as they are; buffers come and go.
+#[test]
+fn nothing_is_clipped_where_the_bound_is_a_claim() {
+    let mut sum = ClippedSum::<f64, ReplaceOne>::of_bounded(2, 1, (0.5, 3.0), 3, 10).unwrap();
+    let clipped = ClippedSum::<f64, ReplaceOne>::new(2, 1, ClippingNorm::new(1.0).unwrap(), 2.0, 3, 10).unwrap();
+    assert!(!sum.clips() && clipped.clips());
+    for _ in 0..2 {
+        add(&mut sum, &[vec![1e3, -1e-3]]);
+        add(&mut sum, &vec![vec![2.0, 3.0]; 3]);
+        let released = sum.finish();
+        assert!((released.sensitivity().get() / 0.5 - 1.0).abs() < 1e-12);
+        let total = released.open().0;
+        assert_eq!(total, [1006.0, 9.0 - 1e-3]);
+        sum.reuse(total);
+    }
+    // Not in the middle of a sum.
+    add(&mut sum, &[vec![1.0, 1.0]]);
+    sum.reuse(vec![7.0; 2]);
+    assert_eq!(sum.finish().open().0, [1.0, 1.0]);
+}
+
 /// 2048 equal examples in single precision: removing one moves a plain sum by more than the norm; ours stays within.
 #[test]
 fn rounding_of_the_sum_stays_within_the_sensitivity() {

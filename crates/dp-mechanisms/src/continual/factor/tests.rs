@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::golden_cases;
+use num_bigint::BigInt;
 use proptest::prelude::*;
 
 #[test]
@@ -182,6 +183,50 @@ proptest! {
         let length = participation.most_among(steps as u64) as usize;
         let tried = sensitivity::general(&factor, participation, length, usize::MAX);
         prop_assert!(closed.attained && (closed.value / tried.value - 1.0).abs() < 1e-12, "{closed:?} {tried:?}");
+    }
+
+    /// In whole numbers: all sets of steps, each with the products of its columns, are within the square of the bound.
+    #[test]
+    fn bounds_are_rounded_upwards(
+        entries in prop::collection::vec(-(1i64 << 20)..1 << 20, 21), steps in 1usize..7, toeplitz in any::<bool>(),
+        large in any::<bool>(), most in 1u64..4, separation in 1u64..4,
+    ) {
+        // Up to 2^51, where sums of them are no doubles.
+        let number = |i: usize| match entries[i] {
+            entry if large => (1i64 << 50) + entry,
+            entry => entry,
+        };
+        let coefficient = |i: usize| number(i) as f64 * UNIT.recip();
+        let factor = if toeplitz {
+            let mut coefficients: Vec<f64> = (0..steps.min(2)).map(coefficient).collect();
+            coefficients.sort_by(|a, b| b.total_cmp(a));
+            Factor::toeplitz(steps, &coefficients)
+        } else {
+            Factor::lower_triangular(&(0..steps).map(|t| (0..=t).map(|i| coefficient(t * (t + 1) / 2 + i)).collect()).collect::<Vec<_>>())
+        };
+        prop_assume!(factor.is_ok());
+        let factor = factor.unwrap();
+        let participation = Participation::repeated(most, separation).unwrap();
+        let length = participation.most_among(steps as u64) as usize;
+        let product = |i: usize, j: usize| -> BigInt {
+            (0..steps).map(|t| BigInt::from(factor.numerator(t, i)) * factor.numerator(t, j)).sum()
+        };
+        let mut largest = BigInt::ZERO;
+        participation.each_pattern(steps, length, usize::MAX, &mut |pattern| {
+            let sum = pattern.iter().flat_map(|&i| pattern.iter().map(move |&j| (i, j)));
+            let sum: BigInt = sum.map(|(i, j)| BigInt::from(product(i, j).magnitude().clone())).sum();
+            largest = largest.clone().max(sum);
+        });
+        for limit in [0, usize::MAX] {
+            for found in [factor.sensitivity(participation).unwrap(), sensitivity::general(&factor, participation, length, limit)] {
+                // In units of 2^-80 the value is above 1, and a double of at most 53 bits.
+                let value = found.value * UNIT;
+                let (bits, shift) = ((value.to_bits() & ((1 << 52) - 1)) | 1 << 52, (value.to_bits() >> 52) as i32 - 1075);
+                let value = if shift < 0 { BigInt::from(bits) } else { BigInt::from(bits) << shift };
+                let largest = if shift < 0 { largest.clone() << (-2 * shift) } else { largest.clone() };
+                prop_assert!(value.pow(2) >= largest, "{limit} {found:?} {largest}");
+            }
+        }
     }
 
     /// `B Cf = A`, entry by entry.

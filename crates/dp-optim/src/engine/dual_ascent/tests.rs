@@ -142,6 +142,49 @@ fn the_fallback_certifies_by_its_count() {
     }
 }
 
+/// Each rounding by itself, one unit of it for each product and sum, is within what is allowed for; and not much more.
+#[test]
+fn every_rounding_is_allowed_for() {
+    let terms = Terms {
+        n: 1 << 20,
+        dim: 10_000,
+        modulus: 0.25,
+        row_norm: 0.5,
+        slopes: 2.0,
+        offset: 3.0,
+        centre_norm: 5.0,
+        reach: 7.0,
+    };
+    let near = |found: f64, needed: f64, most: f64| {
+        assert!(found >= UNIT * needed && found <= most * UNIT * needed, "{} {needed}", found / UNIT);
+    };
+    // Sums of rows in two levels, `X/λ` long; and the difference with the centre.
+    near(terms.point_error(), (256.0 + 4096.0) * 0.5 / 0.25, 1.02);
+    near(Terms { n: 1, centre_norm: 1e9, ..terms }.point_error(), 1e9, 2.1);
+    // Products of rows with points up to `|v| + 2 reach`, and what they are compared with; a proximal step.
+    near(terms.prediction_error(), 10_000.0 * (0.5 * (5.0 + 14.0) + 3.0), 1.02);
+    near(Terms { dim: 1, modulus: 1e-9, ..terms }.prediction_error(), 0.25 / 1e-9, 8.2);
+    let long = Terms { n: 1 << 40, ..terms };
+    let tolerance = 1e-4;
+    let certificate = long.certificate(tolerance).unwrap();
+    near(certificate.prediction_error(19.0), 10_000.0 * (0.5 * 19.0 + 3.0), 1.02);
+    // A gap of `g` is within `√(2g/λ)`, to which the point's own error is added; a sum of `n` terms is off by `n u` of it.
+    let (n, error) = (long.n as f64, long.point_error());
+    assert!(error > 1e-3 * tolerance);
+    let gap = 0.5 * long.modulus * (tolerance - error).powi(2);
+    assert!(!certificate.accepts(n * gap * (1.0 - n * UNIT)) && certificate.accepts(n * gap * (1.0 - 8.0 * n * UNIT)));
+    assert!(!certificate.accepts(f64::NAN) && certificate.tolerance() == tolerance);
+    // `8 (X A / (λ τ))²` rounds.
+    assert!((8.0 * 4e4 * 4e4..8.1 * 4e4 * 4e4).contains(&(certificate.rounds() as f64)));
+    // Errors of a gap and of a point within a quarter of the tolerance each, at the least one.
+    for terms in [terms, Terms { n: 1 << 42, dim: 1, ..terms }] {
+        let least = terms.least_tolerance();
+        let of_gap = (2.0 * terms.prediction_error() * terms.slopes / terms.modulus).sqrt();
+        assert!(of_gap < 0.36 * least && terms.point_error() < 0.126 * least);
+        assert!(of_gap > 0.35 * least || terms.point_error() > 0.124 * least);
+    }
+}
+
 #[test]
 fn a_tolerance_below_rounding_is_refused() {
     let terms = terms(LossKind::Hinge, 1000, 0.01);

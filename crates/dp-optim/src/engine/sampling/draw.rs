@@ -203,3 +203,49 @@ fn below<R: Rng>(n: u64, rng: &mut R) -> Result<u64, Error> {
     }
     Err(dp_mechanisms::Error::StuckGenerator.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use core::convert::Infallible;
+
+    use super::*;
+
+    /// Words that count up.
+    struct Counting(u64);
+
+    impl chacha20::rand_core::TryRng for Counting {
+        type Error = Infallible;
+        fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+            self.try_next_u64().map(|word| word as u32)
+        }
+        fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+            self.0 += 1;
+            Ok(self.0 - 1)
+        }
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+            bytes.fill(0);
+            Ok(())
+        }
+    }
+
+    /// Of four words in a row each of three integers takes one, and one word is refused.
+    #[test]
+    fn no_integer_comes_up_more_often_than_others() {
+        let n = 3 << 62;
+        let mut times = vec![0; 3000];
+        for word in 0..4000 {
+            let mut words = Counting(word);
+            let integer = below(n, &mut words).unwrap();
+            if words.0 == word + 1 {
+                times[integer as usize] += 1;
+            }
+        }
+        assert!(times.iter().all(|&times| times == 1));
+        // A power of two refuses none.
+        for word in [0, 1, 1 << 61, u64::MAX] {
+            let mut words = Counting(word.min(u64::MAX - 1));
+            assert_eq!(below(8, &mut words).unwrap(), word >> 61);
+            assert_eq!(words.0, word.min(u64::MAX - 1) + 1);
+        }
+    }
+}

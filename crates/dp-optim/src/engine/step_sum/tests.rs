@@ -1,4 +1,4 @@
-use dp_losses::HuberSvm;
+use dp_losses::{HuberSvm, Softmax};
 
 use super::*;
 
@@ -47,9 +47,72 @@ fn what_cannot_be_summed_is_refused() {
     };
     assert!(sensitivity(clipped(1e150), 1000, FloatKind::F64));
     assert!(!sensitivity(clipped(1e150), 1000, FloatKind::F32) && !sensitivity(clipped(1e-20), 1, FloatKind::F32));
+    assert!(sensitivity(clipped(1e28), 10, FloatKind::F32) && !sensitivity(clipped(1e28), 1000, FloatKind::F32));
     assert!(!sensitivity(clipped(1.0), 1 << 45, FloatKind::F32), "a sum that rounding could take all of");
     for bad in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
         assert!(!sensitivity(Contributions::Bounded { lipschitz: bad, difference: 1.0 }, 1, FloatKind::F64));
+    }
+}
+
+/// A plain sum is charged for each of the roundings that it is for, in its own precision.
+#[test]
+fn plain_sums_are_charged_what_they_round() {
+    for (float, examples, microbatch) in [
+        (FloatKind::F32, 1, 1),
+        (FloatKind::F32, 1000, 1000),
+        (FloatKind::F32, 1000, 10),
+        (FloatKind::F32, 5000, 1),
+        (FloatKind::F64, 1_000_000, 1000),
+    ] {
+        for bound in [0.5, 1.0, 4.0] {
+            let sum = StepSum::whole(clipped(bound), examples, float);
+            let plain = sum.added_up(Summation::Plain, microbatch);
+            let found = plain.sensitivity(AdjacencyKind::ZeroOut).unwrap() / bound - 1.0;
+            // A product and an addition for each example of a microbatch, an addition for each microbatch; both sides.
+            let roundings = (microbatch + examples.div_ceil(microbatch)) as f64;
+            let needed = 2.0 * roundings * examples as f64 * float.unit_roundoff();
+            assert!(found >= needed && found <= 2.1 * needed + 1e-14, "{examples} {microbatch}: {found} {needed}");
+            assert_eq!(sum.added_up(Summation::Compensated, microbatch), sum);
+        }
+    }
+    // Where the products and sums of the bound and its share are exact: `1 + 2 γ` with `γ > 4 υ`.
+    let one = StepSum::whole(clipped(1.0), 1, FloatKind::F64).added_up(Summation::Plain, 1);
+    assert!(one.sensitivity(AdjacencyKind::ZeroOut).unwrap() > 1.0 + 4.0 * f64::EPSILON);
+    let long = StepSum::whole(clipped(1.0), 1 << 20, FloatKind::F32);
+    assert!(matches!(
+        long.added_up(Summation::Plain, 1 << 20).sensitivity(AdjacencyKind::ZeroOut),
+        Err(Error::Count { .. })
+    ));
+}
+
+/// In single precision and many dimensions what predictions round is no longer small: `d υ R` in each, for softmax the
+/// subtraction of the largest score beside, and the residuals of all classes.
+#[test]
+fn predictions_that_round_are_charged() {
+    let float = FloatKind::F32;
+    let roundoff = float.unit_roundoff();
+    let softmax = LossKind::Softmax(Softmax::new(50).unwrap());
+    for loss in [LossKind::Logistic, LossKind::HuberSvm(HuberSvm::USUAL), softmax] {
+        for (features, radius) in [(100_000, 0.25), (100_000, 4.0), (3, 0.5)] {
+            let domain = |radius| Domain::unit_rows().with_radius(radius).unwrap();
+            let Contributions::Bounded { lipschitz, difference } =
+                Contributions::of_loss(&loss, &domain(radius), features, float).unwrap()
+            else {
+                unreachable!()
+            };
+            // A projection's own rounding: that of a norm.
+            let radius = radius * (1.0 + loss.parameters(features) as f64 * roundoff);
+            let constants = loss.constants(L2::NONE, &domain(radius));
+            let most = loss.constants(L2::NONE, &Domain::unit_rows()).data_lipschitz;
+            let (scores, residuals) = if loss.outputs() > 1 { (4.0, 2.0 * 50.0) } else { (0.0, 0.0) };
+            let slip = constants.smoothness * (features as f64 + scores) * roundoff * radius;
+            let residuals = residuals * roundoff * constants.data_lipschitz;
+            let one = (constants.data_lipschitz + slip).min(most) + residuals;
+            let two = (constants.gradient_difference + 2.0 * slip).min(2.0 * most) + 2.0 * residuals;
+            for (found, needed) in [(lipschitz, one), (difference, two)] {
+                assert!(found >= needed && found <= needed * (1.0 + 1e-5), "{loss:?} {features}: {found} {needed}");
+            }
+        }
     }
 }
 
