@@ -6,7 +6,7 @@ use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::auditor::FALSE_ALARM_RATE;
 use dp_audit::{Auditor, Claim, Claimed, Subject, Unwatched, Verdict, audit_all};
 use dp_losses::LossKind;
-use dp_optim::audit::black_box::{self, Pair};
+use dp_optim::audit::black_box::{Pairs, Target};
 use dp_optim::audit::{Audited, Parameters, subjects};
 use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, NoisyMoments};
 
@@ -94,17 +94,47 @@ fn released_models_alone_convict_a_claim_that_is_too_small() {
     let (relation, delta) = (AdjacencyKind::ReplaceOne, 1e-3);
     let budget = Budget { epsilon: Epsilon::new(6.0).unwrap(), delta: Delta::new(delta).unwrap() };
     let auditor = Auditor::exactly(20_000).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
-    let pair = Pair::all(relation).unwrap()[0];
+    let pair = Pairs::new(relation, 2).unwrap().all()[0];
     for (name, recipe) in [
         ("bolt-on", AnyRecipe::from(BoltOn::strongly_convex(LossKind::Logistic, 0.1))),
         ("noisy-moments", NoisyMoments::new(LossKind::Logistic).into()),
     ] {
-        let subject = black_box::subject(name, &recipe, relation, budget, &pair).unwrap();
+        let subject = Target::new(&recipe, relation, budget, pair.n(), 2).unwrap().subject(name, &pair).unwrap();
         let honest = auditor.audit(&subject).unwrap();
         assert_eq!(honest.verdict, Verdict::NotRefuted, "{name}: {}", honest.epsilon_lower);
         let claim = Claim { event: DpEvent::ApproximateDp { epsilon: 1.0, delta }, delta };
         let audit = auditor.audit(&Claimed::new(subject, claim)).unwrap();
         assert_eq!(audit.verdict, Verdict::Refuted, "{name}: {}", audit.epsilon_lower);
         assert!(audit.epsilon_lower > 1.0 && audit.epsilon_lower < 6.0, "{name}: {}", audit.epsilon_lower);
+    }
+}
+
+#[test]
+fn explore_tuning() {
+    use dp_optim::recipes::{Majority, ObjPert};
+    use dp_optim::tuning::{Portions, RandomStopping};
+    let trials: u64 = std::env::var("X_TRIALS").map_or(8000, |text| text.parse().unwrap());
+    let auditor = Auditor::exactly(trials).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
+    let objective = || [0.05, 0.5].map(|lambda| AnyRecipe::from(ObjPert { lambda: Some(lambda), ..ObjPert::new(LossKind::Logistic) }));
+    let bolt = || [0.5, 1.0].map(|lambda| AnyRecipe::from(BoltOn::strongly_convex(LossKind::Logistic, lambda)));
+    let majority = || [(); 2].map(|()| AnyRecipe::from(Majority::new(LossKind::Logistic)));
+    for relation in [AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne] {
+        for (base, candidates) in [("majority", majority()), ("objective", objective()), ("bolt-on", bolt())] {
+            for (name, recipe) in [
+                ("random-stopping", AnyRecipe::from(RandomStopping::new(candidates.clone(), 3.0))),
+                ("portions", Portions::new(candidates).into()),
+            ] {
+                for epsilon in [3.0, 6.0, 12.0] {
+                    let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-3).unwrap() };
+                    let targets: Result<Vec<_>, _> = (2..=7).map(|n| Target::new(&recipe, relation, budget, n, 2)).collect();
+                    let targets = match targets { Ok(targets) => targets, Err(error) => { println!("{name} {base} {relation}: {error}"); continue } };
+                    let pairs = std::sync::Arc::new(Pairs::new(relation, 2).unwrap());
+                    let family = dp_optim::audit::black_box::Family::new("f", targets, pairs).unwrap();
+                    let begun = std::time::Instant::now();
+                    let (audit, pilot) = auditor.audit_among(&family, &Unwatched).unwrap();
+                    println!("{relation} {name} of {base} at {epsilon}: {:.3} {} {pilot:?} {:?}", audit.epsilon_lower, audit.pair, begun.elapsed());
+                }
+            }
+        }
     }
 }

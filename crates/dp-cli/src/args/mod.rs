@@ -17,7 +17,7 @@ pub use account::{
 };
 pub use audit::{
     AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
-    AuditRunArgs, AuditTableArgs,
+    AuditRunArgs, AuditTableArgs, TrainingKind,
 };
 pub use input::{Format, InputArgs};
 pub use rank::{
