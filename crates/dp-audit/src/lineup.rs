@@ -2,9 +2,9 @@
 //!
 //! # How runs are spent
 //! With `T` runs a side for the audit, as many again are the pilot's, over all pairs. It takes as many pairs as can have
-//! [`FEWEST_RUNS`] runs a side in the first round: all, or the leading ones and a sample of the others by the seed. Each
-//! round ranks those that are left by what their runs would bound, and keeps the better half; rounds have equal shares
-//! of the runs, so that those that stay get more (successive halving).
+//! [`FEWEST_RUNS`] runs a side in every round: all, or the leading ones and a sample of the others by the seed. Each
+//! round ranks those that are left by what their runs would bound, and keeps the best quarter. The first round has half of
+//! the runs and the others equal shares of the other half, so that pairs that stay get more and more.
 //!
 //! # Why the bound is not biased
 //! The pilot's runs have streams of their own, and nothing of them is counted. Given the pilot, the pair is fixed, and the
@@ -12,7 +12,8 @@
 //! were tried.
 //!
 //! # References
-//! K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016.
+//! K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016
+//! (successive halving).
 
 use core::ops::Range;
 use core::sync::atomic::AtomicU64;
@@ -32,7 +33,7 @@ use crate::selection::{Goal, Scores};
 use crate::subject::{Side, Statistic, Subject};
 use crate::trials::{Half, Trials, name_hash};
 
-/// Runs on each input that every pair of a pilot has at least.
+/// Runs on each input that a pair of a pilot has at least in a round.
 pub const FEWEST_RUNS: u64 = 64;
 
 /// What pairs are ranked by holds with all but this probability: low, as nothing is claimed of it.
@@ -66,32 +67,28 @@ pub struct Pilot {
     pub trials: u64,
 }
 
-/// Rounds of a pilot of so many pairs.
-fn rounds_of(pairs: usize) -> u32 {
-    pairs.next_power_of_two().trailing_zeros()
-}
+/// One of so many pairs stays in a round.
+const KEPT: usize = 4;
 
 /// The pairs left in each round and the runs a side of each.
 fn schedule(pairs: usize, trials: u64) -> Vec<(usize, u64)> {
-    let rounds = rounds_of(pairs);
-    let left = |round: u32| pairs.div_ceil(1 << round);
-    (0..rounds).map(|round| (left(round), trials / u64::from(rounds) / left(round) as u64)).collect()
+    let in_round = core::iter::successors(Some(pairs), |&left| (left > 1).then(|| left.div_ceil(KEPT)));
+    let left: Vec<usize> = in_round.take_while(|&left| left > 1).collect();
+    let later = left.len().saturating_sub(1) as u64;
+    let share = |round: usize| match (round, later) {
+        (0, 0) => trials,
+        (0, _) => trials / 2,
+        _ => trials / 2 / later,
+    };
+    left.iter().enumerate().map(|(round, &left)| (left, share(round) / left as u64)).collect()
 }
 
 /// How many of `pairs` can have enough runs, of `trials` a side.
 fn affordable(pairs: usize, trials: u64) -> usize {
-    let fits = |tried: usize| schedule(tried, trials).first().is_none_or(|&(_, runs)| runs >= FEWEST_RUNS);
-    // Fewer pairs have more runs each.
-    let (mut fit, mut too_many) = (1, pairs.max(1) + 1);
-    while too_many - fit > 1 {
-        let middle = fit.midpoint(too_many);
-        if fits(middle) {
-            fit = middle;
-        } else {
-            too_many = middle;
-        }
-    }
-    fit
+    let fits = |tried: &usize| schedule(*tried, trials).iter().all(|&(_, runs)| runs >= FEWEST_RUNS);
+    // More than this cannot have them in the first round.
+    let most = (trials / FEWEST_RUNS).min(pairs as u64) as usize;
+    (1..=most).rev().find(fits).unwrap_or(1)
 }
 
 impl Auditor {
@@ -160,11 +157,11 @@ impl Auditor {
             monitor.progress(first.name(), done, total);
             // A stable sort: the earlier of equal ones stays.
             ranked.sort_by(|((a, a_shift), _), ((b, b_shift), _)| b.total_cmp(a).then(b_shift.total_cmp(a_shift)));
-            ranked.truncate(ranked.len().div_ceil(2));
+            ranked.truncate(ranked.len().div_ceil(KEPT));
             left = ranked.into_iter().map(|(_, subject)| subject).collect();
             begin += runs;
         }
-        // One is left: the first is always tried, and of a round's pairs the better half stays, rounded up.
+        // One is left: the first is always tried, and of a round's pairs a quarter stays, rounded up.
         let (chosen, subject) = left.swap_remove(0);
         let later = After { monitor, done, total };
         let audit = self.clone().exactly_of(trials).audit_with(&subject, &later)?;

@@ -231,9 +231,9 @@ Examples:
 
 Each training is that of the command which --json names, at (1, 1e-3) and at (4, 1e-5), under the relation that is its
 default, on data sets of 2 to 7 records (lists) that differ in one. The attacker sees what is released alone. All pairs of
-data sets of extreme records are listed, up to symmetry; a pilot chooses one pair for each row, on runs of its own: of as
-many pairs as its runs allow, of all with --long unless a run is dear. Then half of the runs choose a direction and a
-threshold, and the other half are counted. One audit a row shares the confidence of the command.")]
+data sets of extreme records are listed, up to symmetry; a pilot chooses one pair for each row, on runs of its own: of all
+pairs, or of a sample by the seed, as many as its runs allow. Then half of the runs choose a direction and a threshold, and
+the other half are counted. The confidence of the command is divided among the rows.")]
 pub struct AuditTableArgs {
     /// The kinds of training [default: all]
     #[arg(long, value_enum, value_name = "KIND", num_args = 1..)]

@@ -22,14 +22,12 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Recipe, TrainsAny};
+use crate::tuning::repetitions::mean;
 
 const RECIPE: &str = "black box";
 
-/// What one training costs in units of releasing one number, each row that it goes through, and all of it where steps are
-/// searched for until a budget is spent.
-const COST_OF_A_RUN: f64 = 40.0;
+/// What each row that a training goes through costs, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.5;
-const COST_OF_A_SEARCH: f64 = 600.0;
 
 /// What is claimed where this is reached: epsilon at the delta that was asked for.
 fn claim(EpsilonDelta { epsilon, delta }: EpsilonDelta) -> Claim {
@@ -70,12 +68,12 @@ impl Target {
         Ok(match relation {
             AdjacencyKind::ReplaceOne => {
                 let plan = recipe.plan_copies::<ReplaceOne>(n, DIM, budget, 1)?;
-                let (claim, cost) = (claim(plan.reached()), cost(&plan));
+                let (claim, cost) = (claim(plan.reached()), cost(recipe, plan.summary().rows));
                 Self { plan: PlanUnder::ReplaceOne(Arc::new(plan)), n, classes, claim, cost }
             }
             AdjacencyKind::ZeroOut => {
                 let plan = recipe.plan_copies::<ZeroOut>(n, DIM, budget, 1)?;
-                let (claim, cost) = (claim(plan.reached()), cost(&plan));
+                let (claim, cost) = (claim(plan.reached()), cost(recipe, plan.summary().rows));
                 Self { plan: PlanUnder::ZeroOut(Arc::new(plan)), n, classes, claim, cost }
             }
             adjacency => return Err(Error::Adjacency { recipe: RECIPE, adjacency }),
@@ -136,12 +134,27 @@ impl Target {
     }
 }
 
-/// What a run costs, from public numbers.
-fn cost<A: TrainsAny<f64>>(plan: &AnyPlan<A>) -> f64 {
-    match plan {
-        AnyPlan::SearchedDescent(_) => COST_OF_A_SEARCH,
-        _ => COST_OF_A_RUN + COST_OF_A_ROW * plan.summary().rows as f64,
+/// What a run that goes through so many rows costs.
+fn cost(recipe: &AnyRecipe, rows: u64) -> f64 {
+    /// The same without its rows.
+    fn of_a_run(recipe: &AnyRecipe) -> f64 {
+        let sum = |all: &[AnyRecipe]| all.iter().map(of_a_run).sum::<f64>();
+        match recipe {
+            AnyRecipe::OneVsAll(models) => f64::from(models.classes) * of_a_run(&models.recipe),
+            AnyRecipe::Portions(tuning) => sum(&tuning.candidates),
+            AnyRecipe::RandomStopping(tuning) => {
+                mean(tuning.repetitions) * sum(&tuning.candidates) / tuning.candidates.len().max(1) as f64
+            }
+            // Steps are searched for until a budget is spent.
+            AnyRecipe::SearchedDescent(search) if search.batch_size.is_some() => 2000.0,
+            AnyRecipe::SearchedDescent(_) => 600.0,
+            AnyRecipe::DpSvrg(_) => 300.0,
+            AnyRecipe::DpNewton(_) => 150.0,
+            AnyRecipe::AdmmObjPert(_) | AnyRecipe::DpFtrl(_) => 90.0,
+            _ => 40.0,
+        }
     }
+    of_a_run(recipe) + COST_OF_A_ROW * rows as f64
 }
 
 /// A recipe on all pairs of data sets of the sizes that it was planned for.

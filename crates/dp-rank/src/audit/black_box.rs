@@ -11,18 +11,21 @@
 //! the others   all equal, or half of one kind and half of another: documents on either side of 0, or no list
 //! the one      what the relation allows: other grades; there or not; any other list; another document
 //! ```
-//! Two pairs are the same if a signed permutation of the axes, or exchanging the two data sets, maps one on the other: the
-//! argument of [`Pairs`](dp_optim::audit::black_box::Pairs) holds for a linear scorer, which starts at 0. A network
-//! starts elsewhere, and all its pairs are listed. Which of the lists it is that differs cannot matter: each is drawn by a
-//! coin of its own, and sums are the same in any order.
+//! Two pairs are the same if a signed permutation of the axes, or exchanging the two data sets, maps one on the other. For a
+//! linear scorer, which starts at 0 and has no intercept, both axes are alike and either way along one: scores and gradients
+//! are inner products, clipping sees norms, and noise has one law in each coordinate, with either sign. A network starts
+//! elsewhere, and all its pairs are listed. Which of the lists it is that differs cannot matter: each is drawn by a
+//! coin of its own, and sums are the same in any order. The order of a list's documents matters only to a loss that breaks
+//! ties by it, ListMLE; one order is taken.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
 
 use dp_accountant::DpEvent;
 use dp_audit::{Claim, Lineup, Side, Statistic, Subject};
 use dp_mechanisms::SeededRng;
-pub use dp_optim::audit::black_box::{DIM, FEWEST_RECORDS as FEWEST_LISTS, MOST_RECORDS as MOST_LISTS};
 use dp_optim::audit::black_box::SignedPermutation;
+pub use dp_optim::audit::black_box::{DIM, FEWEST_RECORDS as FEWEST_LISTS, MOST_RECORDS as MOST_LISTS};
 use dp_optim::recipes::Budget;
 
 use crate::error::Error;
@@ -33,7 +36,7 @@ use crate::train::{PrivateRanking, Protect, Protected, RankingPlan, TrainError};
 
 /// What an update costs in units of releasing one number, what each weight does in it, and the rest of a run.
 const COST_OF_AN_UPDATE: f64 = 4.0;
-const COST_OF_A_WEIGHT: f64 = 2.0;
+const COST_OF_A_WEIGHT: f64 = 1.0;
 const COST_OF_A_RUN: f64 = 20.0;
 
 /// The grade of a relevant document.
@@ -108,7 +111,9 @@ impl List {
 
     fn moved(self, by: SignedPermutation) -> Self {
         match self {
-            Self::Two { places, relevant } => Self::Two { places: places.map(|place| place.moved(by)), relevant }.sorted(),
+            Self::Two { places, relevant } => {
+                Self::Two { places: places.map(|place| place.moved(by)), relevant }.sorted()
+            }
             Self::Empty => Self::Empty,
         }
     }
@@ -118,7 +123,9 @@ impl List {
         let mut all = Vec::new();
         for (i, first) in Place::ALL.into_iter().enumerate() {
             for &second in &Place::ALL[i + 1..] {
-                all.extend([Some(false), Some(true), None].map(|relevant| Self::Two { places: [first, second], relevant }));
+                all.extend(
+                    [Some(false), Some(true), None].map(|relevant| Self::Two { places: [first, second], relevant }),
+                );
             }
         }
         all.into_iter().map(Self::sorted).collect()
@@ -265,7 +272,7 @@ impl Pairs {
     pub fn new(protected: Protected, linear: bool) -> Self {
         let symmetries = SignedPermutation::all();
         let symmetries = if linear { &symmetries[..] } else { &symmetries[..1] };
-        let (mut all, mut known) = (Vec::new(), std::collections::HashSet::new());
+        let (mut all, mut known) = (Vec::new(), HashSet::new());
         let mut add = |pair: Pair, all: &mut Vec<Pair>| {
             let pair = pair.least(symmetries);
             if known.insert(pair) {
@@ -281,7 +288,15 @@ impl Pairs {
         let (opposed, across) = (List::of(down, up), List::of(across, Place::ALL[3]));
         for (m, other) in [(2, List::Empty), (2, opposed), (3, across), (7, List::Empty)] {
             let pair = Pair { m, base, neighbour, others: [other; 2] };
-            add(Pair { base: base.sorted(), neighbour: neighbour.sorted(), others: pair.others.map(List::sorted), ..pair }, &mut all);
+            add(
+                Pair {
+                    base: base.sorted(),
+                    neighbour: neighbour.sorted(),
+                    others: pair.others.map(List::sorted),
+                    ..pair
+                },
+                &mut all,
+            );
         }
         let leading = all.len();
         let (mut lists, others) = (List::all(), List::others());
@@ -306,7 +321,7 @@ impl Pairs {
     }
 }
 
-/// A training that is planned for each number of lists, on all pairs.
+/// A training on all pairs, planned for each number of lists.
 ///
 /// # Examples
 /// ```
@@ -331,8 +346,10 @@ impl Pairs {
 /// ```
 pub struct Family<L, S, P> {
     name: String,
-    /// From [`FEWEST_LISTS`] on.
-    plans: Vec<Arc<RankingPlan<L, P>>>,
+    recipe: PrivateRanking<L, P>,
+    budget: Budget,
+    /// From [`FEWEST_LISTS`] on, each made when it is asked for.
+    plans: Vec<OnceLock<Arc<RankingPlan<L, P>>>>,
     scorer: S,
     start: Vec<f64>,
     pairs: Arc<Pairs>,
@@ -357,12 +374,26 @@ impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
             return Err(TrainError::Protected { what: "what these pairs differ in" });
         }
         let weights = scorer.parameters() as u64;
-        let plans = (FEWEST_LISTS..=MOST_LISTS)
-            .map(|lists| Ok(Arc::new(recipe.plan(lists, weights, budget)?)))
-            .collect::<Result<Vec<_>, TrainError>>()?;
         let each = COST_OF_AN_UPDATE + COST_OF_A_WEIGHT * weights as f64;
         let cost = COST_OF_A_RUN + each * recipe.descent.updates as f64;
-        Ok(Self { name: name.into(), plans, scorer, start, pairs, shuffled: false, cost })
+        let plans = (FEWEST_LISTS..=MOST_LISTS).map(|_| OnceLock::new()).collect();
+        let family = Self { name: name.into(), recipe, budget, plans, scorer, start, pairs, shuffled: false, cost };
+        // What is refused is refused for any number of lists.
+        family.plan(FEWEST_LISTS)?;
+        Ok(family)
+    }
+
+    fn plan(&self, lists: u64) -> Result<Arc<RankingPlan<L, P>>, TrainError> {
+        let new = || -> Result<_, TrainError> {
+            Ok(Arc::new(self.recipe.plan(lists, self.scorer.parameters() as u64, self.budget)?))
+        };
+        match self.plans.get(lists.saturating_sub(FEWEST_LISTS) as usize) {
+            Some(place) => match place.get() {
+                Some(plan) => Ok(plan.clone()),
+                None => new().map(|plan| place.get_or_init(|| plan).clone()),
+            },
+            None => new(),
+        }
     }
 
     /// The same on lists whose documents are in random order, for a loss that breaks ties by it.
@@ -373,7 +404,7 @@ impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
 
 impl<L, S, P> Lineup for Family<L, S, P>
 where
-    L: ListLoss + Send + Sync + 'static,
+    L: ListLoss + Copy + Send + Sync + 'static,
     S: Scorer + Clone + Send + Sync + 'static,
     P: Protect,
 {
@@ -389,8 +420,7 @@ where
         let name = format!("{}/pair={}", self.name, pair + 1);
         let refused = |reason: String| dp_audit::Error::Trial { subject: name.clone(), reason };
         let Some(pair) = self.pairs.all.get(pair) else { return Err(refused("there is no such pair".to_owned())) };
-        let place = pair.lists().saturating_sub(FEWEST_LISTS) as usize;
-        let Some(plan) = self.plans.get(place) else { return Err(refused("it is not planned".to_owned())) };
+        let plan = self.plan(pair.lists()).map_err(|error| refused(error.to_string()))?;
         let lists = |side| -> Result<QueryLists, dp_audit::Error> {
             let mut lists = pair.query_lists(side).map_err(|error| refused(error.to_string()))?;
             if self.shuffled {
@@ -403,7 +433,7 @@ where
             lists: [lists(Side::Base)?, lists(Side::Neighbour)?],
             pair: pair.describe(),
             claim: Claim { event: DpEvent::ApproximateDp { epsilon, delta }, delta },
-            plan: plan.clone(),
+            plan,
             scorer: self.scorer.clone(),
             start: self.start.clone(),
             cost: self.cost,

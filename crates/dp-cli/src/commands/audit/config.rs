@@ -295,8 +295,7 @@ impl Reclaim {
 }
 
 fn reclaimed(audited: Vec<Audited>, claim: Option<Reclaim>) -> Vec<Audited> {
-    let with_claim =
-        |Audited { subject, distance }: Audited| Audited { subject: with_claim(subject, claim), distance };
+    let with_claim = |Audited { subject, distance }: Audited| Audited { subject: with_claim(subject, claim), distance };
     audited.into_iter().map(with_claim).collect()
 }
 

@@ -34,7 +34,7 @@ const CLASSES: u32 = 3;
 /// What is chosen among by tuning, and the algorithms: of noise on the model, in the objective and in every step.
 const TUNED: [(Algorithm, &str); 3] = [
     (Algorithm::BoltOnStronglyConvex, "--lambda 0.05,0.5"),
-    (Algorithm::ObjPert, "--lambda 0.05,0.5"),
+    (Algorithm::ObjPert, "--lambda 1,4"),
     (Algorithm::DpGd, "--lambda 0,0.5"),
 ];
 const TUNING: [&str; 4] = [
@@ -60,6 +60,9 @@ const RANKERS: [(&str, &[&str]); 6] = [
     ("bayesrank --model linear --scaling public --thin", &["--protect grades"]),
     ("bayesrank --model mlp --hidden 2", &["--protect grades", "--protect documents"]),
 ];
+
+/// Updates of a ranker: a tenth of the usual number, so that there are ten times as many runs.
+const UPDATES: u64 = 40;
 
 const HEAD: [&str; 10] =
     ["training", "budget", "claimed", "delta", "at least", "of epsilon", "runs", "pilot", "pairs", "verdict"];
@@ -101,10 +104,7 @@ pub struct Table {
 ///
 /// # Errors
 /// `usage.value` where none of them can be audited.
-pub(super) fn of(
-    kinds: &[TrainingKind],
-    algorithms: &[Algorithm],
-) -> Result<(Table, Vec<Box<dyn Lineup>>), Failure> {
+pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Table, Vec<Box<dyn Lineup>>), Failure> {
     let (mut table, mut lineups, mut known) = (Table::default(), Vec::new(), Known::default());
     for &kind in TrainingKind::value_variants() {
         if !kinds.is_empty() && !kinds.contains(&kind) {
@@ -215,13 +215,17 @@ fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Ve
                 for protect in protected {
                     let short = |flags: &str| {
                         let plain = flags.replace("--adjacency add-remove", "present").replace("--adjacency ", "");
-                        plain.replace("--protect ", "").replace("--model ", "").replace("--scaling ", "").replace("--", "")
+                        plain
+                            .replace("--protect ", "")
+                            .replace("--model ", "")
+                            .replace("--scaling ", "")
+                            .replace("--", "")
                     };
                     all.push(Training {
                         kind,
                         name: format!("{}, {}", short(loss), short(protect)),
                         command: format!(
-                            "dp rank train --data lists --features {DIM} --out ranker --loss {loss} {protect}"
+                            "dp rank train --data lists --features {DIM} --updates {UPDATES} --out ranker --loss {loss} {protect}"
                         ),
                     });
                 }

@@ -10,11 +10,11 @@
 //!
 //! # Which are left out, and why nothing is lost
 //! Two pairs are the same if one of these maps one on the other, applied to all records of both data sets:
-//! - **A signed permutation of the axes.** Losses see rows through inner products with weights that start at 0; norms,
+//! - **Axes that point the other way.** Losses see rows through inner products with weights that start at 0; norms,
 //!   projections on balls, penalties and what is done coordinate by coordinate (Adam's scales, soft thresholds, coordinate
-//!   steps) commute with it; and noise has the same law in each coordinate, with either sign, on one grid. So the released
-//!   weights are those of the other pair with their coordinates permuted and negated, in law. Other rotations would do for
-//!   most algorithms and not for those of coordinates, and the records here lie on axes.
+//!   steps) commute with a change of a coordinate's sign; and noise has the same law with either sign, on one grid. So what is
+//!   released is, in law, what the other pair releases with signs changed; where it depends on the classes alone
+//!   (`majority`), it is the same. An exchange of the axes is no symmetry: penalties spare the last feature, the intercept.
 //! - **Another order of the classes.** Of two, targets change sign, and with them the weights; of several, models change
 //!   places.
 //! - **The two data sets, exchanged.** Both directions of a pair are attacked.
@@ -192,7 +192,7 @@ impl Pair {
     }
 }
 
-/// A signed permutation of two axes.
+/// A signed permutation of two axes: what a linear model of two features does not see if nothing tells them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedPermutation {
     exchanged: bool,
@@ -202,10 +202,14 @@ pub struct SignedPermutation {
 impl SignedPermutation {
     /// All eight, the one that changes nothing first.
     pub fn all() -> [Self; 8] {
-        [0, 1, 2, 3, 4, 5, 6, 7u8].map(|bits| {
-            let [exchanged, first, second] = [0, 1, 2].map(|bit| bits >> bit & 1 == 1);
-            Self { exchanged, negated: [first, second] }
-        })
+        let [a, b, c, d] = Self::reflections();
+        let exchanged = |kept: Self| Self { exchanged: true, ..kept };
+        [a, b, c, d, exchanged(a), exchanged(b), exchanged(c), exchanged(d)]
+    }
+
+    /// The four that keep the axes, the one that changes nothing first.
+    pub fn reflections() -> [Self; 4] {
+        [[false, false], [true, false], [false, true], [true, true]].map(|negated| Self { exchanged: false, negated })
     }
 
     /// Where a unit vector goes, given by its axis, 0 or 1, and whether it points backwards.
@@ -215,7 +219,7 @@ impl SignedPermutation {
     }
 }
 
-/// A signed permutation of the axes and an order of the classes.
+/// A direction for each axis and an order of the classes.
 #[derive(Debug, Clone)]
 struct Symmetry {
     axes: SignedPermutation,
@@ -224,7 +228,8 @@ struct Symmetry {
 
 impl Symmetry {
     fn all(classes: u32) -> Vec<Self> {
-        let of_classes = |classes: Vec<u8>| SignedPermutation::all().map(|axes| Self { axes, classes: classes.clone() });
+        let of_classes =
+            |classes: Vec<u8>| SignedPermutation::reflections().map(|axes| Self { axes, classes: classes.clone() });
         orders(classes as u8).into_iter().flat_map(of_classes).collect()
     }
 
