@@ -32,7 +32,7 @@ use crate::error::Error;
 use crate::lists::QueryLists;
 use crate::loss::ListLoss;
 use crate::scorer::Scorer;
-use crate::train::{PrivateRanking, Protect, Protected, RankingPlan, TrainError};
+use crate::train::{PrivateRanking, Protect, Protected, RankingPlan, Scaling, TrainError};
 
 /// What an update costs in units of releasing one number, what each weight does in it, and the rest of a run.
 const COST_OF_AN_UPDATE: f64 = 4.0;
@@ -375,7 +375,13 @@ impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
         }
         let weights = scorer.parameters() as u64;
         let each = COST_OF_AN_UPDATE + COST_OF_A_WEIGHT * weights as f64;
-        let cost = COST_OF_A_RUN + each * recipe.descent.updates as f64;
+        // Bounds of what grades can do to a gradient, of all that thinning can make of them.
+        let bounds = match (recipe.scaling, recipe.thin) {
+            (Scaling::Clip, _) => 1.0,
+            (_, false) => 3.0,
+            (_, true) => 8.0,
+        };
+        let cost = COST_OF_A_RUN + each * bounds * recipe.descent.updates as f64;
         let plans = (FEWEST_LISTS..=MOST_LISTS).map(|_| OnceLock::new()).collect();
         let family = Self { name: name.into(), recipe, budget, plans, scorer, start, pairs, shuffled: false, cost };
         // What is refused is refused for any number of lists.

@@ -24,7 +24,7 @@ const MOST_PANELS: usize = 12;
 /// Runs on each input of what is as cheap as releasing one number, where nothing was said.
 const USUAL_TRIALS: u64 = 1_000_000;
 const USUAL_TRIALS_OF_ALL: u64 = 200_000;
-const USUAL_TRIALS_OF_TABLE: u64 = 500_000;
+const USUAL_TRIALS_OF_TABLE: u64 = 1_500_000;
 
 /// The accepted numbers of runs.
 const ACCEPTED_TRIALS: std::ops::RangeInclusive<u64> = 100..=100_000_000_000;
