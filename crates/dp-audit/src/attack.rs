@@ -38,6 +38,12 @@ pub(crate) enum Scorer {
 
 impl Scorer {
     pub(crate) fn score(&self, features: &[f64], rng: &mut SeededRng) -> Scored {
+        let tie = if matches!(self, Self::First) { 0.0 } else { rng.random() };
+        self.score_with(features, tie)
+    }
+
+    /// The same with a tie-breaker that was drawn, of which only a learned score makes use.
+    pub(crate) fn score_with(&self, features: &[f64], tie: f64) -> Scored {
         match self {
             // Zero has one sign and NaN one pattern, so that ties are ties; NaN is the largest.
             Self::First => {
@@ -45,7 +51,7 @@ impl Scorer {
                 let score = if score.is_nan() { f64::NAN } else { score + 0.0 };
                 Scored { score, tie: 0.0 }
             }
-            Self::Learned(model) => Scored { score: model.score(features), tie: rng.random() },
+            Self::Learned(model) => Scored { score: model.score(features), tie },
         }
     }
 }

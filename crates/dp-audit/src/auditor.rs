@@ -78,6 +78,11 @@ impl Auditor {
         Ok(Self { flexible: false, ..Self::new(trials)? })
     }
 
+    /// The same with exactly `trials` runs on each input.
+    pub(crate) fn exactly_of(self, trials: u64) -> Self {
+        Self { trials, flexible: false, multiplier: 1, ..self }
+    }
+
     /// With `multiplier` times the runs: a long audit.
     pub fn with_multiplier(self, multiplier: u64) -> Self {
         Self { multiplier: multiplier.max(1), ..self }

@@ -15,6 +15,7 @@
 //!   of a closure, and [`Subject`] is the trait of both.
 //! * An [`Auditor`] holds how many runs, how confident, from which seed; its two phases have no way to count the runs on
 //!   which the attack was chosen.
+//! * A [`Lineup`] is one claim on many pairs of inputs: a pilot on runs of its own chooses the pair that is audited.
 //! * [`audit_all`] audits many with one false-alarm rate; [`report`] writes tables.
 //! * [`OneRun`] audits what is too dear to run twice, by many [`Canaries`] in a single run.
 //! * [`bounds`] are plain functions of counts.
@@ -47,6 +48,7 @@ pub mod bounds;
 pub mod check;
 pub mod claimed;
 pub mod error;
+pub mod lineup;
 mod logistic;
 pub mod mechanisms;
 pub mod monitor;
@@ -68,6 +70,7 @@ pub use claimed::Claimed;
 /// The generator that trials are given.
 pub use dp_mechanisms::SeededRng;
 pub use error::Error;
+pub use lineup::{Lineup, Pilot};
 pub use monitor::{Monitor, Unwatched};
 pub use one_run::{Canaries, OneRun, OneRunAudit};
 pub use selected::Selected;

@@ -72,7 +72,7 @@ impl Plan {
             goals.push(Goal::Separation(curve.as_ref()));
         }
         let nats = (2.0 * goals.len() as f64 / failure).ln();
-        self.rules = goals.into_iter().map(|goal| scores.choose(goal, nats)).collect();
+        self.rules = goals.into_iter().map(|goal| scores.choose(goal, nats).1).collect();
         self.cuts = scores.spread(CURVE_POINTS);
         self.cuts.extend(self.rules.iter().map(|rule| rule.cut));
         self.cuts.sort_unstable_by(Scored::compare);

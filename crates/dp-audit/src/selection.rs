@@ -76,9 +76,9 @@ impl Scores {
         cuts
     }
 
-    /// The rule of the largest estimate for a goal. `nats` is the logarithm of one over what a limit may fail with: the
+    /// The largest estimate for a goal, and its rule. `nats` is the logarithm of one over what a limit may fail with: the
     /// estimate is the bound that the same rates would give, so that few lucky hits are no temptation.
-    pub(crate) fn choose(&self, goal: Goal<'_>, nats: f64) -> Rule {
+    pub(crate) fn choose(&self, goal: Goal<'_>, nats: f64) -> (f64, Rule) {
         let (n0, n1) = (self.base.len() as u64, self.neighbour.len() as u64);
         let accused = match goal {
             Goal::Epsilon { accused, .. } => accused,
@@ -117,7 +117,7 @@ impl Scores {
                 }
             }
         }
-        best.1
+        best
     }
 }
 

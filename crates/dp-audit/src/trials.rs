@@ -11,13 +11,15 @@ use crate::error::Error;
 use crate::monitor::Monitor;
 use crate::subject::{Side, Subject};
 
-/// Which half of the trials; the two never share a random number.
+/// Which half of the trials, or those before both; none shares a random number with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Half {
     /// Those from which the attack is chosen.
     Selection,
     /// Those that are counted.
     Evaluation,
+    /// Those from which the pair is chosen: neither half.
+    Pilot,
 }
 
 /// A batch of trials holds at most so many.
@@ -49,6 +51,8 @@ impl Trials<'_> {
             (Half::Selection, Side::Neighbour) => 2,
             (Half::Evaluation, Side::Base) => 3,
             (Half::Evaluation, Side::Neighbour) => 4,
+            (Half::Pilot, Side::Base) => 5,
+            (Half::Pilot, Side::Neighbour) => 6,
         });
         SeededRng::new(self.seed).stream(purpose, name_hash(self.subject.name()), 0).next_u64()
     }

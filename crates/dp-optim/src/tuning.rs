@@ -35,7 +35,7 @@ mod portion;
 pub mod portions;
 pub mod public;
 pub mod random_stopping;
-mod repetitions;
+pub(crate) mod repetitions;
 
 #[cfg(test)]
 mod tests;

@@ -2,13 +2,16 @@
 //! might make are caught.
 #![allow(clippy::print_stdout)] // the table
 
+use std::sync::Arc;
+
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::auditor::FALSE_ALARM_RATE;
-use dp_audit::{Auditor, Claim, Claimed, Subject, Unwatched, Verdict, audit_all};
+use dp_audit::{Auditor, Claim, Claimed, Lineup as _, Subject, Unwatched, Verdict, audit_all};
 use dp_losses::LossKind;
-use dp_optim::audit::black_box::{self, Pair};
+use dp_optim::audit::black_box::{Family, Pairs, Target};
 use dp_optim::audit::{Audited, Parameters, subjects};
-use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, NoisyMoments};
+use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, Majority, NoisyMoments};
+use dp_optim::tuning::{Portions, RandomStopping};
 
 /// A hundred times the runs where `DP_AUDIT` is `long`.
 fn multiplier() -> u64 {
@@ -94,17 +97,46 @@ fn released_models_alone_convict_a_claim_that_is_too_small() {
     let (relation, delta) = (AdjacencyKind::ReplaceOne, 1e-3);
     let budget = Budget { epsilon: Epsilon::new(6.0).unwrap(), delta: Delta::new(delta).unwrap() };
     let auditor = Auditor::exactly(20_000).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
-    let pair = Pair::all(relation).unwrap()[0];
+    let pair = Pairs::new(relation, 2).unwrap().all()[0];
     for (name, recipe) in [
         ("bolt-on", AnyRecipe::from(BoltOn::strongly_convex(LossKind::Logistic, 0.1))),
         ("noisy-moments", NoisyMoments::new(LossKind::Logistic).into()),
     ] {
-        let subject = black_box::subject(name, &recipe, relation, budget, &pair).unwrap();
+        let subject = Target::new(&recipe, relation, budget, pair.n(), 2).unwrap().subject(name, &pair).unwrap();
         let honest = auditor.audit(&subject).unwrap();
         assert_eq!(honest.verdict, Verdict::NotRefuted, "{name}: {}", honest.epsilon_lower);
         let claim = Claim { event: DpEvent::ApproximateDp { epsilon: 1.0, delta }, delta };
         let audit = auditor.audit(&Claimed::new(subject, claim)).unwrap();
         assert_eq!(audit.verdict, Verdict::Refuted, "{name}: {}", audit.epsilon_lower);
         assert!(audit.epsilon_lower > 1.0 && audit.epsilon_lower < 6.0, "{name}: {}", audit.epsilon_lower);
+    }
+}
+
+/// Tuning whose noise is a third of what its claim needs is convicted by the chosen candidate and its weights, and the whole
+/// noise is not. Each audit of a sound claim alarms falsely with probability 1e-4 at most.
+#[test]
+fn tuning_with_a_third_of_the_noise_is_convicted() {
+    let (relation, delta) = (AdjacencyKind::ZeroOut, 1e-3);
+    let auditor = Auditor::exactly(8000).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
+    let pairs = Arc::new(Pairs::new(relation, 2).unwrap());
+    let counts = || [(); 2].map(|()| AnyRecipe::from(Majority::new(LossKind::Logistic)));
+    for (name, claimed, recipe) in [
+        ("random-stopping", 2.0, AnyRecipe::from(RandomStopping::new(counts(), 3.0))),
+        ("portions", 2.0, Portions::new(counts()).into()),
+    ] {
+        let claim = Claim { event: DpEvent::ApproximateDp { epsilon: claimed, delta }, delta };
+        for noise in [1.0, 1.0 / 3.0] {
+            let epsilon = Epsilon::new(claimed / noise).unwrap();
+            let budget = Budget { epsilon, delta: Delta::new(delta).unwrap() };
+            let targets = (2..=7).filter_map(|n| Target::new(&recipe, relation, budget, n, 2).ok()).collect();
+            let family = Family::new(name, targets, pairs.clone()).unwrap();
+            let (audit, pilot) = auditor.audit_among(&family, &Unwatched).unwrap();
+            // What it is sound for.
+            assert_eq!(audit.verdict, Verdict::NotRefuted, "{name}: {}", audit.epsilon_lower);
+            let subject = Claimed::new(family.subject(pilot.chosen).unwrap(), claim.clone());
+            let audit = auditor.audit(&subject).unwrap();
+            let expected = if noise == 1.0 { Verdict::NotRefuted } else { Verdict::Refuted };
+            assert_eq!(audit.verdict, expected, "{name}: {} on {}", audit.epsilon_lower, audit.pair);
+        }
     }
 }

@@ -18,6 +18,8 @@
 //! # Ok::<(), dp_rank::train::TrainError>(())
 //! ```
 
+pub mod black_box;
+
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{Delta, Epsilon};
 use dp_audit::{Claim, Side, Statistic, Subject};

@@ -11,16 +11,16 @@ fn uniform(count: usize, low: f64, high: f64) -> Vec<Scored> {
 #[test]
 fn the_cut_lies_where_one_side_begins() {
     let scores = Scores::new(uniform(10_000, 0.0, 1.0), uniform(10_000, 0.5, 1.5));
-    let rule = scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta: 0.0 }, 7.0);
+    let (_, rule) = scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta: 0.0 }, 7.0);
     assert!(rule.accused == Side::Neighbour && rule.above && (rule.cut.score - 1.0).abs() < 0.02, "{rule:?}");
-    let rule = scores.choose(Goal::Epsilon { accused: Side::Base, delta: 0.0 }, 7.0);
+    let (_, rule) = scores.choose(Goal::Epsilon { accused: Side::Base, delta: 0.0 }, 7.0);
     assert!(rule.accused == Side::Base && !rule.above && (rule.cut.score - 0.5).abs() < 0.02, "{rule:?}");
 }
 
 #[test]
 fn a_score_of_the_wrong_sign_is_used_all_the_same() {
     let scores = Scores::new(uniform(10_000, 0.5, 1.5), uniform(10_000, 0.0, 1.0));
-    let rule = scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta: 0.0 }, 7.0);
+    let (_, rule) = scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta: 0.0 }, 7.0);
     assert!(!rule.above && (rule.cut.score - 0.5).abs() < 0.02, "{rule:?}");
 }
 
@@ -31,16 +31,16 @@ fn one_lucky_hit_is_no_temptation() {
     let mut neighbour: Vec<f64> = (0..1000).map(|i| f64::from((i % 10).max(4))).collect();
     neighbour[0] = 100.0;
     let scores = Scores::new(base, scored(neighbour));
-    let rule = scores.choose(Goal::Epsilon { accused: Side::Base, delta: 0.0 }, 7.0);
+    let (_, rule) = scores.choose(Goal::Epsilon { accused: Side::Base, delta: 0.0 }, 7.0);
     assert_eq!((rule.cut.score, rule.above), (4.0, false));
-    let rule = scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta: 0.0 }, 7.0);
+    let (_, rule) = scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta: 0.0 }, 7.0);
     assert!(rule.cut.score <= 5.0, "{rule:?}");
 }
 
 #[test]
 fn separation_accuses_whoever_is_easier_told_apart() {
     let scores = Scores::new(uniform(10_000, 0.0, 1.0), uniform(10_000, 0.8, 1.8));
-    let rule = scores.choose(Goal::Separation(None), 7.0);
+    let (_, rule) = scores.choose(Goal::Separation(None), 7.0);
     assert!((0.79..1.01).contains(&rule.cut.score), "{rule:?}");
 }
 
@@ -61,7 +61,7 @@ fn what_a_delta_forgives_is_not_chosen() {
     // The largest value shows one side alone, but less often than delta.
     let side = |counts: [usize; 3]| scored((0..3).flat_map(|value| vec![value as f64; counts[value]]));
     let scores = Scores::new(side([7000, 3000, 0]), side([3800, 6000, 200]));
-    let chosen = |delta| scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta }, 7.0);
+    let chosen = |delta| scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta }, 7.0).1;
     assert_eq!((chosen(0.0).cut.score, chosen(0.0).above), (2.0, true));
     assert_eq!((chosen(0.05).cut.score, chosen(0.05).above), (1.0, true));
 }

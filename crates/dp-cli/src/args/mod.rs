@@ -18,7 +18,7 @@ pub use account::{
 };
 pub use audit::{
     AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
-    AuditRunArgs, AuditTableArgs,
+    AuditRunArgs, AuditTableArgs, TrainingKind,
 };
 pub use file_name::FileName;
 pub use input::{Format, InputArgs};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
-use dp_audit::{Claim, Claimed, Subject};
+use dp_audit::{Claim, Claimed, Lineup, Subject};
 use dp_mechanisms::OsSeeded;
 use dp_optim::audit::{Distance, Parameters};
 use rand::Rng;
@@ -24,7 +24,7 @@ const MOST_PANELS: usize = 12;
 /// Runs on each input of what is as cheap as releasing one number, where nothing was said.
 const USUAL_TRIALS: u64 = 1_000_000;
 const USUAL_TRIALS_OF_ALL: u64 = 200_000;
-const USUAL_TRIALS_OF_TABLE: u64 = 500_000;
+const USUAL_TRIALS_OF_TABLE: u64 = 1_500_000;
 
 /// The accepted numbers of runs.
 const ACCEPTED_TRIALS: std::ops::RangeInclusive<u64> = 100..=100_000_000_000;
@@ -58,6 +58,8 @@ pub enum Effort {
 pub struct AuditConfig {
     /// What is audited.
     pub audited: Vec<Audited>,
+    /// What is audited on a pair of inputs that a pilot chooses.
+    pub lineups: Vec<Box<dyn Lineup>>,
     /// How many runs.
     pub effort: Effort,
     /// The probability that nothing sound is refuted.
@@ -103,9 +105,10 @@ impl AuditConfig {
         let (effort, seed) = (effort(run, usual)?, seed(&run.seed)?);
         let (confidence, threads) = (confidence(run.confidence)?, threads(run.threads)?);
         // What is built searches for the pair that is the farthest apart: the last thing to do.
-        let (what, audited, table) = what_is_audited(job)?;
-        if run.picture.is_some() && audited.len() > MOST_PANELS {
-            let message = format!("{} pairs of inputs are too many for one picture", audited.len());
+        let What { what, audited, lineups, table } = what_is_audited(job)?;
+        let audits = audited.len() + lineups.len();
+        if run.picture.is_some() && audits > MOST_PANELS {
+            let message = format!("{audits} pairs of inputs are too many for one picture");
             return Err(conflict("--picture", &message).expected(format!("at most {MOST_PANELS}")));
         }
         Ok(Some(Self {
@@ -119,15 +122,27 @@ impl AuditConfig {
             dry_run: run.dry_run,
             rerun: format!("dp audit {what}{}", run_flags(run, seed)),
             audited,
+            lineups,
             table,
         }))
     }
 }
 
-/// The command line of what is audited, without the flags of every run, what it stands for, and how a table presents it.
-fn what_is_audited(job: &AuditJob) -> Result<(String, Vec<Audited>, Option<Table>), Failure> {
+/// What is audited.
+#[derive(Default)]
+struct What {
+    /// Its command line, without the flags of every run.
+    what: String,
+    audited: Vec<Audited>,
+    lineups: Vec<Box<dyn Lineup>>,
+    /// What the line-ups stand for, and how a table presents it.
+    table: Option<Table>,
+}
+
+fn what_is_audited(job: &AuditJob) -> Result<What, Failure> {
+    let of = |what: String, audited: Vec<Audited>| What { what, audited, ..What::default() };
     Ok(match job {
-        AuditJob::List => (String::new(), Vec::new(), None),
+        AuditJob::List => What::default(),
         AuditJob::Mechanism(args) => {
             let claim = Reclaim::new(&args.claim)?;
             let audited = match parameters::subjects(&args.names, &args.of)? {
@@ -137,18 +152,20 @@ fn what_is_audited(job: &AuditJob) -> Result<(String, Vec<Audited>, Option<Table
             let names: Vec<String> = args.names.iter().map(|name| quoted(name)).collect();
             let what =
                 format!("mechanism {}{}{}", names.join(" "), parameter_flags(&args.of), claim_flags(&args.claim));
-            (what, reclaimed(audited, claim)?, None)
+            of(what, reclaimed(audited, claim))
         }
         AuditJob::Recipe(args) => {
             let claim = Reclaim::new(&args.claim)?;
-            (recipe_flags(args), reclaimed(recipe(args)?, claim)?, None)
+            of(recipe_flags(args), reclaimed(recipe(args)?, claim))
         }
         AuditJob::Table(args) => {
             let claim = Reclaim::new(&args.claim)?;
-            let (table, audited) = table::of(&args.algorithm)?;
-            (table_flags(args), reclaimed(audited, claim)?, Some(table))
+            let (table, lineups) = table::of(&args.kind, &args.algorithm)?;
+            let reclaimed = |lineup| -> Box<dyn Lineup> { Box::new(Reclaimed { lineup, claim }) };
+            let lineups = lineups.into_iter().map(reclaimed).collect();
+            What { what: table_flags(args), lineups, table: Some(table), ..What::default() }
         }
-        AuditJob::All(_) => ("all".to_owned(), catalogue::everything()?, None),
+        AuditJob::All(_) => of("all".to_owned(), catalogue::everything()?),
     })
 }
 
@@ -277,14 +294,37 @@ impl Reclaim {
     }
 }
 
-fn reclaimed(audited: Vec<Audited>, claim: Option<Reclaim>) -> Result<Vec<Audited>, Failure> {
-    let Some(Reclaim { epsilon, delta }) = claim else { return Ok(audited) };
-    let with_claim = |Audited { subject, distance }: Audited| {
-        let delta = delta.unwrap_or(subject.claim().delta);
-        let event = if delta > 0.0 { DpEvent::ApproximateDp { epsilon, delta } } else { DpEvent::PureDp { epsilon } };
-        Audited { subject: Box::new(Claimed::new(subject, Claim { event, delta })), distance }
-    };
-    Ok(audited.into_iter().map(with_claim).collect())
+fn reclaimed(audited: Vec<Audited>, claim: Option<Reclaim>) -> Vec<Audited> {
+    let with_claim = |Audited { subject, distance }: Audited| Audited { subject: with_claim(subject, claim), distance };
+    audited.into_iter().map(with_claim).collect()
+}
+
+/// The subject under the user's claim, if there is one.
+fn with_claim(subject: Box<dyn Subject>, claim: Option<Reclaim>) -> Box<dyn Subject> {
+    let Some(Reclaim { epsilon, delta }) = claim else { return subject };
+    let delta = delta.unwrap_or(subject.claim().delta);
+    let event = if delta > 0.0 { DpEvent::ApproximateDp { epsilon, delta } } else { DpEvent::PureDp { epsilon } };
+    Box::new(Claimed::new(subject, Claim { event, delta }))
+}
+
+/// A line-up under the user's claim, if there is one.
+struct Reclaimed {
+    lineup: Box<dyn Lineup>,
+    claim: Option<Reclaim>,
+}
+
+impl Lineup for Reclaimed {
+    fn pairs(&self) -> usize {
+        self.lineup.pairs()
+    }
+
+    fn leading(&self) -> usize {
+        self.lineup.leading()
+    }
+
+    fn subject(&self, pair: usize) -> Result<Box<dyn Subject>, dp_audit::Error> {
+        Ok(with_claim(self.lineup.subject(pair)?, self.claim))
+    }
 }
 
 /// A word of a command line, in quotes where a shell would read more than a word into it.
@@ -320,15 +360,24 @@ fn word<T: clap::ValueEnum>(value: &T) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
+/// ` --flag word word`, where there are words.
+fn words_flag<T: clap::ValueEnum>(name: &str, values: &[T]) -> String {
+    let words: String = values.iter().map(|value| format!(" {}", word(value))).collect();
+    if words.is_empty() { words } else { format!(" --{name}{words}") }
+}
+
 fn run_flags(run: &AuditRunArgs, seed: u64) -> String {
     let long = if run.long { " --long" } else { "" };
     flag("trials", run.trials) + long + &flag("confidence", Some(run.confidence)) + &flag("seed", Some(seed))
 }
 
 fn table_flags(args: &AuditTableArgs) -> String {
-    let names: String = args.algorithm.iter().map(|algorithm| format!(" {}", word(algorithm))).collect();
-    let algorithm = if names.is_empty() { String::new() } else { format!(" --algorithm{names}") };
-    format!("table{algorithm}{}", claim_flags(&args.claim))
+    format!(
+        "table{}{}{}",
+        words_flag("kind", &args.kind),
+        words_flag("algorithm", &args.algorithm),
+        claim_flags(&args.claim)
+    )
 }
 
 fn recipe_flags(args: &AuditRecipeArgs) -> String {

@@ -73,19 +73,29 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
 /// `audit.failed`.
 pub fn run(config: &AuditConfig, progress: ProgressMode, console: &Console) -> Result<Outcome, Failure> {
     let auditor = auditor(config).map_err(|error| failed(&error))?;
-    let trials: u64 = config.audited.iter().map(|audited| auditor.trials_of(&audited.subject)).sum();
+    let mut trials: u64 = config.audited.iter().map(|audited| auditor.trials_of(&audited.subject)).sum();
+    for lineup in &config.lineups {
+        trials = trials.saturating_add(auditor.trials_among(&**lineup).map_err(|error| failed(&error))?);
+    }
     let total = trials.saturating_mul(2);
     let mut shown = Shown {
         before: 0,
         progress: Mutex::new(Progress::start(progress, console, "audit", Counted::Runs, Some(total))),
     };
     let started = Instant::now();
-    let mut findings = Vec::with_capacity(config.audited.len());
+    let mut findings = Vec::with_capacity(config.audited.len() + config.lineups.len());
     for Audited { subject, distance } in &config.audited {
         let begun = Instant::now();
         let audit = auditor.audit_with(subject, &shown).map_err(|error| failed(&error))?;
         shown.before += 2 * audit.trials;
-        findings.push(Finding { audit, distance: *distance, seconds: begun.elapsed().as_secs_f64() });
+        findings.push(Finding { audit, distance: *distance, pilot: None, seconds: begun.elapsed().as_secs_f64() });
+    }
+    for lineup in &config.lineups {
+        let begun = Instant::now();
+        let (audit, pilot) = auditor.audit_among(&**lineup, &shown).map_err(|error| failed(&error))?;
+        shown.before += 2 * (audit.trials + pilot.trials);
+        let seconds = begun.elapsed().as_secs_f64();
+        findings.push(Finding { audit, distance: None, pilot: Some(pilot), seconds });
     }
     shown.progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish(total);
     Ok(Outcome {
@@ -103,7 +113,8 @@ fn auditor(config: &AuditConfig) -> Result<Auditor, dp_audit::Error> {
         Effort::Trials(trials) => Auditor::exactly(trials)?,
         Effort::About { trials, times } => Auditor::new(trials)?.with_multiplier(times),
     };
-    let share = (1.0 - config.confidence) / config.audited.len().max(1) as f64;
+    let audits = config.audited.len() + config.lineups.len();
+    let share = (1.0 - config.confidence) / audits.max(1) as f64;
     let auditor = auditor.with_failure_probability(share)?.with_seed(config.seed);
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     Ok(auditor.with_threads_if_any(config.threads.unwrap_or_else(cores)))

@@ -3,7 +3,7 @@
 //! It never says that something is private: a claim is refuted, or it is not refuted at this confidence. A claimed
 //! epsilon is shown rounded up, a lower bound rounded down.
 
-use dp_audit::{Audit, BoundKind, Statistic, Verdict, report};
+use dp_audit::{Audit, BoundKind, Pilot, Statistic, Verdict, report};
 use dp_optim::audit::Distance;
 use serde_json::{Value, json};
 
@@ -31,6 +31,8 @@ pub struct Finding {
     pub audit: Audit,
     /// The distance of two models trained without noise, for recipes.
     pub distance: Option<Distance>,
+    /// How the pair of inputs was chosen, where there are many.
+    pub pilot: Option<Pilot>,
     /// How long it took.
     pub seconds: f64,
 }
@@ -88,6 +90,11 @@ impl Finding {
         if let Some(distance) = &self.distance {
             let convicts = if distance.holds() { "" } else { " CONVICTS" };
             text.push_str(&format!("  {}{convicts}\n", distance_in_words(distance)));
+        }
+        if let Some(Pilot { tried, of, trials, .. }) = self.pilot {
+            text.push_str(&format!(
+                "  inputs chosen among {tried} of {of} pairs by a pilot of 2 x {trials} runs, none of them counted\n"
+            ));
         }
         text
     }

@@ -1,157 +1,327 @@
-//! `dp audit table`: every algorithm of `dp train` as a black box, its claim beside what was reached.
+//! `dp audit table`: every training as a black box, its claim beside what was reached.
 //!
-//! A row is one algorithm at one budget. It stands for several audits, one for each pair of data sets; the largest bound is
-//! shown, and the confidence of the whole command is divided among all of them.
+//! A row is one training at one budget, and one audit: a pilot chooses the pair of data sets among all that there are, and
+//! the confidence of the whole command is divided among the rows.
 
-use std::ops::Range;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use clap::{Parser as _, ValueEnum as _};
-use dp_optim::audit::black_box::{self, Pair};
+use clap::{Parser as _, ValueEnum};
+use dp_accountant::AdjacencyKind;
+use dp_audit::Lineup;
+use dp_optim::audit::black_box::{DIM, FEWEST_RECORDS, Family, MOST_RECORDS, Pairs, Target};
+use dp_rank::audit::black_box::Pairs as RankPairs;
+use dp_rank::train::Protected;
 use serde_json::{Value, json};
 
-use super::config::Audited;
 use super::outcome::{DIGITS, Finding, Outcome, columns, number};
-use crate::args::{Algorithm, Cli, Command};
-use crate::commands::train;
+use crate::args::{Algorithm, Cli, Command, RankJob, TrainingKind};
+use crate::commands::train::TrainConfig;
+use crate::commands::{rank, train};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::wording;
 
 /// The schema of the result.
-pub(super) const SCHEMA: &str = "dp.audit-table/1";
+pub(super) const SCHEMA: &str = "dp.audit-table/2";
 
-/// The budgets at which every algorithm is audited: epsilon and delta.
+/// The budgets at which every training is audited: epsilon and delta.
 const BUDGETS: [(f64, f64); 2] = [(1.0, 1e-3), (4.0, 1e-5)];
 
-const HEAD: [&str; 9] =
-    ["algorithm", "budget", "claimed", "delta", "at least", "of epsilon", "runs", "pairs", "verdict"];
+/// Classes where there are several.
+const CLASSES: u32 = 3;
 
-/// An algorithm at a budget.
-#[derive(Debug, Clone, PartialEq)]
-struct Row {
-    algorithm: String,
-    /// What was asked for.
-    budget: (f64, f64),
-    /// Which of the audits are its own.
-    audits: Range<usize>,
+/// What is chosen among by tuning, and the algorithms: of noise on the model, in the objective and in every step.
+const TUNED: [(Algorithm, &str); 3] = [
+    (Algorithm::BoltOnStronglyConvex, "--lambda 0.05,0.5"),
+    (Algorithm::ObjPert, "--lambda 1,4"),
+    (Algorithm::DpGd, "--lambda 0,0.5"),
+];
+const TUNING: [&str; 4] = [
+    "portions",
+    "random-stopping --trial-law logarithmic",
+    "random-stopping --trial-law geometric",
+    "random-stopping --trial-law poisson",
+];
+
+/// What is protected of lists, under each relation.
+const PROTECTED: [&str; 4] = [
+    "--protect grades",
+    "--protect lists --adjacency add-remove",
+    "--protect lists --adjacency replace-one",
+    "--protect documents",
+];
+/// Rankers, and what they are trained to protect.
+const RANKERS: [(&str, &[&str]); 6] = [
+    ("bayesrank --model linear", &PROTECTED),
+    ("listnet --model linear", &PROTECTED),
+    ("listmle --model linear", &PROTECTED),
+    ("bayesrank --model linear --scaling public", &["--protect grades"]),
+    ("bayesrank --model linear --scaling public --thin", &["--protect grades"]),
+    ("bayesrank --model mlp --hidden 2", &["--protect grades", "--protect documents"]),
+];
+
+/// Updates of a ranker: a tenth of the usual number, so that there are ten times as many runs.
+const UPDATES: u64 = 40;
+
+const HEAD: [&str; 10] =
+    ["training", "budget", "claimed", "delta", "at least", "of epsilon", "runs", "pilot", "pairs", "verdict"];
+
+/// A training that the table has.
+struct Training {
+    kind: TrainingKind,
+    name: String,
+    /// The command line, without budget; names stand for files that are not opened.
+    command: String,
 }
 
-/// An algorithm that is not audited at a budget.
+/// A training at a budget.
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    kind: TrainingKind,
+    name: String,
+    command: String,
+    /// What was asked for.
+    budget: (f64, f64),
+}
+
+/// A training that is not audited, or not at a budget.
 #[derive(Debug, Clone, PartialEq)]
 struct LeftOut {
-    algorithm: String,
+    name: String,
     budget: Option<(f64, f64)>,
     reason: String,
 }
 
-/// What the audits of a run stand for.
+/// What the audits of a run stand for: a row for each.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     rows: Vec<Row>,
     left_out: Vec<LeftOut>,
 }
 
-/// The table of these algorithms, or of all, and what is audited for it.
+/// The table of these kinds and algorithms, or of all, and what is audited for it.
 ///
 /// # Errors
 /// `usage.value` where none of them can be audited.
-pub(super) fn of(algorithms: &[Algorithm]) -> Result<(Table, Vec<Audited>), Failure> {
-    let (mut table, mut audited) = (Table::default(), Vec::new());
-    for &algorithm in Algorithm::value_variants() {
-        if !algorithms.is_empty() && !algorithms.contains(&algorithm) {
+pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Table, Vec<Box<dyn Lineup>>), Failure> {
+    let (mut table, mut lineups, mut known) = (Table::default(), Vec::new(), Known::default());
+    for &kind in TrainingKind::value_variants() {
+        if !kinds.is_empty() && !kinds.contains(&kind) {
             continue;
         }
-        let name = algorithm.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-        if algorithm == Algorithm::NonPrivate {
-            let reason = "claims nothing".to_owned();
-            table.left_out.push(LeftOut { algorithm: name, budget: None, reason });
-            continue;
-        }
-        for budget in BUDGETS {
-            let begin = audited.len();
-            match pairs(&name, budget, &mut audited) {
-                Ok(()) => table.rows.push(Row { algorithm: name.clone(), budget, audits: begin..audited.len() }),
-                Err(failure) => {
-                    let reason = one_line(&failure.message);
-                    table.left_out.push(LeftOut { algorithm: name.clone(), budget: Some(budget), reason });
+        let (trainings, left_out) = trainings(kind, algorithms);
+        table.left_out.extend(left_out);
+        for Training { kind, name, command } in trainings {
+            let mut refused = Vec::new();
+            for budget in BUDGETS {
+                let command = format!("{command} --epsilon {} --delta {}", budget.0, wording::delta(budget.1));
+                let unique = format!("{name}/epsilon={},delta={}", budget.0, wording::delta(budget.1));
+                match known.lineup(kind, unique, &command) {
+                    Ok(lineup) => {
+                        table.rows.push(Row { kind, name: name.clone(), command, budget });
+                        lineups.push(lineup);
+                    }
+                    Err(failure) => refused.push((budget, one_line(&failure.message))),
                 }
+            }
+            // One reason is said once.
+            match &refused[..] {
+                [(_, reason), (_, other)] if reason == other => {
+                    table.left_out.push(LeftOut { name, budget: None, reason: reason.clone() });
+                }
+                _ => table.left_out.extend(refused.into_iter().map(|(budget, reason)| LeftOut {
+                    name: name.clone(),
+                    budget: Some(budget),
+                    reason,
+                })),
             }
         }
     }
-    if audited.is_empty() {
+    if lineups.is_empty() {
         let reasons: Vec<&str> = table.left_out.iter().map(|left| left.reason.as_str()).collect();
         let message = format!("there is nothing to audit: {}", reasons.join("; "));
-        return Err(Failure::usage("--algorithm", message).expected("a private algorithm that takes few records"));
+        return Err(Failure::usage("--algorithm", message).expected("a private training that takes few records"));
     }
-    Ok((table, audited))
+    Ok((table, lineups))
 }
 
-/// Appends one subject for each pair of data sets that the algorithm can be trained on; fails where there is none.
-fn pairs(algorithm: &str, (epsilon, delta): (f64, f64), audited: &mut Vec<Audited>) -> Result<(), Failure> {
-    // Of what `dp train` makes of these flags: names stand for files that are not opened.
-    let typed = format!(
-        "dp train --data records --format libsvm --dim {} --out model --algorithm {algorithm} --epsilon {epsilon} --delta {delta}",
-        black_box::DIM
-    );
-    let unusable = |message: String| Failure::new(ExitStatus::Failed, "audit.failed", message);
-    let cli = Cli::try_parse_from(typed.split(' ')).map_err(|error| unusable(error.to_string()))?;
-    let Command::Train(args) = cli.command else { return Err(unusable("no training".to_owned())) };
-    let relation = train::planned(&args, black_box::MOST_RECORDS, black_box::DIM)?.relation;
-    let (begin, mut refused) = (audited.len(), None);
-    let all = Pair::all(relation).map_err(|error| train::refusal(&error))?;
-    for (index, pair) in all.iter().enumerate() {
-        let name = format!("{algorithm}/epsilon={epsilon},delta={}/pair={}", wording::delta(delta), index + 1);
-        let subject = train::planned(&args, pair.n(), black_box::DIM).and_then(|planned| {
-            black_box::subject(name, &planned.recipe, relation, planned.budget, pair)
-                .map_err(|error| train::refusal(&error))
-        });
-        match subject {
-            Ok(subject) => audited.push(Audited { subject, distance: None }),
-            Err(failure) => refused = Some(failure),
+/// The trainings of a kind, and what is known to be none.
+fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Vec<LeftOut>) {
+    let chosen = |algorithm: &Algorithm| algorithms.is_empty() || algorithms.contains(algorithm);
+    let typed = |algorithm: Algorithm| {
+        algorithm.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    };
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
+    let mut leave_out = |name: &str, reason: &str| {
+        left_out.push(LeftOut { name: name.to_owned(), budget: None, reason: reason.to_owned() });
+    };
+    let records = format!("--data records --format libsvm --dim {DIM} --out model");
+    let classes = (1..=CLASSES).map(|class| class.to_string()).collect::<Vec<_>>().join(",");
+    match kind {
+        TrainingKind::TwoClasses | TrainingKind::Softmax | TrainingKind::OneVsAll => {
+            for &algorithm in Algorithm::value_variants().iter().filter(|algorithm| chosen(algorithm)) {
+                let name = typed(algorithm);
+                if algorithm == Algorithm::NonPrivate {
+                    if kind == TrainingKind::TwoClasses {
+                        leave_out(&name, "claims nothing");
+                    }
+                    continue;
+                }
+                let command = format!("dp train {records} --algorithm {name}");
+                let mut add = |name: String, flags: &str| {
+                    all.push(Training { kind, name, command: format!("{command}{flags}") });
+                };
+                match kind {
+                    TrainingKind::TwoClasses => add(name, ""),
+                    TrainingKind::Softmax => add(format!("{name} softmax"), &format!(" --classes {classes}")),
+                    _ => {
+                        let bolt_on = matches!(algorithm, Algorithm::BoltOnConvex | Algorithm::BoltOnStronglyConvex);
+                        let shares: &[&str] = if bolt_on { &["composed", "joint", "split"] } else { &["composed"] };
+                        for share in shares {
+                            add(
+                                format!("{name} one-vs-all {share}"),
+                                &format!(" --classes {classes} --one-vs-all {share}"),
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        TrainingKind::Tune => {
+            for (algorithm, grid) in TUNED.iter().filter(|(algorithm, _)| chosen(algorithm)) {
+                for method in TUNING {
+                    let name = typed(*algorithm);
+                    all.push(Training {
+                        kind,
+                        name: format!("{} of {name}", method.replace(" --trial-law", "")),
+                        command: format!("dp tune {records} --algorithm {name} {grid} --method {method}"),
+                    });
+                }
+            }
+            leave_out("public", "the choice is made on public records and costs nothing: its training is dp train's");
+            if algorithms.is_empty() {
+                leave_out(
+                    "tuning of other algorithms",
+                    "the choice is made around an algorithm's own plan, the same way for each",
+                );
+            }
+        }
+        TrainingKind::Rank => {
+            if !algorithms.is_empty() {
+                return (all, left_out);
+            }
+            for (loss, protected) in RANKERS {
+                for protect in protected {
+                    let short = |flags: &str| {
+                        let plain = flags.replace("--adjacency add-remove", "present").replace("--adjacency ", "");
+                        plain
+                            .replace("--protect ", "")
+                            .replace("--model ", "")
+                            .replace("--scaling ", "")
+                            .replace("--", "")
+                    };
+                    all.push(Training {
+                        kind,
+                        name: format!("{}, {}", short(loss), short(protect)),
+                        command: format!(
+                            "dp rank train --data lists --features {DIM} --updates {UPDATES} --out ranker --loss {loss} {protect}"
+                        ),
+                    });
+                }
+            }
+            leave_out("dp rank cv", "an experiment, whose figures are no release");
         }
     }
-    match refused {
-        Some(failure) if audited.len() == begin => Err(failure),
-        _ => Ok(()),
+    (all, left_out)
+}
+
+/// Pairs that were listed before.
+#[derive(Default)]
+struct Known {
+    pairs: HashMap<(AdjacencyKind, u32), Arc<Pairs>>,
+    of_rankers: HashMap<(Protected, bool), Arc<RankPairs>>,
+}
+
+impl Known {
+    /// The training of a command line, on all its pairs; fails where there is none.
+    fn lineup(&mut self, kind: TrainingKind, name: String, command: &str) -> Result<Box<dyn Lineup>, Failure> {
+        let unusable = |message: String| Failure::new(ExitStatus::Failed, "audit.failed", message);
+        let cli = Cli::try_parse_from(command.split(' ')).map_err(|error| unusable(error.to_string()))?;
+        let global = cli.global;
+        let config = match cli.command {
+            Command::Train(args) => TrainConfig::new(&args, &global)?,
+            Command::Tune(args) => TrainConfig::tuned(&args, &global)?,
+            Command::Rank(args) => {
+                let RankJob::Train(args) = args.job else { return Err(unusable("no training".to_owned())) };
+                return rank::family(name, &args, |protected, linear| {
+                    let new = || Arc::new(RankPairs::new(protected, linear));
+                    self.of_rankers.entry((protected, linear)).or_insert_with(new).clone()
+                });
+            }
+            _ => return Err(unusable("no training".to_owned())),
+        };
+        let classes = if matches!(kind, TrainingKind::Softmax | TrainingKind::OneVsAll) { CLASSES } else { 2 };
+        let config = train::for_classes(&config, classes)?;
+        let (mut targets, mut relation, mut refused) = (Vec::new(), None, None);
+        for n in FEWEST_RECORDS..=MOST_RECORDS {
+            let target = train::planned(&config, n, DIM).and_then(|planned| {
+                relation = Some(planned.relation);
+                Target::new(&planned.recipe, planned.relation, planned.budget, n, classes)
+                    .map_err(|error| train::refusal(&error))
+            });
+            match target {
+                Ok(target) => targets.push(target),
+                Err(failure) => refused = Some(failure),
+            }
+        }
+        let (false, Some(relation)) = (targets.is_empty(), relation) else {
+            return Err(refused.unwrap_or_else(|| unusable("no data set fits".to_owned())));
+        };
+        let refusal = |error| train::refusal(&error);
+        let pairs = match self.pairs.get(&(relation, classes)) {
+            Some(pairs) => pairs.clone(),
+            None => {
+                let pairs = Arc::new(Pairs::new(relation, classes).map_err(refusal)?);
+                self.pairs.insert((relation, classes), pairs.clone());
+                pairs
+            }
+        };
+        Ok(Box::new(Family::new(name, targets, pairs).map_err(refusal)?))
     }
 }
 
 impl Table {
-    /// The findings of a row, and the one that reached the most, a refuted one first.
-    fn findings<'o>(&self, row: &Row, outcome: &'o Outcome) -> Option<(&'o [Finding], &'o Finding)> {
-        let findings = outcome.findings.get(row.audits.clone())?;
-        let best = findings.iter().max_by(|a, b| {
-            let order = a.is_refuted().cmp(&b.is_refuted());
-            order.then(a.audit.epsilon_lower.total_cmp(&b.audit.epsilon_lower))
-        })?;
-        Some((findings, best))
-    }
-
     /// The result as JSON.
     pub(super) fn json(&self, outcome: &Outcome) -> Value {
-        let rows = self.rows.iter().filter_map(|row| {
-            let (findings, best) = self.findings(row, outcome)?;
+        let rows = self.rows.iter().zip(&outcome.findings).map(|(row, finding)| {
+            let audit = &finding.audit;
             let mut value = json!({
-                "algorithm": row.algorithm,
+                "kind": row.kind.to_possible_value().map(|value| value.get_name().to_owned()),
+                "training": row.name,
+                "command": row.command,
                 "requested": { "epsilon": row.budget.0, "delta": row.budget.1 },
-                "claimed_epsilon": number(best.audit.claimed_epsilon),
-                "delta": best.audit.delta,
-                "epsilon_lower": number(best.audit.epsilon_lower),
-                "ratio": number(best.audit.ratio()),
-                "runs": runs(findings),
-                "pairs": findings.len(),
-                "inputs": best.audit.pair,
-                "seconds": findings.iter().map(|finding| finding.seconds).sum::<f64>(),
-                "verdict": best.verdict(),
+                "claimed_epsilon": number(audit.claimed_epsilon),
+                "delta": audit.delta,
+                "epsilon_lower": number(audit.epsilon_lower),
+                "ratio": number(audit.ratio()),
+                "runs": audit.trials.saturating_mul(2),
+                "inputs": audit.pair,
+                "seconds": finding.seconds,
+                "verdict": finding.verdict(),
             });
-            let conviction = best.conviction();
+            if let Some(pilot) = finding.pilot {
+                value["pilot_runs"] = pilot.trials.saturating_mul(2).into();
+                value["pairs"] = json!({ "tried": pilot.tried, "of": pilot.of });
+            }
+            let conviction = finding.conviction();
             if !conviction.is_empty() {
                 value["convicted_by"] = conviction.into();
             }
-            Some(value)
+            value
         });
         let left_out = self.left_out.iter().map(|left| {
-            let mut value = json!({ "algorithm": left.algorithm, "reason": left.reason });
+            let mut value = json!({ "training": left.name, "reason": left.reason });
             if let Some((epsilon, delta)) = left.budget {
                 value["requested"] = json!({ "epsilon": epsilon, "delta": delta });
             }
@@ -171,37 +341,38 @@ impl Table {
 
     /// The result for people.
     pub(super) fn text(&self, outcome: &Outcome) -> String {
-        let rows = self.rows.iter().filter_map(|row| {
-            let (findings, best) = self.findings(row, outcome)?;
-            Some([
-                row.algorithm.clone(),
-                in_brackets(row.budget),
-                wording::rounded_up(best.audit.claimed_epsilon, DIGITS),
-                wording::delta(best.audit.delta),
-                wording::rounded_down(best.audit.epsilon_lower, DIGITS),
-                wording::rounded_down(best.audit.ratio(), 3),
-                runs(findings).to_string(),
-                findings.len().to_string(),
-                if best.is_refuted() { "REFUTED" } else { "not refuted" }.to_owned(),
-            ])
-        });
-        let mut text = columns(HEAD, &rows.collect::<Vec<_>>());
+        let cells: Vec<_> = self.rows.iter().zip(&outcome.findings).map(|(row, finding)| cells(row, finding)).collect();
+        let mut text = columns(HEAD, &cells);
         if !self.left_out.is_empty() {
             text.push_str("\nleft out\n");
         }
-        for LeftOut { algorithm, budget, reason } in &self.left_out {
+        for LeftOut { name, budget, reason } in &self.left_out {
             let at = budget.map_or_else(String::new, |budget| format!(" at {}", in_brackets(budget)));
-            text.push_str(&format!("  {algorithm}{at}: {reason}\n"));
+            text.push_str(&format!("  {name}{at}: {reason}\n"));
         }
         text + &outcome.closing()
     }
 }
 
-fn in_brackets((epsilon, delta): (f64, f64)) -> String {
-    format!("({epsilon}, {})", wording::delta(delta))
+fn cells(row: &Row, finding: &Finding) -> [String; HEAD.len()] {
+    let audit = &finding.audit;
+    let (pilot, pairs) = finding.pilot.map_or_else(Default::default, |pilot| {
+        (pilot.trials.saturating_mul(2).to_string(), format!("{} of {}", pilot.tried, pilot.of))
+    });
+    [
+        row.name.clone(),
+        in_brackets(row.budget),
+        wording::rounded_up(audit.claimed_epsilon, DIGITS),
+        wording::delta(audit.delta),
+        wording::rounded_down(audit.epsilon_lower, DIGITS),
+        wording::rounded_down(audit.ratio(), 3),
+        audit.trials.saturating_mul(2).to_string(),
+        pilot,
+        pairs,
+        if finding.is_refuted() { "REFUTED" } else { "not refuted" }.to_owned(),
+    ]
 }
 
-/// Trainings of all pairs, on both data sets of each.
-fn runs(findings: &[Finding]) -> u64 {
-    findings.iter().map(|finding| finding.audit.trials.saturating_mul(2)).fold(0, u64::saturating_add)
+fn in_brackets((epsilon, delta): (f64, f64)) -> String {
+    format!("({epsilon}, {})", wording::delta(delta))
 }

@@ -11,6 +11,7 @@ mod train;
 mod training;
 
 pub use any::{AnyLoss, AnyScorer};
+pub(super) use training::family;
 pub use training::refused as refusal;
 
 use crate::args::{GlobalArgs, RankArgs, RankJob};

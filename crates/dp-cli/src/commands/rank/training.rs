@@ -2,13 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta};
 use dp_accountant::guarantee::Unit;
+use dp_audit::Lineup;
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng as _, SeededRng};
 use dp_optim::recipes::Budget;
 use dp_rank::QueryLists;
+use dp_rank::audit::black_box::{DIM, Family, Pairs};
 use dp_rank::scorer::Scorer;
 use dp_rank::train::{
     Document, Grades, ListPresence, PrivateRanking, Protect, Protected, RankingDerivation, TrainError, TrainedRanker,
@@ -17,6 +20,7 @@ use dp_rank::train::{
 
 use super::settings::{Method, Settings};
 use super::{AnyLoss, AnyScorer};
+use crate::args::RankTrainArgs;
 use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -129,6 +133,43 @@ impl ForProtected for Train<'_> {
         };
         Ok(Box::new(trained.map_err(|error| refused(&error))?))
     }
+}
+
+/// A training as a black box, on few lists of documents of few features.
+///
+/// # Errors
+/// `usage.*`, and `privacy.*` where no guarantee is possible.
+pub fn family(
+    name: String,
+    args: &RankTrainArgs,
+    pairs: impl FnOnce(Protected, bool) -> Arc<Pairs>,
+) -> Result<Box<dyn Lineup>, Failure> {
+    struct Build<F> {
+        name: String,
+        settings: Settings,
+        recipe: PrivateRanking<AnyLoss>,
+        budget: Budget,
+        pairs: F,
+    }
+    impl<F: FnOnce(Protected, bool) -> Arc<Pairs>> ForProtected for Build<F> {
+        type Output = Result<Box<dyn Lineup>, TrainError>;
+        fn with<P: Protect>(self, protects: P) -> Self::Output {
+            let Self { name, settings, recipe, budget, pairs } = self;
+            let scorer = settings.shape.scorer(DIM as usize)?;
+            let pairs = pairs(P::PROTECTED, matches!(scorer, AnyScorer::Linear(_)));
+            let start = scorer.start(0);
+            let family = Family::new(name, recipe.protecting(protects), budget, scorer, start, pairs)?;
+            // As documents are before a training.
+            let shuffled = matches!(settings.named_loss, NamedLoss::Listmle {});
+            Ok(Box::new(if shuffled { family.shuffled() } else { family }))
+        }
+    }
+    let settings = Settings::new(&args.model, &args.privacy)?;
+    let Method::Private(recipe, budget) = settings.method else {
+        return Err(Failure::usage("--non-private", "without privacy there is no claim"));
+    };
+    let build = Build { name, settings, recipe, budget, pairs };
+    under(settings.protects, build).map_err(|error| refused(&error))
 }
 
 /// Trains on `lists`; `start` is the public seed of a network's initial weights and of the order in which a loss that asks

@@ -12,7 +12,7 @@ mod tuning;
 use std::time::Instant;
 
 use dp_accountant::AdjacencyKind;
-use dp_data::schema::Label;
+use dp_data::schema::{Label, Others};
 use dp_optim::FloatKind;
 use dp_optim::recipes::{AnyRecipe, Budget};
 
@@ -45,16 +45,27 @@ pub(super) struct Planned {
     pub(super) budget: Budget,
 }
 
-/// What these flags mean for `n` records of `dim` features; nothing is read.
+/// The configuration for a label of so many classes, named by numbers; nothing is read.
+///
+/// # Errors
+/// `usage.*`.
+pub(super) fn for_classes(config: &TrainConfig, classes: u32) -> Result<TrainConfig, Failure> {
+    config.for_label(&if classes > 2 {
+        Label::classes("class", (1..=classes).map(|class| class.to_string()).collect())
+    } else {
+        Label::two_classes("class", vec!["1".into()], vec!["-1".into()], Others::Error)
+    })
+}
+
+/// What a configuration means for `n` records of `dim` features; nothing is read.
 ///
 /// # Errors
 /// `usage.*`, and `privacy.*` where no guarantee is possible.
-pub(super) fn planned(args: &TrainArgs, n: u64, dim: u64) -> Result<Planned, Failure> {
-    let config = TrainConfig::new(args, &GlobalArgs::default())?;
+pub(super) fn planned(config: &TrainConfig, n: u64, dim: u64) -> Result<Planned, Failure> {
     let Method::Private { algorithm, budget, adjacency } = config.method else {
         return Err(Failure::usage("--algorithm", "without privacy there is no claim"));
     };
-    let (built, relation) = algorithm.recipe(&config, budget, adjacency, Shape { n, dim, sparse: false })?;
+    let (built, relation) = algorithm.recipe(config, budget, adjacency, Shape { n, dim, sparse: false })?;
     Ok(Planned { recipe: built.recipe, relation, budget })
 }
 

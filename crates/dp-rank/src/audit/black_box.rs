@@ -1,0 +1,500 @@
+//! Any private training of a ranker as a black box: run again and again on few lists, nothing seen but the weights.
+//!
+//! The counterpart of [`dp_optim::audit::black_box`]: the attack knows neither the loss nor the noise. It is weaker than the
+//! canaries of [`RECIPES`](super::RECIPES), which see every noisy sum and know its law.
+//!
+//! # Which pairs
+//! ```text
+//! documents    at 0 or at a unit vector along an axis, of either sign; relevant or not
+//! lists        two documents at different places of which one is relevant, or none; or no list, which adds nothing
+//! number       m = 2..7
+//! the others   all equal, or half of one kind and half of another: documents on either side of 0, or no list
+//! the one      what the relation allows: other grades; there or not; any other list; another document
+//! ```
+//! Two pairs are the same if a signed permutation of the axes, or exchanging the two data sets, maps one on the other. For a
+//! linear scorer, which starts at 0 and has no intercept, both axes are alike and either way along one: scores and gradients
+//! are inner products, clipping sees norms, and noise has one law in each coordinate, with either sign. A network starts
+//! elsewhere, and all its pairs are listed. Which of the lists it is that differs cannot matter: each is drawn by a
+//! coin of its own, and sums are the same in any order. The order of a list's documents matters only to a loss that breaks
+//! ties by it, ListMLE; one order is taken.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use dp_accountant::DpEvent;
+use dp_audit::{Claim, Lineup, Side, Statistic, Subject};
+use dp_mechanisms::SeededRng;
+use dp_optim::audit::black_box::SignedPermutation;
+pub use dp_optim::audit::black_box::{DIM, FEWEST_RECORDS as FEWEST_LISTS, MOST_RECORDS as MOST_LISTS};
+use dp_optim::recipes::Budget;
+
+use crate::error::Error;
+use crate::lists::QueryLists;
+use crate::loss::ListLoss;
+use crate::scorer::Scorer;
+use crate::train::{PrivateRanking, Protect, Protected, RankingPlan, Scaling, TrainError};
+
+/// What an update costs in units of releasing one number, what each weight does in it, and the rest of a run.
+const COST_OF_AN_UPDATE: f64 = 4.0;
+const COST_OF_A_WEIGHT: f64 = 1.0;
+const COST_OF_A_RUN: f64 = 20.0;
+
+/// The grade of a relevant document.
+const RELEVANT: u32 = 2;
+
+/// Where a document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Place {
+    Unit { axis: u8, negative: bool },
+    Zeros,
+}
+
+impl Place {
+    const ALL: [Self; 5] = [
+        Self::Unit { axis: 0, negative: false },
+        Self::Unit { axis: 0, negative: true },
+        Self::Unit { axis: 1, negative: false },
+        Self::Unit { axis: 1, negative: true },
+        Self::Zeros,
+    ];
+
+    fn moved(self, by: SignedPermutation) -> Self {
+        match self {
+            Self::Unit { axis, negative } => {
+                let (axis, negative) = by.of(axis, negative);
+                Self::Unit { axis, negative }
+            }
+            Self::Zeros => Self::Zeros,
+        }
+    }
+
+    fn features(self) -> [f64; DIM as usize] {
+        let mut features = [0.0; DIM as usize];
+        if let Self::Unit { axis, negative } = self {
+            features[usize::from(axis)] = if negative { -1.0 } else { 1.0 };
+        }
+        features
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Self::Unit { axis, negative } => format!("{}e{}", if negative { "-" } else { "" }, axis + 1),
+            Self::Zeros => "0".to_owned(),
+        }
+    }
+}
+
+/// A list that the attacker puts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum List {
+    /// Two documents by place, and which of them is relevant.
+    Two { places: [Place; 2], relevant: Option<bool> },
+    /// What adds nothing.
+    Empty,
+}
+
+impl List {
+    /// A relevant document at the one place, and another at the other.
+    const fn of(relevant: Place, other: Place) -> Self {
+        Self::Two { places: [relevant, other], relevant: Some(false) }
+    }
+
+    /// The same with documents in the order of their places.
+    fn sorted(self) -> Self {
+        match self {
+            Self::Two { places: [first, second], relevant } if second < first => {
+                Self::Two { places: [second, first], relevant: relevant.map(|second| !second) }
+            }
+            list => list,
+        }
+    }
+
+    fn moved(self, by: SignedPermutation) -> Self {
+        match self {
+            Self::Two { places, relevant } => {
+                Self::Two { places: places.map(|place| place.moved(by)), relevant }.sorted()
+            }
+            Self::Empty => Self::Empty,
+        }
+    }
+
+    /// All of two documents.
+    fn all() -> Vec<Self> {
+        let mut all = Vec::new();
+        for (i, first) in Place::ALL.into_iter().enumerate() {
+            for &second in &Place::ALL[i + 1..] {
+                all.extend(
+                    [Some(false), Some(true), None].map(|relevant| Self::Two { places: [first, second], relevant }),
+                );
+            }
+        }
+        all.into_iter().map(Self::sorted).collect()
+    }
+
+    /// What the lists that do not differ can be.
+    fn others() -> Vec<Self> {
+        let opposite = |list: &Self| match list {
+            Self::Two { places: [Place::Unit { axis, .. }, Place::Unit { axis: other, .. }], relevant: Some(_) } => {
+                axis == other
+            }
+            _ => false,
+        };
+        Self::all().into_iter().filter(opposite).chain([Self::Empty]).collect()
+    }
+
+    /// Features and grades.
+    fn documents(self) -> (Vec<f64>, Vec<u32>) {
+        match self {
+            Self::Two { places, relevant } => {
+                let grades = [false, true].map(|second| if relevant == Some(second) { RELEVANT } else { 0 });
+                (places.into_iter().flat_map(Place::features).collect(), grades.to_vec())
+            }
+            Self::Empty => (Place::Zeros.features().to_vec(), vec![0]),
+        }
+    }
+
+    fn describe(self) -> String {
+        match self {
+            Self::Two { places, relevant } => {
+                let [first, second] = [0, 1].map(|i| {
+                    let grade = if relevant == Some(i == 1) { RELEVANT } else { 0 };
+                    format!("{}: {grade}", places[i].describe())
+                });
+                format!("({first}, {second})")
+            }
+            Self::Empty => "none".to_owned(),
+        }
+    }
+
+    /// Whether two lists are neighbours where this is protected.
+    fn is_neighbour(self, other: Self, protected: Protected) -> bool {
+        match (protected, self, other) {
+            (Protected::WholeList, ..) => true,
+            (Protected::ListPresence, Self::Two { .. }, Self::Empty) => true,
+            (Protected::Grades, Self::Two { places, .. }, Self::Two { places: others, .. }) => places == others,
+            (Protected::Document, Self::Two { .. }, Self::Two { .. }) => {
+                let documents = |list: Self| -> Vec<(Vec<f64>, u32)> {
+                    let (features, grades) = list.documents();
+                    features.chunks_exact(DIM as usize).map(<[f64]>::to_vec).zip(grades).collect()
+                };
+                let (these, others) = (documents(self), documents(other));
+                these.iter().filter(|document| others.contains(document)).count() == 1
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Two neighbouring sets of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    m: u8,
+    base: List,
+    neighbour: List,
+    /// The kind of the first half of all others, and of the second.
+    others: [List; 2],
+}
+
+impl Pair {
+    /// Number of lists.
+    pub fn lists(&self) -> u64 {
+        self.m.into()
+    }
+
+    /// In words.
+    pub fn describe(&self) -> String {
+        let [base, neighbour, first, second] =
+            [self.base, self.neighbour, self.others[0], self.others[1]].map(List::describe);
+        let others = if first == second {
+            format!("all others {first}")
+        } else {
+            format!("the others half {first}, then half {second}")
+        };
+        format!("list 1 of {} is {base} against {neighbour}, {others}", self.m)
+    }
+
+    fn query_lists(&self, side: Side) -> Result<QueryLists, Error> {
+        let differing = match side {
+            Side::Base => self.base,
+            Side::Neighbour => self.neighbour,
+        };
+        let first_half = (usize::from(self.m) - 1).div_ceil(2);
+        let others = (0..usize::from(self.m) - 1).map(|other| self.others[usize::from(other >= first_half)]);
+        let mut lists = QueryLists::new(DIM as usize, RELEVANT)?;
+        for (id, list) in [differing].into_iter().chain(others).enumerate() {
+            let (features, grades) = list.documents();
+            lists.push(&id.to_string(), &features, &grades)?;
+        }
+        Ok(lists)
+    }
+
+    fn moved(self, by: SignedPermutation) -> Self {
+        let [base, neighbour] = [self.base, self.neighbour].map(|list| list.moved(by));
+        let others = self.others.map(|list| list.moved(by));
+        Self { base: base.min(neighbour), neighbour: base.max(neighbour), others, ..self }.with_others_sorted()
+    }
+
+    /// Two halves of one size are the same in either order.
+    fn with_others_sorted(self) -> Self {
+        let [first, second] = self.others;
+        if self.m % 2 == 1 && second < first { Self { others: [second, first], ..self } } else { self }
+    }
+
+    /// The least of all that are the same under these.
+    fn least(self, symmetries: &[SignedPermutation]) -> Self {
+        symmetries.iter().map(|&symmetry| self.moved(symmetry)).min().unwrap_or(self)
+    }
+}
+
+/// All pairs where something is protected, each once up to symmetry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pairs {
+    protected: Protected,
+    all: Vec<Pair>,
+    leading: usize,
+}
+
+impl Pairs {
+    /// All pairs for a scorer that starts at 0 and is linear, or for any other; a few come first.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_rank::audit::black_box::Pairs;
+    /// use dp_rank::train::Protected;
+    ///
+    /// let pairs = Pairs::new(Protected::Grades, true);
+    /// assert_eq!(
+    ///     pairs.all()[0].describe(),
+    ///     "list 1 of 2 is (e1: 2, -e1: 0) against (e1: 0, -e1: 2), all others none"
+    /// );
+    /// assert!(pairs.all().len() > 500);
+    /// ```
+    pub fn new(protected: Protected, linear: bool) -> Self {
+        let symmetries = SignedPermutation::all();
+        let symmetries = if linear { &symmetries[..] } else { &symmetries[..1] };
+        let (mut all, mut known) = (Vec::new(), HashSet::new());
+        let mut add = |pair: Pair, all: &mut Vec<Pair>| {
+            let pair = pair.least(symmetries);
+            if known.insert(pair) {
+                all.push(pair);
+            }
+        };
+        let [up, down, across, _, zero] = Place::ALL;
+        let (base, neighbour) = match protected {
+            Protected::Grades | Protected::WholeList => (List::of(up, down), List::of(down, up)),
+            Protected::ListPresence => (List::of(up, down), List::Empty),
+            Protected::Document => (List::of(up, zero), List::of(down, zero)),
+        };
+        let (opposed, across) = (List::of(down, up), List::of(across, Place::ALL[3]));
+        for (m, other) in [(2, List::Empty), (2, opposed), (3, across), (7, List::Empty)] {
+            let pair = Pair { m, base, neighbour, others: [other; 2] };
+            add(
+                Pair {
+                    base: base.sorted(),
+                    neighbour: neighbour.sorted(),
+                    others: pair.others.map(List::sorted),
+                    ..pair
+                },
+                &mut all,
+            );
+        }
+        let leading = all.len();
+        let (mut lists, others) = (List::all(), List::others());
+        lists.push(List::Empty);
+        for &base in &lists {
+            for &neighbour in lists.iter().filter(|&&other| base < other && base.is_neighbour(other, protected)) {
+                for m in FEWEST_LISTS as u8..=MOST_LISTS as u8 {
+                    for &first in &others {
+                        for &second in others.iter().filter(|&&second| m > 2 || second == first) {
+                            add(Pair { m, base, neighbour, others: [first, second] }, &mut all);
+                        }
+                    }
+                }
+            }
+        }
+        Self { protected, all, leading }
+    }
+
+    /// The pairs.
+    pub fn all(&self) -> &[Pair] {
+        &self.all
+    }
+}
+
+/// A training on all pairs, planned for each number of lists.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use dp_accountant::{Delta, Epsilon};
+/// use dp_audit::{Auditor, Unwatched, Verdict};
+/// use dp_optim::recipes::Budget;
+/// use dp_rank::audit::black_box::{Family, Pairs};
+/// use dp_rank::loss::BayesRank;
+/// use dp_rank::scorer::Linear;
+/// use dp_rank::train::{Descent, PrivateRanking, Protected};
+///
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-3)? };
+/// let usual = PrivateRanking::new(BayesRank::TOP_1);
+/// let recipe = PrivateRanking { descent: Descent { updates: 20, ..usual.descent }, ..usual };
+/// let pairs = Arc::new(Pairs::new(Protected::Grades, true));
+/// let family = Family::new("grades", recipe, budget, Linear::new(2)?, vec![0.0; 2], pairs)?;
+/// let (audit, _) = Auditor::exactly(1000)?.audit_among(&family, &Unwatched)?;
+/// assert_eq!(audit.verdict, Verdict::NotRefuted);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Family<L, S, P> {
+    name: String,
+    recipe: PrivateRanking<L, P>,
+    budget: Budget,
+    /// From [`FEWEST_LISTS`] on, each made when it is asked for.
+    plans: Vec<OnceLock<Arc<RankingPlan<L, P>>>>,
+    scorer: S,
+    start: Vec<f64>,
+    pairs: Arc<Pairs>,
+    shuffled: bool,
+    cost: f64,
+}
+
+impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
+    /// Plans the training of `scorer`, of documents of [`DIM`] features, from `start` on.
+    ///
+    /// # Errors
+    /// What the training refuses, and pairs for something else that is protected.
+    pub fn new(
+        name: impl Into<String>,
+        recipe: PrivateRanking<L, P>,
+        budget: Budget,
+        scorer: S,
+        start: Vec<f64>,
+        pairs: Arc<Pairs>,
+    ) -> Result<Self, TrainError> {
+        if pairs.protected != P::PROTECTED {
+            return Err(TrainError::Protected { what: "what these pairs differ in" });
+        }
+        let weights = scorer.parameters() as u64;
+        let each = COST_OF_AN_UPDATE + COST_OF_A_WEIGHT * weights as f64;
+        // Bounds of what grades can do to a gradient, of all that thinning can make of them.
+        let bounds = match (recipe.scaling, recipe.thin) {
+            (Scaling::Clip, _) => 1.0,
+            (_, false) => 3.0,
+            (_, true) => 8.0,
+        };
+        let cost = COST_OF_A_RUN + each * bounds * recipe.descent.updates as f64;
+        let plans = (FEWEST_LISTS..=MOST_LISTS).map(|_| OnceLock::new()).collect();
+        let family = Self { name: name.into(), recipe, budget, plans, scorer, start, pairs, shuffled: false, cost };
+        // What is refused is refused for any number of lists.
+        family.plan(FEWEST_LISTS)?;
+        Ok(family)
+    }
+
+    fn plan(&self, lists: u64) -> Result<Arc<RankingPlan<L, P>>, TrainError> {
+        let new = || -> Result<_, TrainError> {
+            Ok(Arc::new(self.recipe.plan(lists, self.scorer.parameters() as u64, self.budget)?))
+        };
+        match self.plans.get(lists.saturating_sub(FEWEST_LISTS) as usize) {
+            Some(place) => match place.get() {
+                Some(plan) => Ok(plan.clone()),
+                None => new().map(|plan| place.get_or_init(|| plan).clone()),
+            },
+            None => new(),
+        }
+    }
+
+    /// The same on lists whose documents are in random order, for a loss that breaks ties by it.
+    pub fn shuffled(self) -> Self {
+        Self { shuffled: true, ..self }
+    }
+}
+
+impl<L, S, P> Lineup for Family<L, S, P>
+where
+    L: ListLoss + Copy + Send + Sync + 'static,
+    S: Scorer + Clone + Send + Sync + 'static,
+    P: Protect,
+{
+    fn pairs(&self) -> usize {
+        self.pairs.all.len()
+    }
+
+    fn leading(&self) -> usize {
+        self.pairs.leading
+    }
+
+    fn subject(&self, pair: usize) -> Result<Box<dyn Subject>, dp_audit::Error> {
+        let name = format!("{}/pair={}", self.name, pair + 1);
+        let refused = |reason: String| dp_audit::Error::Trial { subject: name.clone(), reason };
+        let Some(pair) = self.pairs.all.get(pair) else { return Err(refused("there is no such pair".to_owned())) };
+        let plan = self.plan(pair.lists()).map_err(|error| refused(error.to_string()))?;
+        let lists = |side| -> Result<QueryLists, dp_audit::Error> {
+            let mut lists = pair.query_lists(side).map_err(|error| refused(error.to_string()))?;
+            if self.shuffled {
+                lists.shuffle_documents(0);
+            }
+            Ok(lists)
+        };
+        let (epsilon, delta) = (plan.reached().epsilon, plan.reached().delta);
+        Ok(Box::new(BlackBox {
+            lists: [lists(Side::Base)?, lists(Side::Neighbour)?],
+            pair: pair.describe(),
+            claim: Claim { event: DpEvent::ApproximateDp { epsilon, delta }, delta },
+            plan,
+            scorer: self.scorer.clone(),
+            start: self.start.clone(),
+            cost: self.cost,
+            name,
+        }))
+    }
+}
+
+/// A planned training on one pair.
+struct BlackBox<L, S, P> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Arc<RankingPlan<L, P>>,
+    scorer: S,
+    start: Vec<f64>,
+    /// By side.
+    lists: [QueryLists; 2],
+    cost: f64,
+}
+
+impl<L: ListLoss + Send + Sync, S: Scorer + Send + Sync, P: Protect> Subject for BlackBox<L, S, P> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Learned
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let lists = match side {
+            Side::Base => &self.lists[0],
+            Side::Neighbour => &self.lists[1],
+        };
+        let trained = self
+            .plan
+            .train(&self.scorer, self.start.clone(), lists, rng, &mut |_, _| ())
+            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        features.extend(trained.weights.get());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
