@@ -2,8 +2,9 @@
 //!
 //! `cargo bench -p benches --bench pass` prints criterion's figures, then for each case, all in processor time: rows/s and
 //! bytes/s of a pass of the bare kernels, how many times the plain loop that is, and what share of the kernels' speed a
-//! pass of the whole training engine reaches (with the arithmetic that the recipes choose for such rows). Cases: dense 1,000,000 x 50, 60,000 x 784 and 200,000 x 109, the same 2,000
-//! rows of 50 that fit a cache, and 500,000 sparse rows with 14 of 123 columns; f32 and f64; batches of 50 and of 1.
+//! pass of the whole training engine reaches: with the arithmetic that the recipes choose for such rows, and with the one for
+//! many records, in two parts. Cases: dense 1,000,000 x 50, 60,000 x 784 and 200,000 x 109, the same 2,000 rows of 50 that fit
+//! a cache, and 500,000 sparse rows with 14 of 123 columns; f32 and f64; batches of 50 and of 1.
 //! `--table` prints the table alone.
 //!
 //! Large arrays are read faster from pages of 2 MiB. A program whose memory is so laid out is matched on Linux by
@@ -19,7 +20,7 @@ use dp_data::{Examples, Order, Rows};
 use dp_losses::{LinearModel, Logistic, Model, Real, ScaledSteps};
 use dp_optim::averaging::Averaging;
 use dp_optim::engine::{
-    BatchSizes, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled,
+    BatchSizes, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled, TwoParts,
 };
 use dp_optim::growth::{Arithmetic, Divisor};
 use dp_optim::schedule::Schedule;
@@ -52,9 +53,12 @@ fn model_pass<F: Real>(examples: &Examples<F>, batch: usize) -> Vec<F> {
 }
 
 /// The same pass by the training engine, from a source.
-fn engine_pass<F: Real + Feature>(source: &mut MemorySource<F>, batch: usize) -> Result<Vec<F>, Error> {
-    let examples = source.examples();
-    let (n, dim, sparse) = (examples.len() as u64, examples.dim(), examples.is_sparse());
+fn engine_pass<F: Real + Feature>(
+    source: &mut MemorySource<F>,
+    batch: usize,
+    arithmetic: Arithmetic,
+) -> Result<Vec<F>, Error> {
+    let (n, dim) = (source.examples().len() as u64, source.examples().dim());
     let updates = n.div_ceil(batch as u64);
     let run = Run {
         n,
@@ -67,9 +71,14 @@ fn engine_pass<F: Real + Feature>(source: &mut MemorySource<F>, batch: usize) ->
     let start = vec![F::zero(); dim];
     let mut batches = RowBatches::new(source, Order::Declared);
     let (stop, control) = (&mut Passes(1), &mut Control::default());
-    match Arithmetic::suited_to(sparse, batch as u64) {
+    match arithmetic {
         Arithmetic::Scaled => {
             let mut iterate = Scaled::new(&model, start, false, batch, LAMBDA, None);
+            run.run(&model, &mut batches, &mut iterate, stop, control)?;
+            Ok(iterate.into_output())
+        }
+        Arithmetic::TwoParts => {
+            let mut iterate = TwoParts::new(&model, start, false, batch, LAMBDA, None);
             run.run(&model, &mut batches, &mut iterate, stop, control)?;
             Ok(iterate.into_output())
         }
@@ -201,17 +210,21 @@ fn cases<F: Real + Feature>(
             || drop(black_box(plain_pass(examples, batch))),
         );
         let shared = core::cell::RefCell::new(&mut source);
-        let (kernels, engine) = best_of(
-            repetitions,
-            || drop(black_box(model_pass(shared.borrow().examples(), batch))),
-            || drop(black_box(engine_pass(&mut shared.borrow_mut(), batch))),
-        );
+        let suited = Arithmetic::suited_to(shared.borrow().examples().is_sparse(), batch as u64);
+        let [of_engine, of_two_parts] = [suited, Arithmetic::TwoParts].map(|arithmetic| {
+            let (kernels, engine) = best_of(
+                repetitions,
+                || drop(black_box(model_pass(shared.borrow().examples(), batch))),
+                || drop(black_box(engine_pass(&mut shared.borrow_mut(), batch, arithmetic))),
+            );
+            kernels / engine
+        });
         eprintln!(
-            "{name:<26} batch {batch:>2}  {:>9.4e} rows/s  {:>6.2} GB/s  {:>6.2} times the plain loop  engine {:>5.3}",
+            "{name:<26} batch {batch:>2}  {:>9.4e} rows/s  {:>6.2} GB/s  {:>6.2} times the plain loop  engine {of_engine:>5.3}  \
+             in two parts {of_two_parts:>5.3}",
             rows as f64 / ours,
             bytes as f64 / ours / 1e9,
-            plain / ours,
-            kernels / engine
+            plain / ours
         );
     }
 }
