@@ -323,20 +323,32 @@ fn a_choice_on_public_records_is_an_assumption_of_its_own() {
     let words = place.dp(&["verify", "model.json"]).ok();
     assert!(words.contains("believed to be public: lambda from 0.01, 0.1; passes from 1, 2"), "{words}");
     let file = place.json("model.json");
-    for other in [
-        serde_json::json!({}),
-        serde_json::json!({ "audited by the board": [1.0] }),
-        serde_json::json!({ "lambda": [] }),
-        serde_json::json!({ "lambda": [0.1, 0.01] }),
-        serde_json::json!({ "lambda": [-0.1] }),
-    ] {
+    let verify = |other: Value| {
         let mut edited = file.clone();
         let assumptions = edited["certificate"]["assumptions"].as_array_mut().unwrap();
         assumptions.retain(|assumption| assumption["assumption"] != "chosen_on_public");
         assumptions.push(serde_json::json!({ "assumption": "chosen_on_public", "grid": other }));
         edited["certificate_sha256"] = canonical::sha256(&edited["certificate"]).into();
         place.write("edited.json", edited.to_string());
-        place.dp(&["verify", "edited.json"]).fails(5, "verify.assumption");
+        place.dp(&["verify", "edited.json"])
+    };
+    let many = |count: u32| serde_json::json!({ "lambda": (0..count).map(f64::from).collect::<Vec<_>>() });
+    for other in [
+        serde_json::json!({}),
+        serde_json::json!({ "audited by the board": [1.0] }),
+        serde_json::json!({ "audited by the board": [1.0], "lambda": [1.0] }),
+        serde_json::json!({ "lambda": [] }),
+        serde_json::json!({ "lambda": [0.1, 0.01] }),
+        serde_json::json!({ "lambda": [0.1, 0.1] }),
+        serde_json::json!({ "lambda": [0.1], "passes": [2.0, 1.0] }),
+        serde_json::json!({ "lambda": [-0.1] }),
+        serde_json::json!({ "lambda": [-0.1, 0.1] }),
+        many(1001),
+    ] {
+        verify(other).fails(5, "verify.assumption");
+    }
+    for other in [serde_json::json!({ "lambda": [0.0], "batch_size": [1.0, 50.0] }), many(1000)] {
+        verify(other).ok();
     }
 }
 

@@ -322,14 +322,32 @@ fn weights_that_met_no_noise_are_refused() {
 #[test]
 fn versions_are_those_of_crates() {
     let (place, file) = trained(&["--epsilon", "1"]);
-    for (name, version) in
-        [("audited by", "0.1.0"), ("dp-cli", "0.1.0, audited"), ("dp-cli", "1.0"), ("dp-cli", "01.0.0")]
-    {
+    let verify = |name: &str, version: &str| {
         let mut edited = file.clone();
         edited["certificate"]["versions"][name] = version.into();
         reseal(&mut edited);
         place.write("edited.json", edited.to_string());
-        place.dp(&["verify", "edited.json"]).fails(5, "verify.guarantee").says("certificate.versions");
+        place.dp(&["verify", "edited.json"])
+    };
+    for (name, version) in [
+        ("audited by", "0.1.0"),
+        ("dp-cli", "0.1.0, audited"),
+        ("dp-cli", "1.0"),
+        ("dp-cli", "1.2.3.4"),
+        ("dp-cli", "01.0.0"),
+        ("dp-cli", "0.01.0"),
+        ("dp-cli", "0.1.00"),
+        ("dp-cli", "0..0"),
+        ("dp-cli", ""),
+        ("dp-cli", "0.1.-0"),
+        ("dp-cli", "0.1.0a"),
+        ("dp-cli", "1234567.0.0"),
+        ("dp-cli", "0.1.20261124"),
+    ] {
+        verify(name, version).fails(5, "verify.guarantee").says("certificate.versions");
+    }
+    for version in ["0.0.0", "10.0.9", "123456.100.20"] {
+        verify("dp-cli", version).ok();
     }
 }
 

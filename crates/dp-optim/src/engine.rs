@@ -37,6 +37,8 @@ mod two_parts;
 mod update;
 
 #[cfg(test)]
+mod long;
+#[cfg(test)]
 mod tests;
 
 pub use accelerated::AcceleratedDescent;

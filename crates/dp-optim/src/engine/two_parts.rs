@@ -149,3 +149,139 @@ impl<F: Real, M: ScaledSteps<F>> Iterate<F, M> for TwoParts<F, M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dp_data::Examples;
+    use dp_losses::{HuberRegression, LinearModel};
+
+    use super::*;
+    use crate::engine::long::Long;
+
+    const DIM: usize = 6;
+    /// Unit roundoff.
+    const UNIT: f64 = f64::EPSILON / 2.0;
+    const START: [f64; DIM] = [0.6, 0.3, 0.2, -0.1, 0.4, 0.3];
+    const ROWS: [[f64; DIM]; 2] = [[0.5, 0.25, -0.25, 0.5, 0.125, 0.0], [0.25, 0.5, 0.5, -0.25, 0.5, 0.125]];
+
+    /// The same run in long numbers and in two parts. Within the ball every prediction is below the targets by more than the
+    /// loss's half width: the gradients are minus the rows, exactly.
+    struct Runs {
+        model: LinearModel<f64, HuberRegression>,
+        examples: Examples<f64>,
+        lambda: f64,
+        radius: Option<f64>,
+        two_parts: TwoParts<f64, LinearModel<f64, HuberRegression>>,
+        exact: Vec<Long>,
+        projections: u32,
+    }
+
+    impl Runs {
+        fn new(start: [f64; DIM], averaged: bool, lambda: f64, radius: Option<f64>) -> Self {
+            let model = LinearModel::new(DIM, HuberRegression::new(2f64.powi(-10)).unwrap());
+            let examples = Examples::dense(ROWS.concat(), vec![8.0; 2], DIM).unwrap();
+            let two_parts = TwoParts::new(&model, start.to_vec(), averaged, 2, lambda, radius);
+            let exact = start.map(Long::new).to_vec();
+            Self { model, examples, lambda, radius, two_parts, exact, projections: 0 }
+        }
+
+        fn update(&mut self, step_size: f64, weight: f64) {
+            let step = Step { update: 1, step_size, divisor: 3.0, weight };
+            self.two_parts.update(&self.model, self.examples.block(), 2, &step).unwrap();
+            let step_size = Long::new(step_size);
+            let kept = Long::new(1.0).minus(&step_size.times(&Long::new(self.lambda)));
+            for (j, w) in self.exact.iter_mut().enumerate() {
+                let pull = Long::new(ROWS[0][j] + ROWS[1][j]).over(&Long::new(3.0));
+                *w = w.times(&kept).plus(&step_size.times(&pull));
+            }
+            let norm = self.exact.iter().fold(Long::new(0.0), |sum, w| sum.plus(&w.times(w))).square_root();
+            if let Some(radius) = self.radius.map(Long::new)
+                && norm > radius
+            {
+                self.projections += 1;
+                self.exact.iter_mut().for_each(|w| *w = w.times(&radius).over(&norm));
+            }
+        }
+
+        /// Both parts of everything.
+        fn whole(&self) -> Vec<Long> {
+            let two = |(high, low): (f64, f64)| Long::new(high).plus(&Long::new(low));
+            self.two_parts.direction.parts().map(|parts| two(parts).times(&two(self.two_parts.scale))).collect()
+        }
+
+        fn error(&self) -> f64 {
+            let off = self.whole().iter().zip(&self.exact).map(|(found, exact)| found.minus(exact).value()).collect();
+            norm(off)
+        }
+    }
+
+    fn norm(vector: Vec<f64>) -> f64 {
+        vector.into_iter().fold(0.0, f64::hypot)
+    }
+
+    /// Many short updates round off less than a hundredth of a unit of the iterate: a unit of what they move it by.
+    #[test]
+    fn short_updates_round_off_a_share_of_themselves() {
+        for (lambda, radius) in [(0.125, None), (0.125, Some(0.866)), (0.0, Some(0.866))] {
+            let mut runs = Runs::new(START, false, lambda, radius);
+            let (mut moved, mut rounded) = (0.0, 0.0f64);
+            for t in 1..=500 {
+                let step_size = 1e-6 * (1.0 + 1.0 / f64::from(t));
+                runs.update(step_size, 1.0);
+                moved += step_size;
+                // A product and a sum round the iterate to one part.
+                let (whole, current) = (runs.whole(), runs.two_parts.current());
+                for (whole, current) in whole.iter().zip(current) {
+                    let off = whole.minus(&Long::new(*current)).value().abs() / (UNIT * current.abs());
+                    rounded = rounded.max(off);
+                }
+            }
+            assert!(runs.error() <= 4.0 * UNIT * moved, "{lambda} {radius:?}: {:e}", runs.error() / UNIT);
+            assert!(rounded <= 2.0 && rounded > 0.5, "{rounded}");
+            assert_eq!(runs.projections > 400, radius.is_some(), "{}", runs.projections);
+            assert_eq!(runs.two_parts.current().to_vec(), runs.two_parts.into_output());
+        }
+    }
+
+    /// Steps that shrink the iterate much, to nothing, or turn it round, and that leave the ball by far.
+    #[test]
+    fn long_updates_are_exact_up_to_a_few_units() {
+        for radius in [None, Some(1.25)] {
+            let mut runs = Runs::new(START, false, 1.0, radius);
+            for (update, step_size) in
+                [0.75, 0.75, 1.5, 0.3, 1.0, 0.25, 1.9, 0.99, 1e-9, 1.0, 1.0].into_iter().enumerate()
+            {
+                runs.update(step_size, 1.0);
+                assert!(runs.error() <= 8.0 * UNIT, "{radius:?} {update}: {}", runs.error() / UNIT);
+                let size = runs.two_parts.scale.0.abs();
+                assert!((1.0..2.0).contains(&size), "{size}");
+            }
+        }
+    }
+
+    /// An average of many iterates is as exact as one of them.
+    #[test]
+    fn an_average_of_many_iterates_is_off_by_a_few_units() {
+        let updates = 3000;
+        let mut runs = Runs::new(START, true, 0.125, None);
+        let weight = 1.0 / f64::from(updates);
+        let mut exact = vec![Long::new(0.0); DIM];
+        for t in 1..=updates {
+            // A part of the iterates does not count.
+            let weight = if t % 3 == 0 { 0.0 } else { weight };
+            runs.update(1e-3, weight);
+            exact.iter_mut().zip(&runs.exact).for_each(|(sum, w)| *sum = sum.plus(&w.times(&Long::new(weight))));
+        }
+        runs.two_parts.restart();
+        let error = norm(runs.whole().iter().zip(&exact).map(|(w, exact)| w.minus(exact).value()).collect());
+        let size = norm(exact.iter().map(Long::value).collect());
+        assert!(error <= 2.0 * UNIT * size, "{}", error / (UNIT * size));
+        // From there the run goes on, and a new average is begun.
+        runs.exact = runs.whole();
+        runs.update(1e-3, 1.0);
+        let last: Vec<f64> = runs.exact.iter().map(Long::value).collect();
+        let output = runs.two_parts.into_output();
+        let error = norm(output.iter().zip(&last).map(|(found, exact)| found - exact).collect());
+        assert!(error <= 4.0 * UNIT * size, "{}", error / (UNIT * size));
+    }
+}

@@ -269,6 +269,158 @@ fn the_allowance_for_rounding_is_the_documented_sum() {
     }
 }
 
+/// What one update may round off, counted operation by operation, at a roundoff so coarse that its square counts too: from a
+/// point as far out as there is.
+#[test]
+fn every_operation_of_an_update_is_allowed_for() {
+    for (dim, unit) in [(5u64, 2f64.powi(-14)), (400, 2f64.powi(-20))] {
+        // Steps that shrink, that turn round, and that stretch.
+        let convex = (0.0, 1.0, 0.5);
+        for (lambda, beta, step) in [convex, (0.5, 1.0, 0.9), (1.0, 1.25, 1.9), (1.0, 1.0, 3.5)] {
+            for (radius, batch, outputs) in
+                [(Some(4.0), 3u64, 1u64), (Some(4.0), 3, 10), (Some(0.5), 50, 1), (None, 3, 1), (None, 3, 10)]
+            {
+                if radius.is_none() && step * lambda > 1.0 {
+                    continue;
+                }
+                for arithmetic in Arithmetic::ALL {
+                    let rounding = Rounding {
+                        unit_roundoff: unit,
+                        outputs,
+                        data_lipschitz: LENGTH,
+                        ..double(dim, arithmetic).unwrap()
+                    };
+                    let without = Growth {
+                        smoothness: beta,
+                        strong_convexity: lambda,
+                        radius,
+                        ..growth(batch, batch, 1, Schedule::Constant { step })
+                    };
+                    let with = Growth { rounding: Some(rounding), ..without.clone() };
+                    let start = 10.0;
+                    let found = with.bound_from(start).unwrap() - without.bound_from(start).unwrap();
+                    // Where no step turns round, the regulariser pulls a point so far out back by more than a gradient moves it.
+                    let free = if lambda > 0.0 { start } else { start + step * LENGTH };
+                    let needed = operations(&with, radius.unwrap_or(free), step);
+                    assert!(
+                        (found / (2.02 * unit * needed) - 1.0).abs() < 1e-6,
+                        "{arithmetic:?} dim={dim} lambda={lambda} step={step} {radius:?} {batch} {outputs}: {found}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A bound on gradients, for these tests.
+const LENGTH: f64 = 1.5;
+
+/// What the operations of an update, and of the last iterate, are off by, in units: of iterates of norm `reach` at most.
+fn operations(run: &Growth, reach: f64, step: f64) -> f64 {
+    let rounding = run.rounding.unwrap();
+    let (dim, batch, unit) = (rounding.dim, run.batch_size, rounding.unit_roundoff);
+    let (lambda, beta) = (run.strong_convexity, run.smoothness);
+    // Before a projection: shrunken, or turned round and stretched, and moved by a gradient.
+    let shrunken = (1.0 - step * lambda).abs().max(1.0) * reach;
+    let moved = step * LENGTH;
+    let farthest = shrunken + moved;
+    let several = rounding.outputs > 1;
+    let mut off = 0.0;
+    match rounding.arithmetic {
+        Arithmetic::Buffered => {
+            off += 4.0 * reach;
+            if run.radius.is_some() {
+                // The root of a sum of squares is off by half of what its terms and additions are; and a few more.
+                off += (0..dim).map(|_| 0.5 * reach).sum::<f64>() + 8.0 * reach;
+            }
+        }
+        Arithmetic::Scaled => {
+            // Each example rounds the whole vector; the scale changes eight times at most.
+            off += (0..batch + 8).map(|_| shrunken).sum::<f64>();
+            if let Some(radius) = run.radius {
+                // Followed from a fresh square over an interval and a batch.
+                let interval = if dim / 4 > 64 { dim / 4 } else { 64 };
+                let mut square = dim as f64 * farthest * farthest;
+                for _ in 0..interval + batch {
+                    square += farthest * farthest;
+                }
+                let added = if several { batch * rounding.outputs } else { 0 };
+                // So many batches, short ones included, each of which moves it by a mean gradient.
+                let batches = 2.0 * interval as f64 / batch as f64 + 3.0;
+                square += batches * (dim + 2 + added) as f64 * moved * (farthest + farthest);
+                let scales = if step * lambda > 2.0 { 16.0 } else { 1.0 };
+                off += 8.0 * reach + scales * square / (2.0 * radius);
+            }
+        }
+        Arithmetic::TwoParts => {
+            // Additions of the examples, and changes of the scale, are off by squares of the unit.
+            off += (0..batch + 4).map(|_| 4.0 * unit * farthest).sum::<f64>();
+            if run.radius.is_some() {
+                let of_square = (dim + 20) as f64 * unit;
+                off += of_square * of_square / unit * farthest + 8.0 * (step * lambda * reach + moved);
+            }
+            // Second parts that the gradient does not see.
+            off += 3.0 * step * beta * reach;
+        }
+    }
+    // Products with the regulariser; the margins, and of several classes the largest one that is subtracted.
+    off += step * 4.0 * lambda * reach;
+    off += step * beta * (0..dim + 2).map(|_| reach).sum::<f64>();
+    // The derivative and its products; additions of a batch; exponentials and their sum of several classes.
+    off += moved * (24 + batch) as f64;
+    if several {
+        off += 4.0 * step * beta * reach + moved * 2.0 * (rounding.outputs + 8) as f64;
+    }
+    // The last iterate.
+    off + 4.0 * reach
+}
+
+/// Averages add what summing them rounds, each handed on by what a difference of it amounts to.
+#[test]
+fn every_average_is_allowed_for() {
+    let (dim, batch, updates, step, unit) = (5, 3, 4, 0.25, 2f64.powi(-14));
+    // From far out, so that the iterates' norm is what counts.
+    let (start, reach) = (1e4, 1e4 + LENGTH);
+    for arithmetic in Arithmetic::ALL {
+        let allowed = |averaging| {
+            let rounding =
+                Some(Rounding { unit_roundoff: unit, data_lipschitz: LENGTH, ..double(dim, arithmetic).unwrap() });
+            let without = Growth { averaging, ..growth(batch, batch, updates, Schedule::Constant { step }) };
+            let with = Growth { rounding, ..without.clone() };
+            (with.bound_from(start).unwrap() - without.bound_from(start).unwrap()) / (2.02 * unit)
+        };
+        let each = operations(
+            &Growth {
+                rounding: Some(Rounding {
+                    unit_roundoff: unit,
+                    data_lipschitz: LENGTH,
+                    ..double(dim, arithmetic).unwrap()
+                }),
+                ..growth(batch, batch, 1, Schedule::Constant { step })
+            },
+            reach,
+            step,
+        ) - 4.0 * reach;
+        // Sums of whole iterates, of iterates in two parts, and lazily beside a scaled one.
+        let summing = |stretch: f64, steps: f64| match arithmetic {
+            Arithmetic::Buffered => (stretch + 4.0) * reach,
+            Arithmetic::TwoParts => (8.0 + 4.0 * stretch * unit) * reach,
+            Arithmetic::Scaled => 16.0 * (3.0 * stretch + 2.0) * reach + (8.0 * 3.0 + 28.0) * LENGTH * steps,
+        };
+        let near = |found: f64, needed: f64| {
+            assert!((found / needed - 1.0).abs() < 1e-6, "{arithmetic:?}: {found} {needed}");
+        };
+        near(allowed(Averaging::Last), 4.0 * each + 4.0 * reach);
+        // An update is in the mean of those after it: 1, 3/4, 1/2, 1/4 of it.
+        near(allowed(Averaging::Uniform), 2.5 * each + summing(4.0, 4.0 * step));
+        // Whatever the signs, an update is in all iterates after it.
+        let values = vec![0.5, -1.0, 2.0, 0.25];
+        near(allowed(Averaging::Coefficients { values }), 9.5 * each + 3.75 * summing(4.0, 4.0 * step));
+        // Twice a mean of two; the first is handed on in full.
+        near(allowed(Averaging::Restarts { updates: 2 }), 3.0 * each + 2.0 * summing(2.0, 4.0 * step));
+    }
+}
+
 #[test]
 fn nonsense_is_refused() {
     let good = growth(10, 2, 1, Schedule::Constant { step: 0.1 });

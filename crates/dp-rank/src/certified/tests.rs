@@ -45,6 +45,28 @@ fn repeated_and_nearly_repeated_eigenvalues_are_bounded() {
     }
 }
 
+/// `bound I - M` is found positive semidefinite only beyond the largest eigenvalue by what a factorisation may round: `(n + 2) u`
+/// of the trace (Rump 2006), twice; and then soon.
+#[test]
+fn only_what_is_certain_exceeds() {
+    for n in [2_usize, 5, 12, 40] {
+        // Integers: the largest eigenvalue of the outer product is exactly the square.
+        let v: Vec<f64> = (0..n).map(|i| ((7 * i + 3) % 11) as f64 - 4.0).collect();
+        let largest: f64 = v.iter().map(|v| v * v).sum();
+        let at = |i: usize, j: usize| v[i] * v[j];
+        let rounded = (n as f64 + 2.0) * UNIT * (n as f64 + 1.0) * largest;
+        let exceeds = |bound: f64| exceeds(bound, n, at, &mut Vec::new());
+        for below in [0.0, 0.5 * largest, largest * (1.0 - 1e-9), largest - rounded, largest, largest + rounded] {
+            assert!(!exceeds(below), "{n}: {below} {largest}");
+        }
+        assert!(exceeds(largest + 8.0 * rounded) && exceeds(2.0 * largest), "{n}");
+        assert!(!exceeds(f64::NAN));
+    }
+    // Signs on the diagonal count.
+    assert!(!exceeds(1.0, 2, |i, j| if i == j { 3.0 } else { 0.0 }, &mut Vec::new()));
+    assert!(exceeds(1.0, 2, |i, j| if i == j { -3.0 } else { 3.5 }, &mut Vec::new()));
+}
+
 #[test]
 fn what_is_not_finite_has_no_bound() {
     assert_eq!(largest_eigenvalue(&[1.0, f64::NAN, f64::NAN, 1.0], 2), f64::INFINITY);

@@ -150,3 +150,27 @@ fn far_scores_stay_finite() {
         assert!(value.is_finite() && gradient.iter().all(|g| g.is_finite()), "{name}: {value} {gradient:?}");
     }
 }
+
+/// A reference to a loss is that loss; a loss without a public centre has 0 as such, whatever was there before.
+#[test]
+fn references_are_the_loss_itself() {
+    fn seen(loss: impl ListLoss) -> (f64, bool, bool, Vec<f64>, ImageBounds) {
+        let scores = [0.5, -1.0, 2.0];
+        let mut centre = vec![7.0; 3];
+        loss.public_centre(&scores, &mut LossBuffers::default(), &mut centre);
+        let gram = Gram::new(&[2.0, 0.0, 0.0, 0.0, 3.0, 0.0, 0.0, 0.0, 5.0], 3, 3).unwrap();
+        let image = loss.image(&scores, &gram, true).unwrap();
+        (loss.usual_step(), loss.has_public_centre(), loss.has_known_image(), centre, image)
+    }
+    fn check<L: ListLoss>(loss: &L, centred: bool, known: bool) {
+        let found = seen(loss);
+        assert_eq!((found.1, found.2), (centred, known));
+        assert_eq!(found.3 != [0.0; 3], centred, "{:?}", found.3);
+        assert_eq!(found.4.diameter.is_finite(), known);
+        // Through one reference more.
+        assert_eq!(seen(&loss), found);
+    }
+    check(&ListNet::TOP_1, true, false);
+    check(&ListMle, false, false);
+    check(&BayesRank::TOP_1, false, true);
+}

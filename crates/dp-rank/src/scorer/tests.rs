@@ -156,3 +156,11 @@ fn empty_shapes_are_typed_errors() {
     assert!(Linear::new(0).is_err() && Mlp::new(0, 3, Activation::Relu).is_err());
     assert!(Mlp::new(3, 0, Activation::Relu).unwrap_err().to_string().contains("hidden units"));
 }
+
+/// Of products of gradients in all parameters: one term for each feature; of a network two for each hidden unit (its weight, and
+/// its share of the inputs' product), one for each feature and one for each of the two offsets.
+#[test]
+fn products_say_how_many_terms_they_are_summed_from() {
+    assert_eq!(Linear::new(7).unwrap().gram_terms(), 7);
+    assert_eq!(Mlp::new(7, 5, Activation::Tanh).unwrap().gram_terms(), 5 + 5 + 7 + 1 + 1);
+}

@@ -109,6 +109,44 @@ proptest! {
         }
     }
 
+    /// Gradients depend on differences of score gradients alone. Where these have so much in common that their products round
+    /// off more than the differences leave, the bounds still hold for the differences.
+    #[test]
+    fn what_cancels_is_allowed_for(n in 2_usize..6, width in 1_usize..6, spread in 0.0..3.0_f64, seed: u64) {
+        let mut random = Public::new(seed);
+        let common: Vec<f64> = (0..width).map(|_| (1 << 20) as f64 + random.below(1 << 20) as f64).collect();
+        // Few digits, so that adding what is in common is exact.
+        let own: Vec<Vec<f64>> = (0..n)
+            .map(|_| (0..width).map(|_| (random.below(256) as f64 - 128.0) * 2f64.powi(-14)).collect())
+            .collect();
+        let shifted = own.iter().map(|row| row.iter().zip(&common).map(|(x, c)| x + c).collect()).collect();
+        let scores: Vec<f64> = (0..n).map(|_| spread * random.normal()).collect();
+        let (own, shifted) = (List::new(scores.clone(), own), List::new(scores, shifted));
+        let almost = 1.0 - 1e-9;
+        for k in 1..=2 {
+            let loss = bayes_rank(k);
+            let image = own.image(&loss, 1);
+            let (diameter, radius) = (diameter_of(&image), radius_of(&image, &vec![0.0; width]));
+            let found = shifted.contributions(k);
+            let all = [found.exact().unwrap(), found.weighted(), found.covariance(), found.triangle()];
+            prop_assert!(all.iter().all(|bound| *bound >= diameter * almost), "k={}: {} {:?}", k, diameter, all);
+            let prefixes = triangle_over_prefixes(Cutoff::new(k).unwrap(), &shifted.scores, &shifted.gram());
+            prop_assert!(prefixes.unwrap().unwrap() >= diameter * almost, "k={}: {}", k, diameter);
+            prop_assert!(found.bounds().radius >= radius * almost, "k={}: {} {:?}", k, radius, found.bounds());
+            let one = |i: usize| own.gradient(&loss, &(0..n).map(|j| u32::from(i == j)).collect::<Vec<_>>());
+            let thinned: Vec<Vec<f64>> = (0..n).map(one).chain([vec![0.0; width]]).collect();
+            let (diameter, radius) = (diameter_of(&thinned), radius_of(&thinned, &vec![0.0; width]));
+            prop_assert!(found.thinned_exact() >= diameter * almost, "k={}: {} {}", k, diameter, found.thinned_exact());
+            prop_assert!(found.thinned_triangle() >= diameter * almost && found.thinned_radius() >= radius * almost);
+        }
+        let image = own.image(&ListNet::TOP_1, 2);
+        let equal = own.gradient(&ListNet::TOP_1, &vec![0; n]);
+        let bounds = list_net(&shifted.gram(), 2);
+        let farthest = own.vectors.iter().flat_map(|a| own.vectors.iter().map(|b| distance(a, b))).fold(0.0, f64::max);
+        prop_assert!(half_diameter(&shifted.gram()) >= 0.5 * farthest * almost);
+        prop_assert!(bounds.diameter >= diameter_of(&image) * almost && bounds.radius >= radius_of(&image, &equal) * almost);
+    }
+
     #[test]
     fn the_bounds_are_ordered(n in 2_usize..15, width in 1_usize..30, spread in 0.0..8.0_f64, seed: u64) {
         let list = List::random(n, width, spread, seed);

@@ -1,4 +1,4 @@
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
 use dp_accountant::{ChangeListLabels, Delta, DpEvent, Epsilon};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 use dp_mechanisms::{OsSeeded, SeededRng};
@@ -191,6 +191,67 @@ fn less_budget_or_more_updates_need_more_noise() {
     assert!(noise(1.0, 400, 30) > noise(1.0, 400, 10));
     // More lists than there are: all of them, at their own Poisson rate.
     assert_eq!(noise(1.0, 40, 628), noise(1.0, 40, 10_000));
+}
+
+/// Where a sum of very many lists is rounded at the end, all that it adds to the distance of two may be one list's.
+#[test]
+fn rounding_of_a_sum_counts_for_one_list_too() {
+    let derivation = |std_dev: f64| RankingDerivation {
+        lists: 1 << 31,
+        parameters: 3,
+        batch_size: 1 << 20,
+        updates: 1,
+        clipping: 0.25,
+        std_dev,
+        exact_noise: true,
+        protects: Protected::WholeList,
+        scaling: Scaling::Clip,
+    };
+    let of = |std_dev| match derivation(std_dev).event().unwrap() {
+        DpEvent::PoissonSampledReplacement { distance, radius, .. } => (distance, radius),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(of(1e6), (0.5, 0.25));
+    let (distance, radius) = of(1.0);
+    assert!(distance > 0.5, "{distance}");
+    assert!(radius >= distance - 0.25 && radius <= distance - 0.25 + 1e-15, "{radius} {distance}");
+}
+
+/// A certificate says what is public, and whether its noise is an idealisation; a noise multiplier is over the distance of
+/// neighbours.
+#[test]
+fn a_derivation_says_what_it_rests_on() {
+    for protects in [Protected::Grades, Protected::ListPresence, Protected::WholeList, Protected::Document] {
+        for exact_noise in [true, false] {
+            let derivation = RankingDerivation {
+                lists: 100,
+                parameters: 3,
+                batch_size: 10,
+                updates: 1,
+                clipping: 0.25,
+                std_dev: 1.0,
+                exact_noise,
+                protects,
+                scaling: Scaling::Clip,
+            };
+            let assumptions = derivation.assumptions();
+            assert!(assumptions.contains(&Assumption::PublicN));
+            assert_eq!(assumptions.contains(&Assumption::IdealisedFloat), !exact_noise);
+            let text = assumptions.iter().find_map(|assumption| match assumption {
+                Assumption::Other { text } => Some(text),
+                _ => None,
+            });
+            let text = text.expect("what is trusted");
+            assert_eq!(text.contains("documents, their features"), protects.has_public_features(), "{text}");
+            assert_eq!(text.contains("lengths of lists"), protects.has_public_lengths(), "{text}");
+            assert!(protects.has_public_features() || text.contains("were declared"), "{text}");
+            let lists = if protects == Protected::ListPresence { 1.0 } else { 2.0 };
+            assert_eq!(derivation.distance(), lists * 0.25);
+        }
+    }
+    let plan = PrivateRanking::new(BayesRank::TOP_1).plan(60, 3, budget(1.0, 1e-4)).unwrap();
+    let apart = 2.0 * plan.derivation().clipping;
+    assert!((plan.noise_multiplier() * apart / plan.derivation().std_dev - 1.0).abs() < 1e-15);
 }
 
 /// At a budget that buys freedom from noise, what private training learns is what training without privacy learns; at a

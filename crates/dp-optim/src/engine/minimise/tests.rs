@@ -3,73 +3,12 @@
 use dp_data::{Description, Examples, Order, PassRequest, PassSource, RowStream, SourceError};
 use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, LossKind, ModelVisitor, ScaledSteps, Softmax, SoftmaxModel};
 use dp_mechanisms::SeededRng;
-use num_bigint::BigInt;
 use rand::RngExt;
 
 use super::*;
 use crate::engine::RowBatches;
+use crate::engine::long::Long;
 use crate::memory::MemorySource;
-
-/// Binary digits after the point.
-const DIGITS: usize = 400;
-
-/// A number of `DIGITS` digits after the point.
-#[derive(Clone)]
-struct Long(BigInt);
-
-impl Long {
-    fn new(number: f64) -> Self {
-        let bits = number.abs().to_bits();
-        let (exponent, fraction) = ((bits >> 52) as i64, bits & ((1 << 52) - 1));
-        if number == 0.0 {
-            return Self(BigInt::ZERO);
-        }
-        let shift = exponent - 1075 + DIGITS as i64;
-        let mantissa = BigInt::from(fraction | 1 << 52);
-        let size = if shift >= 0 { mantissa << shift } else { mantissa >> -shift };
-        Self(if number < 0.0 { -size } else { size })
-    }
-
-    fn plus(&self, other: &Self) -> Self {
-        Self(&self.0 + &other.0)
-    }
-
-    fn minus(&self, other: &Self) -> Self {
-        Self(&self.0 - &other.0)
-    }
-
-    fn times(&self, other: &Self) -> Self {
-        Self((&self.0 * &other.0) >> DIGITS)
-    }
-
-    fn over(&self, other: &Self) -> Self {
-        Self((&self.0 << DIGITS) / &other.0)
-    }
-
-    /// `e^x` for `x <= 700`: of `x / 2^k` by its series, then squared k times.
-    fn exponential(&self) -> Self {
-        if self.value() < -300.0 {
-            return Self(BigInt::ZERO); // below the last digit
-        }
-        let halvings = 20;
-        let small = Self(&self.0 >> halvings);
-        let (mut sum, mut term) = (Self::new(1.0), Self::new(1.0));
-        for k in 1..60 {
-            term = Self(term.times(&small).0 / k);
-            sum = sum.plus(&term);
-        }
-        for _ in 0..halvings {
-            sum = sum.times(&sum);
-        }
-        sum
-    }
-
-    fn value(&self) -> f64 {
-        let shift = self.0.bits().saturating_sub(100);
-        let leading = i128::try_from(&self.0 >> shift).unwrap() as f64;
-        leading * 2f64.powi(shift as i32 - DIGITS as i32)
-    }
-}
 
 fn inner(w: &[f64], x: &[f64]) -> Long {
     w.iter().zip(x).fold(Long::new(0.0), |sum, (w, x)| sum.plus(&Long::new(*w).times(&Long::new(*x))))
@@ -87,7 +26,7 @@ fn residuals(w: &[f64], x: &[f64], target: f64, classes: usize) -> Vec<Long> {
         return vec![numerator.over(&one.plus(&tail)).times(&Long::new(-target))];
     }
     let scores: Vec<Long> = w.chunks_exact(x.len()).map(|w| inner(w, x)).collect();
-    let largest = scores.iter().max_by(|a, b| a.0.cmp(&b.0)).unwrap().clone();
+    let largest = scores.iter().max().unwrap().clone();
     let powers: Vec<Long> = scores.iter().map(|z| z.minus(&largest).exponential()).collect();
     let total = powers.iter().fold(Long::new(0.0), |sum, power| sum.plus(power));
     let of_class = |(class, power): (usize, &Long)| {
@@ -204,6 +143,47 @@ fn the_certifying_gradient_is_as_exact_as_the_certificate_says() {
 fn the_allowance_does_not_grow_with_the_records() {
     let at = |n: u64| Risk { n, ..risk(1000, 51, 1, 3000.0) }.gradient_error();
     assert!(at(1_000_000_000) < 1.1 * at(1000), "{:e} {:e}", at(1000), at(1_000_000_000));
+}
+
+/// Each rounding of a certifying gradient by itself, in units of it: within what is allowed for, and not much more.
+#[test]
+fn every_rounding_of_a_certifying_gradient_is_allowed_for() {
+    let unit = f64::EPSILON / 2.0;
+    let none = Risk { smoothness: 1e-9, data_lipschitz: 1e-9, condition: 0.0, linear_norm: 0.0, ..risk(1, 1, 1, 48.0) };
+    let none = Risk { strong_convexity: 0.125, ..none };
+    let near = |risk: Risk, needed: f64, most: f64| {
+        let found = risk.gradient_error() / unit;
+        assert!(found >= needed && found <= most * needed, "{found} {needed}");
+    };
+    // The derivative (8), its product, the last rounding of the sum, the quotient, of a gradient of length 2.
+    let long = Risk { data_lipschitz: 2.0, ..none };
+    near(long, 11.0 * 2.0, 3.5);
+    near(Risk { outputs: 100_000, ..long }, 2.0 * 100_000.0 * 2.0, 1.02);
+    near(Risk { condition: 1e6, ..long }, 2.0 * 1e6, 1.02);
+    // The linear term, and the regulariser at thrice the radius that it makes.
+    near(Risk { linear_norm: 5.0, ..none }, 4.0 * (3.0 * 5.0 + 5.0), 1.02);
+    near(Risk { linear_error: 1e-3, ..none }, 1e-3 / unit, 1.001);
+    // Second orders: of predictions at thrice the radius `L/γ = 16`, of sums over many chunks.
+    near(Risk { parameters: 1 << 20, smoothness: 1e20, ..long }, 2f64.powi(40) * unit * 48.0 * 1e20, 1.02);
+    near(Risk { parameters: 1, smoothness: 1e40, ..long }, unit * 48.0 * 1e40, 450.0);
+    near(Risk { n: 1 << 60, ..long }, (2f64.powi(60) / CHUNK as f64).powi(2) * unit * 2.0, 1.001);
+}
+
+/// By slope `γR = L + ‖t‖`, which the hinge's linear part attains; by value the objective at `R` is that at 0:
+/// `γR²/2 - ‖t‖R = ℓ₀`. The linear term is the one that is meant.
+#[test]
+fn the_radius_is_where_slope_or_value_end() {
+    for (linear_norm, linear_error, strong_convexity) in [(0.0, 0.0, 0.25), (0.5, 0.25, 0.25), (3.0, 0.0, 2.0)] {
+        let risk = Risk { linear_norm, linear_error, strong_convexity, data_lipschitz: 4.0, ..risk(10, 3, 1, 10.0) };
+        let largest = linear_norm + linear_error;
+        let by_slope = Risk { value_at_zero: f64::INFINITY, ..risk }.radius();
+        assert!((strong_convexity * by_slope / (4.0 + largest) - 1.0).abs() < 1e-11, "{by_slope}");
+        let by_value = Risk { value_at_zero: 0.5, ..risk }.radius();
+        assert!(by_value < by_slope);
+        let above = 0.5 * strong_convexity * by_value * by_value - largest * by_value;
+        assert!((above / 0.5 - 1.0).abs() < 1e-10, "{above}");
+        assert_eq!(Risk { value_at_zero: 1e6, ..risk }.radius(), by_slope);
+    }
 }
 
 /// A point is accepted where the bound on its gradient, rounding included, is within γτ, and near the ball: not beyond.

@@ -39,6 +39,30 @@ fn steps_sizes_and_counts_are_the_papers() {
     assert_eq!((steps.at(1), steps.at(4), strongly.radius), (100.0, 25.0, 100.0));
 }
 
+/// The bound on the noisy sum's norm counts the regulariser's gradient, and batches that are longer by chance.
+#[test]
+fn steps_allow_for_the_regulariser_and_for_batches_that_vary() {
+    let (n, std_dev, lambda, radius) = (1000, 0.5, 0.3, 2.0);
+    let recipe = Bst14 { lambda, batch_size: 7, ..Bst14::convex(LossKind::Logistic, radius) };
+    // The longest gradient on rows of norm 1, within the ball.
+    let mut longest = 0.0f64;
+    for i in -2000..=2000 {
+        let w = radius * f64::from(i) / 2000.0;
+        let slope = -1.0 / (1.0 + w.exp());
+        longest = longest.max((slope + lambda * w).abs());
+    }
+    assert!((recipe.lipschitz().unwrap() / longest - 1.0).abs() < 1e-12);
+    let run = recipe.run(n, 5, AdjacencyKind::ReplaceOne).unwrap();
+    let Schedule::InverseSqrt { step } = recipe.schedule(&run, std_dev).unwrap() else { panic!("not 1/√t") };
+    let Batching::Drawn(BatchLaw::Poisson { .. }) = run.batching else { panic!("no Poisson batches") };
+    // Of a number of records that is binomial.
+    let rate = run.divisor / n as f64;
+    let squared_size = run.divisor * (1.0 - rate) + run.divisor * run.divisor;
+    let expected = (5.0 * std_dev * std_dev + squared_size * longest * longest).sqrt();
+    let bound = 2.0 * radius * run.divisor / step;
+    assert!(bound >= expected && bound <= expected * 1.001, "{bound} {expected}");
+}
+
 #[test]
 fn trains_and_says_what_it_did() {
     let n = 500;

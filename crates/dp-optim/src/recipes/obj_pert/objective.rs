@@ -318,3 +318,83 @@ impl<F: Real> ModelVisitor<F> for Minimise<'_, '_, '_, F> {
         minimise::certified(&model, &mut batches, self.start, self.linear, self.certificate, self.control)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each rounding of a plain gradient by itself, in units of it: within what is allowed for, and not much more. A gradient's
+    /// error is doubled for the test, and doubled for the fallback.
+    #[test]
+    fn every_rounding_of_a_plain_sum_is_allowed_for() {
+        let unit = f64::EPSILON / 2.0;
+        let risk = Risk {
+            n: 1,
+            parameters: 1,
+            outputs: 1,
+            smoothness: 1e-9,
+            strong_convexity: 0.125,
+            data_lipschitz: 1e-9,
+            value_at_zero: f64::INFINITY,
+            condition: 0.0,
+            linear_norm: 0.0,
+            linear_error: 0.0,
+        };
+        let near = |risk: Risk, needed: f64, most: f64| {
+            let found = least_tolerance_of_plain_sums(&risk) * risk.strong_convexity / (4.0 * unit);
+            assert!(found >= needed && found <= most * needed, "{found} {needed}");
+        };
+        // Sums of gradients of length 2: of many chunks, of one.
+        let long = Risk { data_lipschitz: 2.0, ..risk };
+        near(Risk { n: 1 << 40, ..long }, 2f64.powi(40) / CHUNK as f64 * 2.0, 1.02);
+        near(long, (CHUNK as f64 + 24.0) * 2.0, 1.1);
+        // Of a softmax, an exponential of each class and their sum.
+        near(Risk { outputs: 100_000, ..long }, 2.0 * 100_000.0 * 2.0, 1.02);
+        // Margins at thrice the radius, `L/γ`: of many features, of one.
+        let curved = Risk { smoothness: 1e6, ..long };
+        let reach = 3.0 * 2.0 / 0.125;
+        near(Risk { parameters: 10_000, ..curved }, 10_000.0 * reach * 1e6, 1.02);
+        near(curved, (1.0 + 2.0) * reach * 1e6, 3.1);
+        // Subtracting the largest of several scores, and the errors of all of them.
+        let one_more = |outputs| least_tolerance_of_plain_sums(&Risk { outputs, ..curved });
+        assert!(one_more(2) - one_more(1) >= 2.0 * unit * reach * 1e6 * 4.0 / 0.125);
+        // The linear term, and the regulariser at thrice the radius that it makes.
+        near(Risk { linear_norm: 5.0, smoothness: 1e-12, ..risk }, 4.0 * (3.0 * 5.0 + 5.0), 1.03);
+        // What the linear term was rounded by, in full.
+        near(Risk { linear_error: 1e-3, smoothness: 1e-12, ..risk }, 1e-3 / unit, 1.01);
+        // A loss that is small at 0 holds the minimiser nearer: by value, `√(2ℓ₀/γ)`.
+        let by_value = Risk { value_at_zero: 1e-4, parameters: 10_000, ..curved };
+        near(by_value, 10_000.0 * 3.0 * (2.0 * 1e-4 / 0.125f64).sqrt() * 1e6, 1.02);
+    }
+
+    /// What a risk says of the loss at prediction 0 is no less than it is, and of the linear term that noise may be off by half a
+    /// step of the grid in each coordinate.
+    #[test]
+    fn a_risk_knows_the_value_at_zero_and_the_grid() {
+        use dp_losses::{HuberSvm, Logistic, Loss as _, LossKind, Softmax};
+        let wide = HuberSvm::new(2.0).unwrap();
+        let narrow = HuberSvm::new(0.25).unwrap();
+        let softmax = Softmax::new(10).unwrap();
+        for (loss, at_zero) in [
+            (LossKind::Logistic, Logistic.value(0.0f64, 1.0)),
+            (LossKind::HuberSvm(narrow), narrow.value(0.0, 1.0)),
+            (LossKind::HuberSvm(wide), wide.value(0.0, 1.0)),
+            // Of ten equal scores each has probability 1/10.
+            (LossKind::Softmax(softmax), -(0.1f64.ln())),
+        ] {
+            let recipe = ObjPert::new(loss);
+            let noise = NoiseScale::Gaussian { std_dev: 3.0 };
+            let certification = Certification::Compensated;
+            let regularization = 50.0;
+            let objective =
+                Objective { recipe: &recipe, n: 1000, dim: 400, regularization, noise, centred: false, certification };
+            let risk = objective.risk(0.0).unwrap();
+            assert!(risk.value_at_zero >= at_zero, "{loss}: {} {at_zero}", risk.value_at_zero);
+            let half = 0.5 * Grid::new(3.0, MAX_BITS).unwrap().step() / 1000.0;
+            let corner = (0..risk.parameters).fold(0.0f64, |norm, _| norm.hypot(half));
+            assert!(risk.linear_error >= corner * (1.0 - 1e-12), "{} {corner}", risk.linear_error);
+            // As long as the linear term is, so much its quotient and difference round.
+            assert!(objective.risk(7.0).unwrap().linear_error >= corner + 2.0 * f64::EPSILON * 7.0);
+        }
+    }
+}

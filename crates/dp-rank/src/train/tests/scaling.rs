@@ -6,7 +6,6 @@ use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 use dp_mechanisms::{Mechanism as _, SeededRng};
 
 use super::{budget, linear};
-use crate::QueryLists;
 use crate::loss::{BayesRank, ListLoss, ListMle, ListNet};
 use crate::metrics::Cutoff;
 use crate::random::Public;
@@ -14,6 +13,7 @@ use crate::scorer::{Activation, Linear, Mlp, Scorer};
 use crate::synthetic::{FEATURES, Shape, draw};
 use crate::train::private::contribution::Contribution;
 use crate::train::*;
+use crate::{Features, QueryLists};
 
 const WIDTH: usize = 3;
 const CLIPPING: f64 = 0.1;
@@ -105,6 +105,42 @@ fn no_grades_are_farther_apart_than_weights_allow() {
         check(&network, &network.initial(1), BayesRank::TOP_1, scaling, thin);
     }
     assert!(best[0] > 0.999 && best[1] > 0.999, "{best:?}");
+}
+
+/// Each limit by itself: of gradients that are short enough and too far apart, and of those that are near enough and too long.
+/// A weight leaves room for its own rounding, and no more.
+#[test]
+fn weights_keep_both_limits() {
+    let (scorer, parameters) = (Linear::new(WIDTH).unwrap(), [0.0; WIDTH]);
+    let (mut only_apart, mut only_long, mut neither) = (0, 0, 0);
+    let mut dice = Public::new(5);
+    for (scaling, d) in [
+        (Scaling::Public { distance: 1.0 }, 1.0),
+        (Scaling::Public { distance: 1.2 }, 1.2),
+        (Scaling::THINNED, 2f64.sqrt()),
+        (Scaling::WHOLE, 2.0),
+    ] {
+        let mut contribution =
+            Contribution::new(&scorer, BayesRank::TOP_1).thinned(Some([1; 32])).scaled(scaling, CLIPPING);
+        for _ in 0..300 {
+            let scale = 10f64.powf(1.5 * dice.uniform() - 1.0);
+            let features: Vec<f64> = (0..3 * WIDTH).map(|_| scale * dice.uniform()).collect();
+            let features = Features::new(&features, WIDTH).unwrap();
+            let image = ListGradient::new(&scorer).image(&BayesRank::TOP_1, &parameters, features, true).unwrap();
+            let (apart, long) = (image.diameter / (d * CLIPPING), image.radius / CLIPPING);
+            let weight = contribution.weight(&parameters, features);
+            if apart <= 1.0 && long <= 1.0 {
+                neither += 1;
+                assert_eq!(weight, 1.0);
+            } else {
+                only_apart += u32::from(long <= 1.0);
+                only_long += u32::from(apart <= 1.0);
+                let most = weight * apart.max(long);
+                assert!(most <= 1.0 - 2f64.powi(-50) && most >= 1.0 - 1e-12, "{scaling:?}: {most} {image:?}");
+            }
+        }
+    }
+    assert!(only_apart > 50 && only_long > 10 && neither > 300, "{only_apart} {only_long} {neither}");
 }
 
 /// What the method's source does: noise for the largest sensitivity in the batch, which tells who was drawn. Here neither the
