@@ -168,7 +168,7 @@ fn references_are_the_loss_itself() {
         assert_eq!(found.3 != [0.0; 3], centred, "{:?}", found.3);
         assert_eq!(found.4.diameter.is_finite(), known);
         // Through one reference more.
-        assert_eq!(seen(&loss), found);
+        assert_eq!(seen(loss), found);
     }
     check(&ListNet::TOP_1, true, false);
     check(&ListMle, false, false);
