@@ -30,8 +30,8 @@ impl Arithmetic {
     /// projected onto a ball.
     ///
     /// # Formula
-    /// `a` roundings of the iterate in each of `T` updates amount to `2 υ a R T/2`, `R = L/λ`, beside `L/(λn)` at least: a share
-    /// `υ a T n`. Without a regulariser the share is the same up to a factor of 2.
+    /// `a` roundings of the iterate in each of `T` updates are allowed `2 υ a R T`, `R = L/λ`, beside `L/(λn)` at least: a share
+    /// `2 υ a T n`. Without a regulariser the share is the same up to a factor of 2.
     ///
     /// # Examples
     /// ```
@@ -45,7 +45,7 @@ impl Arithmetic {
         let of_iterate = if self == Self::Scaled { batch + 8.0 } else { 4.0 };
         let of_norm = projected.map_or(0.0, |parameters| parameters as f64 / 2.0 + 8.0);
         let updates = n as f64 / batch * passes as f64;
-        let share = f64::EPSILON / 2.0 * (of_iterate + of_norm) * updates * n as f64;
+        let share = f64::EPSILON * (of_iterate + of_norm) * updates * n as f64;
         if share > WORTH_A_SECOND_PART { Self::TwoParts } else { self }
     }
 
