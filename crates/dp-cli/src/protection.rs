@@ -7,8 +7,10 @@ use dp_accountant::certificate::Certificate;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::{Belief, Detection, Protection, whole_records};
 use dp_accountant::{AdjacencyKind, Delta, Epsilon};
+use dp_optim::recipes::Budget;
 use serde::Serialize;
 
+use crate::output::Console;
 use crate::wording::{delta as all_digits, rounded_up};
 
 /// Significant digits of what is stated.
@@ -192,6 +194,16 @@ pub fn large_epsilon(epsilon: f64) -> Option<String> {
 /// What is said of an epsilon and a delta that promise little, over `n` units that `units` names, where it is known.
 pub fn warnings(epsilon: f64, delta: f64, n: Option<u64>, units: &str) -> Vec<String> {
     large_epsilon(epsilon).into_iter().chain(n.and_then(|n| large_delta(delta, n, units))).collect()
+}
+
+/// Warns before a training of what [`warnings`] says.
+pub fn warn(budget: Budget, n: u64, units: &str, console: &Console) {
+    if let Some(sentence) = large_epsilon(budget.epsilon.get()) {
+        console.warn(&sentence);
+    }
+    if let Some(sentence) = large_delta(budget.delta.get(), n, units) {
+        console.warn(&format!("{sentence}\nchoose a delta far below one over the number of {units}"));
+    }
 }
 
 /// The same for what the certificate of a private model over `n` records, or lists, reached.

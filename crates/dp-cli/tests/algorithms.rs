@@ -274,6 +274,19 @@ fn numbers(value: &Value, path: &str) -> Vec<String> {
 }
 
 #[test]
+fn idle_gradients_change_no_model() {
+    let (place, table) = place();
+    for algorithm in [&["obj-pert"][..], &["bolt-on-strongly-convex", "--stop", "certified"]] {
+        let run = ["--epsilon", "1", "--seed", "1", "--force", "--out", "m.json", "--algorithm"];
+        let weights = |more: &[&str]| {
+            place.dp(&[&table[..], &run, algorithm, more].concat()).ok();
+            place.json("m.json").pointer("/model/weights").cloned().unwrap()
+        };
+        assert_eq!(weights(&[]), weights(&["--gradients", "60"]), "{algorithm:?}");
+    }
+}
+
+#[test]
 fn bad_combinations_are_refused_before_anything_is_written() {
     let (place, table) = place();
     let out = ["--out", "m.json"];
@@ -294,6 +307,8 @@ fn bad_combinations_are_refused_before_anything_is_written() {
         let run = place.dp(&[&table[..], &["--algorithm", "non-private"], &flag, &out].concat());
         run.fails(2, "usage.conflict").says(flag[0]).says("non-private");
     }
+    let passes = ["--algorithm", "bolt-on-strongly-convex", "--epsilon", "1", "--gradients", "30"];
+    place.dp(&[&table[..], &passes, &out].concat()).fails(2, "usage.conflict").says("--stop certified");
     for flag in [["--clip", "0"], ["--clip", "NaN"], ["--clip", "-1"], ["--steps", "0"]] {
         let run = place.dp(&[&table[..], &["--epsilon", "1"], &flag, &out].concat());
         run.fails(2, "usage.value").says(flag[0]);

@@ -5,8 +5,8 @@ use core::fmt;
 use crate::model::Model;
 use crate::real::Real;
 
-/// A vector kept as the unevaluated sum of two: what an addition to the first rounds off goes to the second, which stays
-/// below a unit in the last place of the first.
+/// A vector kept as the unevaluated sum of two: the rounding error of an addition to the first goes to the second, which
+/// stays below a unit in the last place of the first.
 ///
 /// # Formula
 /// ```text
@@ -14,7 +14,6 @@ use crate::real::Real;
 /// ```
 /// An addition to `high + low` is off by the rounding of `low + e` alone: by `2 u²` times the larger of the sums before and
 /// after it, `u` the unit roundoff.
-///
 ///
 /// # Examples
 /// ```
@@ -84,6 +83,14 @@ impl<F: Real> CompensatedSum<F> {
         for ((high, low), &term) in self.high.iter_mut().zip(&mut self.low).zip(terms) {
             add(high, low, factor * term);
         }
+    }
+
+    /// Adds what `sum` makes of zeros; `buffer` is room for it.
+    pub(crate) fn add_summed(&mut self, buffer: &mut Vec<F>, sum: impl FnOnce(&mut [F])) {
+        buffer.clear();
+        buffer.resize(self.high.len(), F::zero());
+        sum(buffer);
+        self.add_scaled(F::one(), buffer);
     }
 
     /// Adds a number to coordinate `j`.

@@ -10,8 +10,8 @@ use crate::model::Model;
 /// ```text
 /// H_k = Σ_i h_ik x_i x_iᵀ,     h = ∂²ℓ/∂p²  (linear: [ℓ'(p + δ) - ℓ'(p - δ)] / 2δ, δ = 2^-10;  softmax: p_k (1 - p_k))
 /// ```
-/// Difference quotients serve losses whose slope has corners, and are at most as large as the curvature. The blocks direct a
-/// solver; what certifies its result is a gradient.
+/// A difference quotient is the mean curvature over `2δ`, and so exists where the slope has corners. The blocks precondition
+/// a solver; its result is certified by a gradient, whatever they are.
 pub trait Curved<F>: Model<F> {
     /// Features of an example: the length of a block's parameters.
     fn features(&self) -> usize;

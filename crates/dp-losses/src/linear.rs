@@ -359,12 +359,9 @@ impl<F: Real, L: Loss<F>> ScaledSteps<F> for LinearModel<F, L> {
             pass.set_weights(coefficients);
             return self.kernels.add_rows_in_two_parts(batch.rows, &pass.scratch.weights, direction, 0);
         }
-        let mut sum = core::mem::take(&mut pass.scratch.sum);
-        sum.clear();
-        sum.resize(direction.high().len(), F::zero());
-        self.add_weighted(batch, pass, coefficients, &mut sum);
-        direction.add_scaled(F::one(), &sum);
-        pass.scratch.sum = sum;
+        let mut buffer = core::mem::take(&mut pass.scratch.sum);
+        direction.add_summed(&mut buffer, |sum| self.add_weighted(batch, pass, coefficients, sum));
+        pass.scratch.sum = buffer;
     }
 }
 

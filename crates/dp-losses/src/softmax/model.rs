@@ -374,11 +374,8 @@ impl<F: Real> ScaledSteps<F> for SoftmaxModel<F> {
             }
             return;
         }
-        let mut sum = core::mem::take(&mut pass.scratch.sum);
-        sum.clear();
-        sum.resize(direction.high().len(), F::zero());
-        self.add_weighted(batch, pass, coefficients, &mut sum);
-        direction.add_scaled(F::one(), &sum);
-        pass.scratch.sum = sum;
+        let mut buffer = core::mem::take(&mut pass.scratch.sum);
+        direction.add_summed(&mut buffer, |sum| self.add_weighted(batch, pass, coefficients, sum));
+        pass.scratch.sum = buffer;
     }
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_audit::subject::from_fn;
 use dp_audit::{Claim, Lineup, Side, Statistic, Subject};
 use dp_data::Examples;
 use dp_mechanisms::{ReleaseRng as _, SeededRng};
@@ -122,15 +123,17 @@ impl Target {
         }
         let (name, classes) = (name.into(), self.classes);
         let examples = [pair.examples(Side::Base, classes)?, pair.examples(Side::Neighbour, classes)?];
-        let (claim, cost, pair) = (self.claim.clone(), self.cost, pair.describe());
-        Ok(match &self.plan {
-            PlanUnder::ReplaceOne(plan) => {
-                Box::new(BlackBox { name, pair, claim, plan: plan.clone(), examples, classes, cost })
+        let (plan, subject) = (self.plan.clone(), name.clone());
+        let trial = move |side: Side, rng: &mut SeededRng, features: &mut Vec<f64>| {
+            let examples = &examples[usize::from(side == Side::Neighbour)];
+            match &plan {
+                PlanUnder::ReplaceOne(plan) => observe(plan, examples, classes, rng, features),
+                PlanUnder::ZeroOut(plan) => observe(plan, examples, classes, rng, features),
             }
-            PlanUnder::ZeroOut(plan) => {
-                Box::new(BlackBox { name, pair, claim, plan: plan.clone(), examples, classes, cost })
-            }
-        })
+            .map_err(|error| dp_audit::Error::Trial { subject: subject.clone(), reason: error.to_string() })
+        };
+        let subject = from_fn(name, pair.describe(), self.claim.clone(), Statistic::Learned, trial);
+        Ok(Box::new(subject.with_relative_cost(self.cost)))
     }
 }
 
@@ -212,60 +215,28 @@ impl Lineup for Family {
     }
 }
 
-/// A recipe that is trained on the two data sets of a pair.
-struct BlackBox<A: TrainsAny<f64>> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Arc<AnyPlan<A>>,
-    /// By side.
-    examples: [Examples<f64>; 2],
+/// What one training on these examples releases.
+fn observe<A: TrainsAny<f64>>(
+    plan: &AnyPlan<A>,
+    examples: &Examples<f64>,
     classes: u32,
-    cost: f64,
-}
-
-impl<A: TrainsAny<f64>> Subject for BlackBox<A> {
-    fn name(&self) -> &str {
-        &self.name
+    rng: &mut SeededRng,
+    features: &mut Vec<f64>,
+) -> Result<(), Error> {
+    let mut source = MemorySource::new(examples.clone(), 1.0, f64::from(classes.max(2) - 1));
+    let trained = A::train_any(plan, &mut source, &mut rng.lend(), &mut Control::default())?;
+    let weights = trained.weights.get();
+    let Some((chosen, candidates)) = choice(&trained.derivation) else {
+        features.extend(weights);
+        return Ok(());
+    };
+    // For each candidate whether it was chosen, and its weights if it was.
+    for candidate in 0..candidates {
+        let released = f64::from(chosen == Some(candidate));
+        features.push(released);
+        features.extend(weights.iter().map(|weight| released * weight));
     }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Learned
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let mut source = MemorySource::new(examples.clone(), 1.0, f64::from(self.classes.max(2) - 1));
-        let trained = A::train_any(&self.plan, &mut source, &mut rng.lend(), &mut Control::default())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let weights = trained.weights.get();
-        let Some((chosen, candidates)) = choice(&trained.derivation) else {
-            features.extend(weights);
-            return Ok(());
-        };
-        // For each candidate whether it was chosen, and its weights if it was.
-        for candidate in 0..candidates {
-            let released = f64::from(chosen == Some(candidate));
-            features.push(released);
-            features.extend(weights.iter().map(|weight| released * weight));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Which candidate was chosen, of how many, where there was a choice.

@@ -497,8 +497,11 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
         self.preconditioner = None;
     }
 
-    /// Whether the curvature is due with the next gradient, which is counted.
+    /// Whether the curvature is due with this gradient: a matter of its number alone, so that idle gradients take as long.
     fn wants_curvature(&mut self) -> bool {
+        if self.computed[0] > u64::from(CURVED_GRADIENTS) {
+            return false;
+        }
         let Some(since) = &mut self.since_curved else { return false };
         let due = *since >= GRADIENTS_PER_CURVATURE;
         *since = if due { 1 } else { *since + 1 };

@@ -22,6 +22,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use dp_accountant::DpEvent;
+use dp_audit::subject::from_fn;
 use dp_audit::{Claim, Lineup, Side, Statistic, Subject};
 use dp_mechanisms::SeededRng;
 use dp_optim::audit::black_box::SignedPermutation;
@@ -435,64 +436,19 @@ where
             Ok(lists)
         };
         let (epsilon, delta) = (plan.reached().epsilon, plan.reached().delta);
-        Ok(Box::new(BlackBox {
-            lists: [lists(Side::Base)?, lists(Side::Neighbour)?],
-            pair: pair.describe(),
-            claim: Claim { event: DpEvent::ApproximateDp { epsilon, delta }, delta },
-            plan,
-            scorer: self.scorer.clone(),
-            start: self.start.clone(),
-            cost: self.cost,
-            name,
-        }))
-    }
-}
-
-/// A planned training on one pair.
-struct BlackBox<L, S, P> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Arc<RankingPlan<L, P>>,
-    scorer: S,
-    start: Vec<f64>,
-    /// By side.
-    lists: [QueryLists; 2],
-    cost: f64,
-}
-
-impl<L: ListLoss + Send + Sync, S: Scorer + Send + Sync, P: Protect> Subject for BlackBox<L, S, P> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Learned
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let lists = match side {
-            Side::Base => &self.lists[0],
-            Side::Neighbour => &self.lists[1],
+        let claim = Claim { event: DpEvent::ApproximateDp { epsilon, delta }, delta };
+        let lists = [lists(Side::Base)?, lists(Side::Neighbour)?];
+        let (scorer, start, subject) = (self.scorer.clone(), self.start.clone(), name.clone());
+        let trial = move |side: Side, rng: &mut SeededRng, features: &mut Vec<f64>| {
+            let lists = &lists[usize::from(side == Side::Neighbour)];
+            let trained = plan
+                .train(&scorer, start.clone(), lists, rng, &mut |_, _| ())
+                .map_err(|error| dp_audit::Error::Trial { subject: subject.clone(), reason: error.to_string() })?;
+            features.extend(trained.weights.get());
+            Ok(())
         };
-        let trained = self
-            .plan
-            .train(&self.scorer, self.start.clone(), lists, rng, &mut |_, _| ())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        features.extend(trained.weights.get());
-        Ok(())
+        let subject = from_fn(name.clone(), pair.describe(), claim, Statistic::Learned, trial);
+        Ok(Box::new(subject.with_relative_cost(self.cost)))
     }
 }
 

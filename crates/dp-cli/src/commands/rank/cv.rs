@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::figures::{Figures, measure};
 use super::lists::{Declared, ListsConfig, ReadLists, extend};
 use super::settings::{Method, Settings};
-use super::training::{Source, fit, warn_budget, warn_orders};
+use super::training::{Source, fit, warn_orders};
 use crate::args::{GlobalArgs, RankCvArgs};
 use crate::failure::Failure;
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
+use crate::protection;
 use crate::wording;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -87,7 +88,7 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
         if fold == 0
             && let Method::Private(_, budget) = settings.method
         {
-            warn_budget(budget, lists.len() as u64, console);
+            protection::warn(budget, lists.len() as u64, "lists", console);
         }
         let (mut tests, mut validations, mut epsilon) = (Vec::new(), Vec::new(), None);
         for repetition in 0..args.repetitions {

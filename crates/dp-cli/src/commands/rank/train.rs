@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::lists::{Declared, ListsConfig};
 use super::settings::{Method, Settings};
-use super::training::{Foreseen, Source, fit, foresee, warn_budget, warn_orders};
+use super::training::{Foreseen, Source, fit, foresee, warn_orders};
 use crate::args::{GlobalArgs, RankTrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
@@ -101,7 +101,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
     }
     warn_orders(&settings, &lists, console);
     if let Method::Private(_, budget) = settings.method {
-        warn_budget(budget, lists.len() as u64, console);
+        protection::warn(budget, lists.len() as u64, "lists", console);
     }
     let trained = Instant::now();
     let updates = args.model.updates;
@@ -214,7 +214,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
             let parameters = settings.parameters(width)? as u64;
             let Foreseen { reached, noise_multiplier: multiplier } =
                 foresee(settings.protects, recipe, budget, lists, parameters)?;
-            warn_budget(budget, lists, console);
+            protection::warn(budget, lists, "lists", console);
             outcome.delta = Some(reached.delta);
             outcome.noise_multiplier = Some(multiplier);
             if private {

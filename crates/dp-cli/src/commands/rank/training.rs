@@ -25,7 +25,6 @@ use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
-use crate::protection;
 use crate::ranker_file::{NamedLoss, PlainRanking, PrivateRanker, RankerDerivation, TrainedModel};
 
 /// Where random numbers come from.
@@ -297,15 +296,5 @@ pub(super) fn warn_orders(settings: &Settings, lists: &QueryLists, console: &Con
         );
         // How long a list is may be what is protected.
         if settings.protects.has_public_lengths() { console.warn(&text) } else { console.warn_curator(&text) }
-    }
-}
-
-/// Says that an epsilon or a delta promises little.
-pub(super) fn warn_budget(budget: Budget, lists: u64, console: &Console) {
-    if let Some(sentence) = protection::large_epsilon(budget.epsilon.get()) {
-        console.warn(&sentence);
-    }
-    if let Some(sentence) = protection::large_delta(budget.delta.get(), lists, "lists") {
-        console.warn(&format!("{sentence}\nchoose delta far below one over the number of lists"));
     }
 }

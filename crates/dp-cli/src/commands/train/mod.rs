@@ -166,7 +166,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     let shape = n.map(|n| Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() });
     let planned = match (config.method, shape) {
         (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {
-            warn_budget(budget, shape.n, console);
+            protection::warn(budget, shape.n, "records", console);
             Some(algorithm.foresee(config, budget, adjacency, shape)?)
         }
         _ => None,
@@ -203,14 +203,5 @@ fn warn_before(config: &TrainConfig, console: &Console) {
             "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
              the certificate claims nothing; leave --seed away for a model to be published",
         );
-    }
-}
-
-fn warn_budget(budget: Budget, n: u64, console: &Console) {
-    if let Some(sentence) = protection::large_epsilon(budget.epsilon.get()) {
-        console.warn(&sentence);
-    }
-    if let Some(sentence) = protection::large_delta(budget.delta.get(), n, "records") {
-        console.warn(&format!("{sentence}\nchoose delta far below 1/n"));
     }
 }

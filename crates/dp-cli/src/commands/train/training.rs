@@ -19,12 +19,12 @@ use super::config::{Method, TrainConfig};
 use super::recipes::{self, Advice, Built, Shape, refusal};
 use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
-use super::warn_budget;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::model_file::{Model, assumed_public};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
+use crate::protection;
 use crate::wording;
 
 /// The records in memory, with what is public about them.
@@ -119,7 +119,7 @@ where
     let Method::Private { algorithm, budget, adjacency } = config.method else {
         return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
     };
-    warn_budget(budget, records.shape.n, console);
+    protection::warn(budget, records.shape.n, "records", console);
     match algorithm.relation(adjacency)? {
         AdjacencyKind::ZeroOut => choose_and_train::<ZeroOut, F>(config, records, rng, console),
         AdjacencyKind::ReplaceOne => choose_and_train::<ReplaceOne, F>(config, records, rng, console),

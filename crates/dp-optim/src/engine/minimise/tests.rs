@@ -320,6 +320,19 @@ fn idle_gradients_make_the_passes_a_public_number() {
         (point, source.1)
     };
     let mut different = Vec::new();
+    // A curvature is computed with gradients 1, 5, 9 and so on, as many for all data, and with none after the 48th.
+    let (_, examples) = adversarial(n, 3, 100.0, 1, 0);
+    let mut source = MemorySource::new(examples, 1.0, 1.0);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let mut full = FullGradient::new(&model, &[], &certificate);
+    let curved: Vec<u64> = (1..=60)
+        .filter(|_| {
+            full.preconditioner = None;
+            full.at(&model, &mut batches, &[0.0; 3], &mut Control::default()).unwrap();
+            full.preconditioner.is_some()
+        })
+        .collect();
+    assert_eq!(curved, (1..=48).step_by(4).collect::<Vec<u64>>());
     for seed in 0..8 {
         let ((point, needed), (padded, all)) = (passes(seed, None), passes(seed, Some(40)));
         assert_eq!((point, all), (padded, 43));

@@ -1,11 +1,12 @@
 //! `bolt-on-convex` and `bolt-on-strongly-convex`.
 
 use dp_optim::defaults::{Defaults, passes_to_converge};
-use dp_optim::recipes::Algorithm;
+use dp_optim::recipes::{Algorithm, Stopping};
 
 use super::{Built, PrivateAlgorithm, Request, private_arithmetic, refusal, steps};
 use crate::args::{self, Adjacency};
 use crate::failure::Failure;
+use crate::input::conflict;
 
 const FLAGS: &[&str] = &[
     "--lambda",
@@ -53,6 +54,9 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
     recipe.radius = settings.radius.or(recipe.radius);
     recipe.order = settings.order.unwrap_or(recipe.order);
     recipe.stopping = settings.stopping.unwrap_or(recipe.stopping);
+    if settings.gradients.is_some() && recipe.stopping == Stopping::Passes {
+        return Err(conflict("--gradients", "without --stop certified the passes are a public number already"));
+    }
     recipe.output_noise = steps::output_noise(settings);
     recipe.noise_mode = config.noise;
     recipe.float = config.float;
