@@ -1,7 +1,8 @@
 //! Runs one case in a folder of its own and says what is wrong with how it ended.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
@@ -68,7 +69,7 @@ pub struct Case {
     pub under: Vec<String>,
     pub arguments: Vec<String>,
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Files that success may leave.
+    /// Files and folders that success may leave.
     pub outputs: Vec<String>,
     /// What stdout may not hold if the run fails.
     pub secret: Option<String>,
@@ -112,7 +113,6 @@ const GRACE: Duration = Duration::from_secs(20);
 impl Place {
     pub fn new(dp: &Path) -> Self {
         let root = tempfile::tempdir().expect("a temporary folder");
-        fs::create_dir(root.path().join("seen")).expect("a folder");
         Self { root, dp: dp.to_owned() }
     }
 
@@ -143,14 +143,15 @@ impl Place {
 
     /// Runs in the folder as it is. Without a `signal` of its own a run is asked to end after `patience`.
     pub fn run(&self, under: &[String], arguments: &[String], signal: Option<Signal>, patience: Duration) -> Ran {
-        let seen = |name: &str| self.root.path().join("seen").join(name);
-        let capture = |name: &str| Stdio::from(File::create(seen(name)).expect("a file"));
         let mut words = under.iter().map(String::as_str).chain([self.dp.to_str().expect("a path in UTF-8")]);
         let mut command = Command::new(words.next().expect("a program"));
         command.args(words).args(arguments).current_dir(self.work());
         command.env("NO_COLOR", "1").env_remove("RUST_BACKTRACE");
-        command.stdin(Stdio::null()).stdout(capture("stdout")).stderr(capture("stderr"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", command.get_program()));
+        // Read from other threads, so that a full pipe blocks nobody.
+        let stdout = reader(child.stdout.take().expect("a pipe"));
+        let stderr = reader(child.stderr.take().expect("a pipe"));
         let signal = signal.unwrap_or(Signal { after: patience, name: "TERM" });
         let (mut asked, mut hung) = (false, false);
         let status = wait(&mut child, signal.after).unwrap_or_else(|| {
@@ -165,8 +166,8 @@ impl Place {
                 child.wait().expect("the process ends")
             })
         });
-        let read = |name: &str| fs::read(seen(name)).expect("what was printed");
-        Ran { status, stdout: read("stdout"), stderr: read("stderr"), asked, hung }
+        let all = |reader: std::thread::JoinHandle<Vec<u8>>| reader.join().expect("the reader");
+        Ran { status, stdout: all(stdout), stderr: all(stderr), asked, hung }
     }
 
     /// Runs a case and judges all of it.
@@ -182,6 +183,8 @@ impl Place {
         {
             faults.push((Fault::Believed, format!("stdout holds the cell {secret}")));
         }
+        let said = format!("{} {}", case.under.join(" "), case.arguments.join(" "));
+        faults.iter_mut().for_each(|fault| fault.1 = format!("{} [{}]", fault.1, said.trim_start()));
         let ending = ending(&ran);
         (ran, Verdict { ending, faults })
     }
@@ -199,7 +202,8 @@ impl Place {
             }
         }
         for name in now.keys().filter(|name| !case.files.contains_key(*name)) {
-            if ran.code() != Some(0) || !case.outputs.contains(name) {
+            let expected = case.outputs.iter().any(|output| output == name || name.starts_with(&format!("{output}/")));
+            if ran.code() != Some(0) || !expected {
                 faults.push((Fault::Torn, format!("{name} was left, exit {:?}", ran.code())));
             }
         }
@@ -214,6 +218,15 @@ impl Place {
             let _ = fs::create_dir_all(path.parent().expect("a folder")).and_then(|()| fs::write(path, content));
         }
     }
+}
+
+/// Reads all that comes, on a thread of its own.
+fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).expect("a pipe that can be read");
+        bytes
+    })
 }
 
 fn gather(folder: &Path, before: &str, found: &mut BTreeMap<String, Vec<u8>>) {

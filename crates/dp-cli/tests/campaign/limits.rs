@@ -32,7 +32,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
         _ => format!("--as={memory}"),
     };
     let case = Case {
-        under: vec!["prlimit".into(), limit.clone()],
+        under: vec!["prlimit".into(), limit],
         arguments: words(line),
         files: campaign.specimens.clone(),
         outputs: outputs.iter().map(|&name| name.to_owned()).collect(),
@@ -43,9 +43,6 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     // The loader's own failure, before `main`.
     if ran.code() == Some(127) && stderr.contains("error while loading") {
         verdict.faults.clear();
-    }
-    for fault in &mut verdict.faults {
-        fault.1 = format!("{} [{line}; {limit}]", fault.1);
     }
     verdict
 }
