@@ -101,6 +101,12 @@ fn penalties_say_which_features_they_left() {
         let recipe = place.json("m.json")["certificate"]["derivation"]["recipe"].clone();
         assert_eq!(recipe["penalty"], serde_json::json!({ "kind": "l1", "lambda": 9.0 }), "{recipe}");
     }
+    // Groups are known to fit once the features are.
+    let group = [&table[..], &["--algorithm", "dp-gd", "--epsilon", "2", "--delta", "1e-6"]].concat();
+    let result = train(&place, &group, &["--penalty", "group:9:2,1"]);
+    assert!(!result["selected"].to_string().contains("age"), "{result}");
+    let wide = [&group[..], &["--out", "n.json", "--penalty", "group:9:2,100"]].concat();
+    place.dp(&wide).fails(4, "privacy.refused").says("features in groups");
     let plain = train(&place, &table, &["--algorithm", "dp-sgd", "--epsilon", "2", "--delta", "1e-6"]);
     assert!(plain.get("selected").is_none(), "{plain}");
     let wrong = ["--algorithm", "dp-sgd", "--epsilon", "2", "--delta", "1e-6", "--out", "n.json", "--penalty", "l3:1"];
