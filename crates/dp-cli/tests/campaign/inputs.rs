@@ -8,8 +8,10 @@ use crate::mutate::mutate;
 use crate::specimens::words;
 use crate::support::Dice;
 
+type Names = &'static [&'static str];
+
 /// Commands, the files that are mutated in turn, other files, and what success leaves.
-const USES: &[(&str, &[&str], &[&str], &[&str])] = &[
+const USES: &[(&str, Names, Names, Names)] = &[
     ("schema people.csv --label earns --out s.toml", &["people.csv"], &[], &["s.toml"]),
     ("schema people.csv.gz --label age --label-range 0 99", &["people.csv.gz"], &[], &[]),
     (

@@ -83,13 +83,17 @@ pub fn words(line: &str) -> Vec<String> {
 
 fn rows(count: usize) -> String {
     let mut dice = Dice(3);
-    let mut row = || {
-        let cells: String = (1..10)
-            .filter_map(|j| (dice.below(2) == 0).then(|| format!(" {j}:{}", (dice.unit() * 100.0).round() / 100.0)))
-            .collect();
-        format!("{}{cells}\n", if dice.below(2) == 0 { "+1" } else { "-1" })
-    };
-    (0..count).map(|_| row()).collect()
+    let mut text = String::new();
+    for _ in 0..count {
+        text.push_str(if dice.below(2) == 0 { "+1" } else { "-1" });
+        for feature in 1..10 {
+            if dice.below(2) == 0 {
+                text.push_str(&format!(" {feature}:{}", (dice.unit() * 100.0).round() / 100.0));
+            }
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn images(count: u32) -> (Vec<u8>, Vec<u8>) {
