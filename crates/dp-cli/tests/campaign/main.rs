@@ -19,7 +19,7 @@ mod limits;
 mod mutate;
 mod readers;
 mod specimens;
-#[path = "../support/mod.rs"]
+#[path = "../commands/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeMap;

@@ -16,9 +16,9 @@ mod cases;
 mod judge;
 #[path = "../campaign/specimens.rs"]
 mod specimens;
-#[path = "../support/mod.rs"]
+#[path = "../commands/support/mod.rs"]
 mod support;
-#[path = "../algorithms/table.rs"]
+#[path = "../commands/algorithms/table.rs"]
 #[allow(dead_code)] // what is refused and edited is for other tests
 mod table;
 

@@ -2,17 +2,14 @@
 //! is proved under, verifies, foresees its cost, repeats itself under a seed, and its certificate cannot be edited to
 //! promise more.
 
-mod support;
-#[path = "algorithms/table.rs"]
-#[allow(dead_code)] // a part of the table is for other tests
-mod table;
+pub(crate) mod table;
 
+use crate::algorithms::table::ALGORITHMS;
+use crate::support::{Workplace, people};
 use clap::ValueEnum;
 use dp_cli::args::Algorithm;
 use dp_cli::canonical;
 use serde_json::Value;
-use support::{Workplace, people};
-use table::ALGORITHMS;
 
 const RECORDS: usize = 400;
 
