@@ -179,7 +179,7 @@ pub fn write_failure(error: &io::Error, target: &str) -> Failure {
     let text = error.to_string();
     let reason = text.split(" at path \"").next().unwrap_or_default();
     match error.kind() {
-        io::ErrorKind::BrokenPipe => Failure::new(
+        io::ErrorKind::BrokenPipe if target == STANDARD_OUTPUT => Failure::new(
             ExitStatus::Failed,
             CLOSED_PIPE,
             "the reader of standard output went away before the result was written",

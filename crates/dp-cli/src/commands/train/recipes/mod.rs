@@ -29,6 +29,7 @@ mod steps;
 use clap::ValueEnum;
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_losses::Penalty;
 use dp_optim::growth::Arithmetic;
 use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Stopping, Summary};
 
@@ -50,6 +51,14 @@ pub(super) struct Shape {
     pub(super) dim: u64,
     /// Whether rows are stored sparse, which follows from the schema.
     pub(super) sparse: bool,
+}
+
+/// The fewest features, intercept included, to which the settings can apply.
+fn fewest_features(settings: &Settings) -> u64 {
+    match settings.any_penalty() {
+        Some(Penalty::Group { sizes, .. }) => sizes.iter().fold(1, |sum, &size| sum + u64::from(size)),
+        _ => 1,
+    }
 }
 
 /// What a recipe is made from: what was asked for, and public numbers.
@@ -243,7 +252,8 @@ impl PrivateAlgorithm {
     /// Refuses, before any record is read, what no number of records would make right.
     pub(super) fn check(&self, config: &TrainConfig, budget: Budget, adjacency: Adjacency) -> Result<(), Failure> {
         let check = |config: &TrainConfig| {
-            let shape = Shape { n: (self.records_to_check)(&config.settings), dim: 1, sparse: false };
+            let (n, dim) = ((self.records_to_check)(&config.settings), fewest_features(&config.settings));
+            let shape = Shape { n, dim, sparse: false };
             self.foresee(config, budget, adjacency, shape).map(drop)
         };
         match &config.tuning {

@@ -1,9 +1,7 @@
 //! Labels of several classes and labels that are numbers, from files to predictions and figures.
 
-mod support;
-
+use crate::support::{Dice, Workplace};
 use serde_json::Value;
-use support::{Dice, Workplace};
 
 /// Flowers of three kinds: two measures, of which the kinds have different ranges.
 fn flowers(rows: usize, seed: u64) -> String {

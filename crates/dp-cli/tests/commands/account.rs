@@ -1,10 +1,8 @@
 //! `dp account`: any one number from the others, under the relation that the theorem holds under, never rounded towards
 //! a smaller claim.
 
-mod support;
-
+use crate::support::{Run, Workplace, one_value};
 use serde_json::Value;
-use support::{Run, Workplace, one_value};
 
 fn dpsgd<'a>(extra: &[&'a str]) -> Vec<&'a str> {
     [&["account", "dpsgd"][..], extra].concat()
@@ -497,7 +495,7 @@ fn what_a_guarantee_means() {
 #[test]
 fn the_certificate_of_a_model_can_be_asked() {
     let place = Workplace::new();
-    place.write("people.csv", support::people(300, 1));
+    place.write("people.csv", crate::support::people(300, 1));
     let train = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
     place.dp(&[&train[..], &["--epsilon", "0.5", "--delta", "1e-6", "--out", "model.json"]].concat()).ok();
     let reached = place.json("model.json")["certificate"]["reached"].clone();

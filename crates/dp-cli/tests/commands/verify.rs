@@ -1,10 +1,8 @@
 //! `dp verify`: every edit of the file is found out, and so is every number that does not follow from the recipe.
 
-mod support;
-
+use crate::support::{Workplace, people};
 use dp_cli::canonical;
 use serde_json::Value;
-use support::{Workplace, people};
 
 fn trained(extra: &[&str]) -> (Workplace, Value) {
     let place = Workplace::new();

@@ -1,8 +1,6 @@
 //! `dp reproduce` on generated data: what is listed, run, kept, drawn and refused.
 
-mod support;
-
-use support::Workplace;
+use crate::support::Workplace;
 
 /// The one figure that needs no files.
 const SPHERE: [&str; 6] = ["reproduce", "thesis-6", "--quick", "--out", "out", "--json"];

@@ -1,8 +1,6 @@
 //! Every kind of bad input: one clear message with its place, the right exit code, and no file left behind.
 
-mod support;
-
-use support::{Run, Workplace, gzip, one_value, people, xz};
+use crate::support::{Run, Workplace, gzip, one_value, people, xz};
 
 const SCHEMA: &str = r#"
 [label]

@@ -1,9 +1,7 @@
 //! Images in IDX files: training on two classes and on several, predictions, and files that do not belong together.
 
-mod support;
-
+use crate::support::{Dice, Workplace, gzip, idx};
 use serde_json::Value;
-use support::{Dice, Workplace, gzip, idx};
 
 /// Images of 4 by 3 pixels; those of class `c` below 4 are bright in row `c`, the others nowhere.
 fn digits(images: u32, seed: u64) -> (Vec<u8>, Vec<u8>) {
@@ -65,7 +63,7 @@ fn one_digit_against_the_others() {
 fn images_that_are_cut_while_they_are_read_give_no_model() {
     use std::io::Write;
     let place = place();
-    if !support::has("mkfifo") {
+    if !crate::support::has("mkfifo") {
         eprintln!("SKIPPED: no mkfifo");
         return;
     }
@@ -79,7 +77,7 @@ fn images_that_are_cut_while_they_are_read_give_no_model() {
     images.set_len(images.metadata().unwrap().len() - 1200).unwrap();
     pipe.write_all(&labels).unwrap();
     drop(pipe);
-    let run: support::Run = child.wait_with_output().unwrap().into();
+    let run: crate::support::Run = child.wait_with_output().unwrap().into();
     run.fails(1, "file.changed").says("test-images");
     assert!(!place.path("m.json").exists());
 }
@@ -154,7 +152,7 @@ fn labels_outside_the_classes_are_for_the_curator_alone() {
     let train = ["train", "--data", "i.idx", "--labels", "l.idx", "--epsilon", "1", "--out", "m.json"];
     let run = place.dp(&[&train[..], &["--positive", "1", "--negative", "2", "--json"]].concat());
     assert!(run.code == 3 && !run.stdout.contains("211"), "{run:#?}");
-    let mut error = support::one_value(&run.stdout);
+    let mut error = crate::support::one_value(&run.stdout);
     assert_eq!(error["error"]["code"], "label.unknown");
     error["error"].as_object_mut().unwrap().remove("private");
     assert!(!error.to_string().contains("211"), "{error}");

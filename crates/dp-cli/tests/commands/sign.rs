@@ -1,10 +1,8 @@
 //! `dp sign` and `dp verify --key`: a curator's word for a model.
 
-mod support;
-
+use crate::support::{Workplace, people};
 use dp_cli::canonical;
 use serde_json::Value;
-use support::{Workplace, people};
 
 fn trained() -> Workplace {
     let place = Workplace::new();

@@ -2,17 +2,14 @@
 //! is proved under, verifies, foresees its cost, repeats itself under a seed, and its certificate cannot be edited to
 //! promise more.
 
-mod support;
-#[path = "algorithms/table.rs"]
-#[allow(dead_code)] // a part of the table is for other tests
-mod table;
+pub(crate) mod table;
 
+use crate::algorithms::table::ALGORITHMS;
+use crate::support::{Workplace, people};
 use clap::ValueEnum;
 use dp_cli::args::Algorithm;
 use dp_cli::canonical;
 use serde_json::Value;
-use support::{Workplace, people};
-use table::ALGORITHMS;
 
 const RECORDS: usize = 400;
 
@@ -101,6 +98,12 @@ fn penalties_say_which_features_they_left() {
         let recipe = place.json("m.json")["certificate"]["derivation"]["recipe"].clone();
         assert_eq!(recipe["penalty"], serde_json::json!({ "kind": "l1", "lambda": 9.0 }), "{recipe}");
     }
+    // Groups are known to fit once the features are.
+    let group = [&table[..], &["--algorithm", "dp-gd", "--epsilon", "2", "--delta", "1e-6"]].concat();
+    let result = train(&place, &group, &["--penalty", "group:9:2,1"]);
+    assert!(!result["selected"].to_string().contains("age"), "{result}");
+    let wide = [&group[..], &["--out", "n.json", "--penalty", "group:9:2,100"]].concat();
+    place.dp(&wide).fails(4, "privacy.refused").says("features in groups");
     let plain = train(&place, &table, &["--algorithm", "dp-sgd", "--epsilon", "2", "--delta", "1e-6"]);
     assert!(plain.get("selected").is_none(), "{plain}");
     let wrong = ["--algorithm", "dp-sgd", "--epsilon", "2", "--delta", "1e-6", "--out", "n.json", "--penalty", "l3:1"];

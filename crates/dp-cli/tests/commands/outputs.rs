@@ -1,12 +1,10 @@
 //! Outputs appear whole or not at all: existing files, folders that are not writable, full disks, interrupts, pipes.
 
-mod support;
-
 use std::io::{BufRead, Read};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::{Workplace, people};
+use crate::support::{Workplace, people};
 
 const TRAIN: [&str; 8] =
     ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
@@ -117,7 +115,7 @@ fn a_folder_without_permission() {
 #[test]
 fn a_full_disk_leaves_nothing() {
     let place = place();
-    if !support::has("bash") {
+    if !crate::support::has("bash") {
         eprintln!("SKIPPED: no bash to limit the size of files");
         return;
     }
@@ -132,7 +130,7 @@ fn a_full_disk_leaves_nothing() {
 
 /// Runs `script` with the binary as `$0` and these arguments.
 #[cfg(unix)]
-fn in_bash(place: &Workplace, script: &str, arguments: &[&str]) -> support::Run {
+fn in_bash(place: &Workplace, script: &str, arguments: &[&str]) -> crate::support::Run {
     let mut bash = std::process::Command::new("bash");
     bash.current_dir(place.path("")).args(["-c", script, env!("CARGO_BIN_EXE_dp")]).args(arguments);
     bash.stdin(Stdio::null()).output().unwrap().into()
@@ -142,7 +140,7 @@ fn in_bash(place: &Workplace, script: &str, arguments: &[&str]) -> support::Run 
 #[test]
 fn a_model_that_nobody_receives_is_an_error() {
     let place = place();
-    if !support::has("bash") {
+    if !crate::support::has("bash") {
         eprintln!("SKIPPED: no bash to close standard output");
         return;
     }
@@ -161,7 +159,7 @@ fn a_model_that_nobody_receives_is_an_error() {
 #[test]
 fn a_hang_up_that_was_to_be_ignored_is_ignored() {
     let place = place();
-    if !support::has("bash") {
+    if !crate::support::has("bash") {
         eprintln!("SKIPPED: no bash");
         return;
     }
@@ -176,8 +174,8 @@ fn a_hang_up_that_was_to_be_ignored_is_ignored() {
 fn everything_is_done_without_threads() {
     let place = place();
     place.write("q.jsonl", "{\"job\":\"laplace\",\"noise_multiplier\":3}\nnonsense\n");
-    place.write("packed.csv.gz", support::gzip(place.read("people.csv").as_bytes()));
-    let alone = |arguments: &[&str]| -> support::Run {
+    place.write("packed.csv.gz", crate::support::gzip(place.read("people.csv").as_bytes()));
+    let alone = |arguments: &[&str]| -> crate::support::Run {
         place.command(arguments).env("RUST_MIN_STACK", "1125899906842624").output().unwrap().into()
     };
     let batch = ["account", "batch", "q.jsonl"];
@@ -195,7 +193,8 @@ fn everything_is_done_without_threads() {
 fn a_full_standard_output_is_an_error() {
     let place = place();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let run: support::Run = place.command(&["explain"]).stdout(full).stderr(Stdio::piped()).output().unwrap().into();
+    let run: crate::support::Run =
+        place.command(&["explain"]).stdout(full).stderr(Stdio::piped()).output().unwrap().into();
     run.fails(1, "output.full");
 }
 
@@ -234,7 +233,7 @@ fn an_interrupt_leaves_nothing() {
         assert_eq!(status.code(), Some(130), "{signal}");
         let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
-        assert_eq!(support::one_value(&stdout)["error"]["code"], "run.interrupted", "{signal}");
+        assert_eq!(crate::support::one_value(&stdout)["error"]["code"], "run.interrupted", "{signal}");
         assert_eq!(place.files(), ["people.csv"], "{signal}");
     }
 }

@@ -1,8 +1,6 @@
 //! What every command inherits: streams, exit codes, colours, help, completions, manual pages, error codes.
 
-mod support;
-
-use support::{Workplace, one_value};
+use crate::support::{Workplace, one_value};
 
 #[test]
 fn help_is_on_stdout_and_mistakes_are_on_stderr() {
@@ -92,7 +90,7 @@ fn manual_pages_are_written_and_kept() {
     for file in files {
         let page = place.read(file.as_str().unwrap());
         assert!(page.contains(".TH") && page.contains(".SH SYNOPSIS"), "{file}");
-        if support::has("mandoc") {
+        if crate::support::has("mandoc") {
             let lint = std::process::Command::new("mandoc")
                 .args(["-Tlint", "-Wwarning"])
                 .arg(place.path(file.as_str().unwrap()))

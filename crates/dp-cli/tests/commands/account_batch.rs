@@ -1,14 +1,12 @@
 //! `dp account batch`: JSON lines in, JSON lines out, in order, whatever is wrong with some of them.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use crate::support::{Run, Workplace};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{Run, Workplace};
 
 use dp_cli::commands::account::line::Line;
 use dp_cli::commands::account::question::Question;

@@ -1,11 +1,9 @@
 //! Flags whose values cannot be used are refused before any record is read, with the flag's name and what to do.
 
-mod support;
-
-use support::{Workplace, one_value, people};
+use crate::support::{Workplace, one_value, people};
 
 /// Trains on 200 people with `extra` flags after the usual ones.
-fn train(place: &Workplace, extra: &[&str]) -> support::Run {
+fn train(place: &Workplace, extra: &[&str]) -> crate::support::Run {
     if !place.path("people.csv").exists() {
         place.write("people.csv", people(200, 1));
     }

@@ -1,9 +1,7 @@
 //! `dp audit`: real audits with small budgets; what is printed, written and refused.
 
-mod support;
-
+use crate::support::{Workplace, one_value};
 use serde_json::Value;
-use support::{Workplace, one_value};
 
 /// The small recipe that most tests audit.
 const RECIPE: [&str; 8] = ["audit", "recipe", "--algorithm", "bolt-on-convex", "--trials", "4000", "--pairs", "20"];

@@ -4,11 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "the table is what people run this test for")]
 
-mod support;
-#[path = "algorithms/table.rs"]
-#[allow(dead_code)] // the rest of the table is for other tests
-mod table;
-
+use crate::algorithms::table::ALGORITHMS;
+use crate::support::{Workplace, lists, people};
 use dp_cli::canonical;
 use dp_cli::commands::verify;
 use dp_cli::failure::Failure;
@@ -16,8 +13,6 @@ use dp_cli::model_file::ModelFile;
 use dp_cli::ranker_file::{RankerFile, SCHEMA as RANKER};
 use dp_cli::sealed::Sealed;
 use serde_json::Value;
-use support::{Workplace, lists, people};
-use table::ALGORITHMS;
 
 /// Writes both hashes again.
 fn reseal(file: &mut Value) {

@@ -1,11 +1,9 @@
 //! `dp rank`: training, verifying, measuring, scoring and cross-validation of rankers, on lists that the tests make up.
 
-mod support;
-
+use crate::support::lists::{FEATURES, draw, letor, place};
+use crate::support::{Run, Workplace, gzip, one_value};
 use dp_cli::canonical;
 use serde_json::Value;
-use support::lists::{FEATURES, draw, letor, place};
-use support::{Run, Workplace, gzip, one_value};
 
 const BUDGET: [&str; 4] = ["--epsilon", "3", "--delta", "1e-4"];
 const LINEAR: [&str; 4] = ["--loss", "bayesrank", "--model", "linear"];
@@ -552,7 +550,7 @@ fn a_ranker_reads_what_it_was_trained_on() {
     assert!(run.code == 0 || run.code == 3, "{run:#?}");
     // A classifier is no ranker, nor the other way round.
     place.dp(&["predict", "--model", "r.json", "--data", "train.csv"]).fails(3, "model.format").says("dp rank predict");
-    place.write("people.csv", support::people(200, 1));
+    place.write("people.csv", crate::support::people(200, 1));
     let people = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
     place.dp(&[&people[..], &["--epsilon", "1", "--out", "m.json"]].concat()).ok();
     place

@@ -1,11 +1,9 @@
 //! `dp rank` for what is protected: grades, whole lists, documents.
 
-mod support;
-
+use crate::support::lists::{FEATURES, place};
+use crate::support::{Run, Workplace};
 use dp_cli::canonical;
 use serde_json::Value;
-use support::lists::{FEATURES, place};
-use support::{Run, Workplace};
 
 const RANKER: [&str; 12] = [
     "--loss",
@@ -156,7 +154,7 @@ fn cross_validation_says_what_it_protects() {
     let place = place();
     let parts = ["S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"];
     for (part, name) in parts.iter().enumerate() {
-        place.write(name, support::lists::letor(&support::lists::draw(20, part as u64 + 10)));
+        place.write(name, crate::support::lists::letor(&crate::support::lists::draw(20, part as u64 + 10)));
     }
     let cv = [&["rank", "cv", "--parts"][..], &parts, &RANKER, &["--json"]].concat();
     let result = place.dp(&[&cv[..], &["--protect", "documents"]].concat()).json();

@@ -1,10 +1,8 @@
 //! `dp tune`: each way of choosing, from file to verified model, and what it refuses.
 
-mod support;
-
+use crate::support::{Workplace, people};
 use dp_cli::canonical;
 use serde_json::Value;
-use support::{Workplace, people};
 
 const SCHEMA: &str = r#"
 label = { column = "earns", positive = "yes", negative = "no" }
@@ -231,7 +229,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
     refused(&["--epsilon", "1", "--lambda", "0.1,-1"], 2, "usage.value", "--lambda");
     let word = ["tune", "--data", "absent.csv", "--lambda", "0.1,x", "--out", "model.json", "--json"];
     let run = place.dp(&word);
-    assert_eq!((run.code, &support::one_value(&run.stdout)["error"]["code"]), (2, &"usage.arguments".into()));
+    assert_eq!((run.code, &crate::support::one_value(&run.stdout)["error"]["code"]), (2, &"usage.arguments".into()));
     refused(&["--epsilon", "1", "--passes", "1,2", "--algorithm", "snowball-sgd"], 2, "usage.conflict", "--passes");
     let squared = ["--epsilon", "1", "--loss", "squared", "--radius", "2"];
     refused(&with(&squared), 2, "usage.conflict", "mistakes");

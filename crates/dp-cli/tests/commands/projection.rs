@@ -1,9 +1,7 @@
 //! `dp train --project`: what is trained on, what the model says of it, and that predictions apply it.
 
-mod support;
-
+use crate::support::{Dice, Workplace};
 use serde_json::Value;
-use support::{Dice, Workplace};
 
 /// Sparse text of twelve features, the sign of the third being the class.
 fn table(rows: usize, seed: u64) -> String {

@@ -1,8 +1,6 @@
 //! `--dry-run` of the commands that write: what would happen, and nothing happens.
 
-mod support;
-
-use support::{Workplace, people};
+use crate::support::{Workplace, people};
 
 #[test]
 fn nothing_is_written_and_outputs_are_checked() {

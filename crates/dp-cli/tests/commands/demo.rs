@@ -1,8 +1,6 @@
 //! The whole path on the made-up table.
 
-mod support;
-
-use support::Workplace;
+use crate::support::Workplace;
 
 #[test]
 fn the_demonstration_trains_a_model_that_verifies_and_predicts() {

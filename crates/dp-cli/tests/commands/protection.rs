@@ -1,18 +1,16 @@
 //! Every sentence about protection against the exact law of what it speaks of, computed here and by other means: masses of
 //! small cells of both laws, ordered by their ratio. And no such sentence anywhere else.
 //!
-//! `cargo test -p dp-cli --test protection -- --nocapture` prints the table of sentences.
-
-mod support;
+//! `cargo test -p dp-cli --test commands protection -- --nocapture` prints the table of sentences.
 
 use std::path::{Path, PathBuf};
 
+use crate::support::Workplace;
 use dp_accountant::bound;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::Protection;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, MarginLoss};
 use dp_cli::protection::Meaning;
-use support::Workplace;
 
 /// Masses of cells under both neighbours, the likeliest under the first in front.
 struct Pair(Vec<(f64, f64)>);
@@ -329,7 +327,7 @@ fn every_number_of_a_sentence_bounds_the_exact_law_and_is_near_it() {
 #[test]
 fn a_delta_that_allows_whole_records_is_loud() {
     let place = Workplace::new();
-    place.write("people.csv", support::people(300, 1));
+    place.write("people.csv", crate::support::people(300, 1));
     let train = |delta: &str, out: &str, report: &str| {
         let data =
             ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data", "-q"];

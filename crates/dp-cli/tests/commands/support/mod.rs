@@ -1,5 +1,5 @@
 //! Runs the binary in a folder of its own and looks at stdout, stderr and exit code apart.
-#![allow(dead_code)] // each test file uses a part
+#![allow(dead_code)] // each test program uses a part
 
 pub mod lists;
 

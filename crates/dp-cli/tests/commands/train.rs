@@ -1,9 +1,7 @@
 //! The path from a table to a verified model, in every form that a table can come in.
 
-mod support;
-
+use crate::support::{Dice, Workplace, gzip, idx, people, xz};
 use serde_json::Value;
-use support::{Dice, Workplace, gzip, idx, people, xz};
 
 const FROM_DATA: [&str; 6] = ["--label", "earns", "--positive", "yes", "--schema-from-data", "--json"];
 

@@ -1,0 +1,25 @@
+//! The command, run in folders of its own: one program for all tests, as each program would hold the whole workspace.
+
+mod account;
+mod account_batch;
+mod algorithms;
+mod audit;
+mod bad_input;
+mod demo;
+mod dry_run;
+mod edits;
+mod images;
+mod labels;
+mod outputs;
+mod projection;
+mod protection;
+mod rank;
+mod rank_modes;
+mod reproduce;
+mod shell;
+mod sign;
+mod support;
+mod train;
+mod tune;
+mod usage;
+mod verify;
