@@ -1,7 +1,7 @@
 //! How much may be computed for an answer, counted and not timed.
 //!
 //! Most answers take milliseconds. A few distributions, and curves of many points, take long on fine grids. Within
-//! [`limited`] the engines count what they do, in steps of about a nanosecond, and once the limit is reached they use
+//! [`limited`] the engines count what they do, in steps of somewhat less than a nanosecond, and once the limit is reached they use
 //! coarse grids and short sums: the certified interval becomes wider, and both its ends stay certain. The count depends on the
 //! question alone, so that the same question has the same answer on every machine.
 //!
@@ -26,10 +26,10 @@ use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// What suffices for nearly every question, and is about a second's work.
-pub const USUAL: f64 = 1e9;
+pub const USUAL: f64 = 1.5e9;
 
 /// What each part of a question may take although nothing is left, as a share of the limit.
-const LEAST_SHARE: f64 = 1.0 / 128.0;
+const LEAST_SHARE: f64 = 1.0 / 256.0;
 
 /// Steps between two reports to an observer.
 const REPORT: f64 = 5e7;
@@ -82,7 +82,7 @@ impl Drop for Restore {
 /// counts as 0; an infinite one tells what was spent.
 ///
 /// # Formula
-/// A step is about a nanosecond on one core; [`USUAL`] is about a second.
+/// A step is somewhat less than a nanosecond on one core; [`USUAL`] of them are about a second.
 pub fn limited<T>(limit: f64, f: impl FnOnce() -> T) -> Limited<T> {
     let outer = METER.get();
     let limit = limit.max(0.0).min(allowance());
@@ -131,6 +131,11 @@ pub(crate) fn spent() -> f64 {
 pub(crate) fn allowance() -> f64 {
     let Meter { limit, spent, .. } = METER.get();
     (limit - spent).max(limit * LEAST_SHARE)
+}
+
+/// Whether anything limits the work.
+pub(crate) fn is_limited() -> bool {
+    METER.get().limit.is_finite()
 }
 
 /// Whether the limit is reached.

@@ -34,6 +34,9 @@ const WIDTH: f64 = 2e-4;
 /// Cells of the first, coarse grid.
 const COARSE_CELLS: f64 = 1024.0;
 
+/// With fewer for each part than these nothing is found.
+const LEAST_CELLS: f64 = 32.0;
+
 /// What a grid may cost.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
@@ -194,7 +197,12 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<((f64,
         Question::DeltaAt(_) => LEAST_LOG_DELTA,
         Question::EpsilonAt(log_delta) => log_delta,
     };
-    let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases))?;
+    let coarse = COARSE_CELLS.min(0.5 * allowed / (per_cell * parts.len() as f64));
+    if coarse < LEAST_CELLS {
+        work::cut_short();
+        return None;
+    }
+    let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases), coarse)?;
     let mut best: Option<((f64, f64), Composition)> = None;
     let mut width_before = f64::INFINITY;
     // Whether the limit made a grid coarser.
@@ -213,7 +221,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<((f64,
             restricted |= affordable > finest && affordable > step;
             discretisation = Discretisation::new(parts, step.max(affordable), outside)?;
         }
-        let mut composition = discretisation.compose(&saddle, log_delta)?;
+        let mut composition = discretisation.compose(&saddle, log_delta, affordable(FULL).length)?;
         let found = composition.answer(question);
         composition.width = relative_width(question, &saddle, found);
         let (lower, upper) = match &best {
@@ -267,7 +275,7 @@ struct Discretisation<'a> {
 }
 
 impl<'a> Discretisation<'a> {
-    fn coarse(parts: &'a [(Law, u64)], outside: Outside) -> Option<Self> {
+    fn coarse(parts: &'a [(Law, u64)], outside: Outside, cells: f64) -> Option<Self> {
         let widest = parts
             .iter()
             .map(|(law, _)| {
@@ -275,7 +283,7 @@ impl<'a> Discretisation<'a> {
                 largest - least
             })
             .fold(0.0, f64::max);
-        Self::new(parts, widest.max(1e-290) / COARSE_CELLS, outside)
+        Self::new(parts, widest.max(1e-290) / cells, outside)
     }
 
     fn new(parts: &'a [(Law, u64)], step: f64, outside: Outside) -> Option<Self> {
@@ -367,11 +375,11 @@ impl<'a> Discretisation<'a> {
         Aliases::new(|tilt| self.cumulants(tilt), self.step, saddle.tilt)
     }
 
-    /// The composition at a tilt.
-    fn compose(&self, saddle: &Saddle, log_delta: f64) -> Option<Composition> {
+    /// The composition at a tilt, by transforms that are not much longer than `longest`.
+    fn compose(&self, saddle: &Saddle, log_delta: f64, longest: f64) -> Option<Composition> {
         let aliases = self.aliases(saddle);
         let window = aliases.least_window(saddle.epsilon, log_delta + LOG_OUTSIDE);
-        let length = (window / self.step).clamp(16.0, FULL.length);
+        let length = (window / self.step).clamp(16.0, longest.min(FULL.length));
         let fft = Fft::new(length.log2().ceil() as u32);
         // The lower laws' own: what lies above the grid is infinite in the upper laws, which is no part of their moments,
         // and at the grid's end in the lower ones.

@@ -76,8 +76,8 @@ impl Law {
             }
             Self::Laplace { x } => Decay::Laplace(LaplaceDecay::new(*x, c)),
             Self::Atoms(_) => Decay::None,
-            Self::PoissonGaussian(law) => Decay::Layers(law.layers(c, log_moment)),
-            Self::Replacement(law) => Decay::Layers(law.layers(c, log_moment)),
+            Self::PoissonGaussian(law) => layered(law.layers(c, log_moment)),
+            Self::Replacement(law) => layered(law.layers(c, log_moment)),
         }
     }
 
@@ -141,6 +141,15 @@ impl Law {
         }
     }
 }
+
+/// Counts what the layers of one law take.
+fn layered(layers: Vec<Layer>) -> Decay {
+    work::charge(STEPS_OF_LAYERS);
+    Decay::Layers(layers)
+}
+
+/// Steps of one law's layers, about.
+const STEPS_OF_LAYERS: f64 = 2e5;
 
 /// Steps of a node at a point.
 const STEPS_PER_TERM: f64 = 3.0;

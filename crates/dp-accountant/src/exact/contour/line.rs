@@ -67,6 +67,9 @@ impl Line {
         let window = search.window(saddle, epsilon, log_delta, margin)?;
         let step = window.step();
         let log_moments = search.log_moments(c)?;
+        if search.is_over() {
+            return None;
+        }
         let laws = search.laws;
         let decays: Vec<(Decay, f64)> =
             laws.iter().zip(&log_moments).map(|((law, count), log)| (law.decay(c, *log), *count)).collect();
