@@ -18,6 +18,7 @@ use crate::commands::dry_run::Foreseen;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
+use crate::progress::ProgressMode;
 
 /// Points of a curve, unless told otherwise.
 const POINTS: usize = 45;
@@ -97,7 +98,13 @@ enum Form {
 ///
 /// # Errors
 /// What is wrong with the question, or an output that cannot be written.
-pub fn execute(question: &Question, curve: Curve, asked: &QuestionArgs, console: &Console) -> Result<(), Failure> {
+pub fn execute(
+    question: &Question,
+    curve: Curve,
+    asked: &QuestionArgs,
+    progress: ProgressMode,
+    console: &Console,
+) -> Result<(), Failure> {
     let form = asked.out.as_deref().map(form).transpose()?;
     let count = asked.points.unwrap_or(POINTS);
     if !ACCEPTED_POINTS.contains(&count) {
@@ -113,7 +120,7 @@ pub fn execute(question: &Question, curve: Curve, asked: &QuestionArgs, console:
     }
     let scale = (count as f64 / POINTS as f64).max(1.0);
     let Limited { value: points, is_short } =
-        limit::within(asked.limit, scale, console, || points(question, curve, count))?;
+        limit::within(asked.limit, scale, progress, console, || points(question, curve, count))?;
     let points = points?;
     let note = is_short.then(|| limit::note(asked.limit));
     if let Some(note) = &note {

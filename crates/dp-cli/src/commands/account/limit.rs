@@ -24,20 +24,21 @@ pub struct Limited<T> {
     pub is_short: bool,
 }
 
-/// Computes `f` within the limit, `scale` times of it for what is known to be long, with its progress on a terminal.
+/// Computes `f` within the limit, `scale` times of it for what is known to be long, with its progress.
 ///
 /// # Errors
 /// `usage.value`.
-pub fn within<T>(limit: f64, scale: f64, console: &Console, f: impl FnOnce() -> T) -> Result<Limited<T>, Failure> {
+pub fn within<T>(
+    limit: f64,
+    scale: f64,
+    mode: ProgressMode,
+    console: &Console,
+    f: impl FnOnce() -> T,
+) -> Result<Limited<T>, Failure> {
     check(limit)?;
     let steps = limit * scale * work::USUAL;
-    let progress = Progress::start(
-        ProgressMode::Auto,
-        console,
-        "accounting",
-        Counted::Work,
-        Some((steps / work::USUAL * 100.0) as u64),
-    );
+    let progress =
+        Progress::start(mode, console, "accounting", Counted::Work, Some((steps / work::USUAL * 100.0) as u64));
     let shown = Rc::new(RefCell::new((progress, 0.0)));
     let tell = Rc::clone(&shown);
     let observer = Rc::new(move |spent: f64| {

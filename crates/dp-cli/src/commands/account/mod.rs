@@ -28,7 +28,7 @@ use question::Question;
 use request::Request;
 
 use super::dry_run::Foreseen;
-use crate::args::{AccountArgs, AccountJob, Curve};
+use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
@@ -38,7 +38,7 @@ use crate::protection::Meaning;
 ///
 /// # Errors
 /// `usage.*`, `privacy.*`, `account.*`, or an output that cannot be written. Errors about lines of a batch are answers.
-pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Failure> {
+pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Result<ExitStatus, Failure> {
     if let AccountJob::Batch(args) = &args.job {
         return batch::execute(args, console);
     }
@@ -49,17 +49,18 @@ pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Fail
     }
     let question = Question::new(request).map_err(at_flag)?;
     let printed = if let Some(curve) = asked.curve {
-        curve::execute(&question, curve, asked, console).map_err(at_flag)
+        curve::execute(&question, curve, asked, global.progress, console).map_err(at_flag)
     } else if asked.dry_run {
         limit::check(asked.limit)?;
         Foreseen::new(answer::SCHEMA, &[], &[], false)?.print(console)
     } else if asked.compare {
-        let Limited { value, is_short } = limit::within(asked.limit, 1.0, console, || compare::run(&question))?;
+        let Limited { value, is_short } =
+            limit::within(asked.limit, 1.0, global.progress, console, || compare::run(&question))?;
         let mut comparison = value.map_err(at_flag)?;
         comparison.best = comparison.best.noted(is_short, asked.limit);
         console.result(&comparison, &comparison.text(&question))
     } else {
-        let Limited { value, is_short } = limit::within(asked.limit, 1.0, console, || {
+        let Limited { value, is_short } = limit::within(asked.limit, 1.0, global.progress, console, || {
             let solution = solve::solve(&question)?;
             let semantics = asked.semantics.then(|| meaning(&question, &solution)).transpose()?;
             Ok::<_, Failure>(Answer { semantics, ..Answer::new(&question, &solution) })
