@@ -221,9 +221,11 @@ fn later_questions_about_a_curve_are_answered_as_fresh_ones() {
         let event = of_kind(kind, size, count);
         let curve = PrivacyCurve::new(&event).unwrap();
         // Past the patience with fresh compositions.
-        crate::work::limited(f64::INFINITY, || (1..=12).for_each(|i| drop(curve.delta(0.03 * f64::from(i)).unwrap())));
+        for i in 1..=12 {
+            curve.delta(0.03 * f64::from(i)).unwrap();
+        }
         for at in [0.045, 0.1, 0.21, 0.33] {
-            let (kept, fresh) = (curve.delta(at).unwrap(), super::delta(&event, at).unwrap());
+            let (kept, fresh) = (curve.delta(at).unwrap(), delta(&event, at).unwrap());
             assert!(kept.lower <= fresh.upper && fresh.lower <= kept.upper, "{kind} {at}: {kept:?} {fresh:?}");
             assert!(kept.upper <= fresh.upper * (1.0 + 1e-2), "{kind} {at}: {kept:?} {fresh:?}");
         }
