@@ -13,6 +13,10 @@
 //! | further releases after those already made | [`releases_left`] | - |
 //! | epsilon, delta | [`Evaluator::epsilon`], [`Evaluator::delta`] | - |
 //!
+//! A search takes about the [usual work](work::USUAL), after which its evaluations are coarse; within a
+//! [limit](work::limited) of the caller's it takes that. [`Limited::is_short`](work::Limited::is_short) tells whether the
+//! answer is less close for it.
+//!
 //! Where the cost is not monotone the answer still meets the target, but another may be better. A target that nothing
 //! reaches, or everything, is [`Error::Unreachable`]. [`Calibration`] is the same with an evaluator, a relation and a
 //! starting point of the caller's choice; it tells what the answer costs and, if asked, proves that it is tight.
@@ -49,6 +53,7 @@ use crate::event::DpEvent;
 use crate::exact;
 use crate::leaves::leaves_under;
 use crate::params::{Delta, Epsilon};
+use crate::work;
 use most::Most;
 use search::{Found, Range, Start};
 
@@ -217,14 +222,23 @@ impl Calibration {
     fn count(&self, what: &'static str, event_at: impl Fn(u64) -> DpEvent) -> Result<Calibrated<u64>, Error> {
         // Conversion of a float saturates.
         let start = (self.start_or(1000.0)? as u64).clamp(1, MOST_STEPS);
-        let (evaluations, best) = (Cell::new(0), Cell::new((0, f64::NAN)));
-        let found = most::most(MOST_STEPS, start, |count| {
-            let epsilon = self.epsilon(&event_at(count), &evaluations)?;
-            if epsilon <= self.target.get() && (best.get().1.is_nan() || count >= best.get().0) {
-                best.set((count, epsilon));
-            }
-            Ok(self.excess(epsilon))
-        })?;
+        let evaluations = Cell::new(0);
+        let search = || {
+            let best = Cell::new((0, f64::NAN));
+            let found = most::most(MOST_STEPS, start, |count| {
+                let epsilon = self.epsilon(&event_at(count), &evaluations)?;
+                if epsilon <= self.target.get() && (best.get().1.is_nan() || count >= best.get().0) {
+                    best.set((count, epsilon));
+                }
+                Ok(self.excess(epsilon))
+            })?;
+            Ok::<_, Error>((found, best.get().1))
+        };
+        let is_met = |(found, _): &(Most, f64)| match *found {
+            Most::At(count) => Ok(self.epsilon(&event_at(count), &evaluations)? <= self.target.get()),
+            _ => Ok(false),
+        };
+        let (found, epsilon) = hurried(search, is_met)?;
         let value = match found {
             Most::At(count) => count,
             Most::Unlimited => return Err(unreachable(what, "any number meets it")),
@@ -232,7 +246,7 @@ impl Calibration {
         };
         let beyond = value.saturating_add(((value as f64) * BEYOND).max(1.0) as u64);
         let beyond = self.beyond(true, beyond, || event_at(beyond))?;
-        Ok(Calibrated { value, epsilon: best.get().1, evaluations: evaluations.get(), beyond })
+        Ok(Calibrated { value, epsilon, evaluations: evaluations.get(), beyond })
     }
 
     /// The search on a logarithmic scale, with epsilon at the answer and the number of evaluations.
@@ -242,15 +256,24 @@ impl Calibration {
         start: Start,
         event_at: impl Fn(f64) -> DpEvent,
     ) -> Result<(Found, f64, u32), Error> {
-        let (evaluations, best) = (Cell::new(0), Cell::new((f64::INFINITY, f64::NAN)));
-        let found = search::least_safe(range, start, |x| {
-            let epsilon = self.epsilon(&event_at(x), &evaluations)?;
-            if epsilon <= self.target.get() && x <= best.get().0 {
-                best.set((x, epsilon));
-            }
-            Ok(self.excess(epsilon))
-        })?;
-        Ok((found, best.get().1, evaluations.get()))
+        let evaluations = Cell::new(0);
+        let search = || {
+            let best = Cell::new((f64::INFINITY, f64::NAN));
+            let found = search::least_safe(range, start, |x| {
+                let epsilon = self.epsilon(&event_at(x), &evaluations)?;
+                if epsilon <= self.target.get() && x <= best.get().0 {
+                    best.set((x, epsilon));
+                }
+                Ok(self.excess(epsilon))
+            })?;
+            Ok::<_, Error>((found, best.get().1))
+        };
+        let is_met = |(found, _): &(Found, f64)| match *found {
+            Found::At(x) => Ok(self.epsilon(&event_at(x), &evaluations)? <= self.target.get()),
+            _ => Ok(false),
+        };
+        let (found, epsilon) = hurried(search, is_met)?;
+        Ok((found, epsilon, evaluations.get()))
     }
 
     fn epsilon(&self, event: &DpEvent, evaluations: &Cell<u32>) -> Result<f64, Error> {
@@ -286,6 +309,23 @@ impl Calibration {
 
     fn start_or(&self, otherwise: f64) -> Result<f64, Error> {
         self.start.map_or(Ok(otherwise), |start| positive("starting point", start))
+    }
+}
+
+/// What a search finds within the [usual work](work::USUAL), unless the caller set a limit: coarse evaluations follow where it
+/// is reached. What was found is then asked about once more, in full, since whoever uses it will ask in full; should it fail,
+/// or nothing be found, the search begins anew without a limit.
+fn hurried<T>(search: impl Fn() -> Result<T, Error>, is_met: impl Fn(&T) -> Result<bool, Error>) -> Result<T, Error> {
+    if work::is_limited() {
+        return search();
+    }
+    let found = work::limited(work::USUAL, &search);
+    if !found.is_short {
+        return found.value;
+    }
+    match found.value {
+        Ok(value) if is_met(&value)? => Ok(value),
+        _ => search(),
     }
 }
 

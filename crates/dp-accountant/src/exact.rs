@@ -9,6 +9,7 @@ mod closed_form;
 mod complex;
 mod contour;
 pub(crate) mod ends;
+mod kept;
 pub(crate) mod loss_law;
 mod pld;
 pub mod single_step;
@@ -16,6 +17,8 @@ pub mod single_step;
 mod tests;
 
 pub use accountant::ExactAccountant;
+
+use std::sync::OnceLock;
 
 use self::closed_form::ClosedForm;
 use self::contour::Contour;
@@ -96,10 +99,16 @@ pub struct PrivacyCurve {
 enum Method {
     Closed(ClosedForm),
     /// The contour where every part has a moment function, and the parts themselves for the loss distributions.
-    Numeric {
-        contour: Option<Contour>,
-        leaves: Leaves,
-    },
+    Numeric(Numeric),
+}
+
+/// The engines of a tree without a closed form.
+#[derive(Debug, Clone)]
+struct Numeric {
+    contour: Option<Contour>,
+    leaves: Leaves,
+    /// Prepared when the contour leaves an answer open.
+    composed: OnceLock<Option<Composed>>,
 }
 
 /// Ends farther apart than this, relatively, are worth another engine's answer.
@@ -138,11 +147,11 @@ impl PrivacyCurve {
         let method = match ClosedForm::new(&leaves) {
             Some(closed) => Method::Closed(closed),
             None => {
-                let contour = Contour::new(&leaves);
-                if contour.is_none() && Composed::new(&leaves).is_none() {
-                    return Err(Error::Unsupported { accountant: "exact", event: unsupported(&leaves) });
+                let numeric = Numeric { contour: Contour::new(&leaves), leaves, composed: OnceLock::new() };
+                if numeric.contour.is_none() && numeric.composed().is_none() {
+                    return Err(Error::Unsupported { accountant: "exact", event: unsupported(&numeric.leaves) });
                 }
-                Method::Numeric { contour, leaves }
+                Method::Numeric(numeric)
             }
         };
         Ok(Self { failure, method })
@@ -160,7 +169,7 @@ impl PrivacyCurve {
         let possible = self.failure.upper == 0.0 || delta.get() >= self.failure.upper;
         let (ends, engine) = match &self.method {
             Method::Closed(closed) => (closed.epsilon(low, high), Engine::ClosedForm),
-            Method::Numeric { contour, leaves } => epsilon_between(contour.as_ref(), leaves, low, high),
+            Method::Numeric(numeric) => numeric.epsilon_between(low, high),
         };
         Ok(bracket(if possible { ends } else { Ends { upper: f64::INFINITY, ..ends } }, engine))
     }
@@ -183,7 +192,7 @@ impl PrivacyCurve {
         let epsilon = non_negative("epsilon", epsilon)?;
         let (ends, engine) = match &self.method {
             Method::Closed(closed) => (closed.log_delta(epsilon), Engine::ClosedForm),
-            Method::Numeric { contour, leaves } => log_delta_at(contour.as_ref(), leaves, epsilon),
+            Method::Numeric(numeric) => numeric.log_delta_at(epsilon),
         };
         let ends = if self.failure.upper == 0.0 {
             ends
@@ -218,25 +227,54 @@ const fn bracket(ends: Ends, engine: Engine) -> Bracket {
     Bracket { lower: ends.lower, upper: ends.upper, engine }
 }
 
-/// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
-fn epsilon_between(contour: Option<&Contour>, leaves: &Leaves, low: f64, high: f64) -> (Ends, Engine) {
-    // What is pure is so at every delta.
-    let unknown = Ends { lower: 0.0, upper: pure_epsilon_of_all(leaves) };
-    if high == f64::NEG_INFINITY {
-        return (contour.map_or(unknown, |contour| contour.supremum().both(unknown)), Engine::ClosedForm);
+impl Numeric {
+    fn composed(&self) -> Option<&Composed> {
+        self.composed.get_or_init(|| Composed::new(&self.leaves)).as_ref()
     }
-    let found = contour.and_then(|contour| contour.epsilon(low, high)).map_or(unknown, |ends| ends.both(unknown));
-    if found.upper.is_finite() && found.upper - found.lower <= WIDE * found.upper {
-        return (found, Engine::Contour);
+
+    /// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
+    fn epsilon_between(&self, low: f64, high: f64) -> (Ends, Engine) {
+        let Self { contour, leaves, .. } = self;
+        // What is pure is so at every delta.
+        let unknown = Ends { lower: 0.0, upper: pure_epsilon_of_all(leaves) };
+        if high == f64::NEG_INFINITY {
+            let found = contour.as_ref().map_or(unknown, |contour| contour.supremum().both(unknown));
+            return (found, Engine::ClosedForm);
+        }
+        let found = contour.as_ref().and_then(|contour| contour.epsilon(low, high));
+        let found = found.map_or(unknown, |ends| ends.both(unknown));
+        if found.upper.is_finite() && found.upper - found.lower <= WIDE * found.upper {
+            return (found, Engine::Contour);
+        }
+        let Some(composed) = self.composed() else {
+            return (found.both(renyi_epsilon(leaves, low)), Engine::Contour);
+        };
+        let (lower, upper) = composed.epsilon(low);
+        let lower = if low == high { lower } else { composed.epsilon(high).0 };
+        let found = found.both(Ends { lower, upper });
+        let close = found.upper - found.lower <= WIDE * found.upper;
+        (if close { found } else { found.both(renyi_epsilon(leaves, low)) }, Engine::LossDistribution)
     }
-    let Some(composed) = Composed::new(leaves) else {
-        return (found.both(renyi_epsilon(leaves, low)), Engine::Contour);
-    };
-    let (lower, upper) = composed.epsilon(low);
-    let lower = if low == high { lower } else { composed.epsilon(high).0 };
-    let found = found.both(Ends { lower, upper });
-    let close = found.upper - found.lower <= WIDE * found.upper;
-    (if close { found } else { found.both(renyi_epsilon(leaves, low)) }, Engine::LossDistribution)
+
+    /// The logarithm of delta at `epsilon`.
+    fn log_delta_at(&self, epsilon: f64) -> (Ends, Engine) {
+        let Self { contour, leaves, .. } = self;
+        let unknown = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
+        if epsilon >= pure_epsilon_of_all(leaves) {
+            return (Ends::exactly(f64::NEG_INFINITY), Engine::ClosedForm);
+        }
+        let found = contour.as_ref().and_then(|contour| contour.log_delta(epsilon)).unwrap_or(unknown);
+        if found.upper - found.lower <= WIDE * found.upper.abs().max(1.0) || found.upper == f64::NEG_INFINITY {
+            return (found, Engine::Contour);
+        }
+        let Some(composed) = self.composed() else {
+            return (found.both(renyi_log_delta(leaves, epsilon)), Engine::Contour);
+        };
+        let (lower, upper) = composed.log_delta(epsilon);
+        let found = found.both(Ends { lower, upper });
+        let close = found.upper - found.lower <= WIDE * found.upper.abs().max(1.0);
+        (if close { found } else { found.both(renyi_log_delta(leaves, epsilon)) }, Engine::LossDistribution)
+    }
 }
 
 /// What the Renyi curve says of epsilon: an upper bound that is never far off, where the engines leave the end open.
@@ -255,25 +293,6 @@ fn renyi_log_delta(leaves: &Leaves, epsilon: f64) -> Ends {
     // A delta that underflowed says no more than that it is small.
     let upper = delta.map_or(0.0, |delta| delta.max(f64::MIN_POSITIVE).ln() * (1.0 - 4.0 * f64::EPSILON));
     Ends { lower: f64::NEG_INFINITY, upper }
-}
-
-/// The logarithm of delta at `epsilon`.
-fn log_delta_at(contour: Option<&Contour>, leaves: &Leaves, epsilon: f64) -> (Ends, Engine) {
-    let unknown = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
-    if epsilon >= pure_epsilon_of_all(leaves) {
-        return (Ends::exactly(f64::NEG_INFINITY), Engine::ClosedForm);
-    }
-    let found = contour.and_then(|contour| contour.log_delta(epsilon)).unwrap_or(unknown);
-    if found.upper - found.lower <= WIDE * found.upper.abs().max(1.0) || found.upper == f64::NEG_INFINITY {
-        return (found, Engine::Contour);
-    }
-    let Some(composed) = Composed::new(leaves) else {
-        return (found.both(renyi_log_delta(leaves, epsilon)), Engine::Contour);
-    };
-    let (lower, upper) = composed.log_delta(epsilon);
-    let found = found.both(Ends { lower, upper });
-    let close = found.upper - found.lower <= WIDE * found.upper.abs().max(1.0);
-    (if close { found } else { found.both(renyi_log_delta(leaves, epsilon)) }, Engine::LossDistribution)
 }
 
 /// The first event that no engine has a dominating pair for.

@@ -76,6 +76,7 @@ pub mod sampled_replacement;
 pub mod semantics;
 mod shuffled;
 pub mod trade_off;
+pub mod work;
 pub mod zcdp;
 
 pub use accountant::Accountant;

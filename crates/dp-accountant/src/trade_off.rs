@@ -27,6 +27,7 @@
 //! and Su 2022, "Gaussian differential privacy", Proposition 2.12, arXiv:1905.02383.
 
 use crate::error::Error;
+use crate::work;
 
 /// The golden ratio's inverse.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
@@ -42,6 +43,9 @@ const MAX_STEPS: u32 = 120;
 
 /// Epsilons beyond this are not looked at.
 const LARGEST_EPSILON: f64 = 1e6;
+
+/// Of the epsilons asked for, about as many are looked at in any case.
+const FEWEST: usize = 16;
 
 /// Covers the rounding of the two lines.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
@@ -123,7 +127,7 @@ pub struct TradeOff {
 
 impl TradeOff {
     /// From a privacy curve at `count` epsilons, denser near 0, up to where delta is below 1e-9. For Gaussians, 100 of
-    /// them lose at most 2e-4, and twice as many a quarter of that.
+    /// them lose at most 2e-4, and twice as many a quarter of that. Where a [limit](work::limited) is reached, fewer serve.
     ///
     /// # Errors
     /// `count` = 0, and what `delta_at` gives.
@@ -138,7 +142,23 @@ impl TradeOff {
             let epsilon = end * fraction * fraction;
             Ok((epsilon, delta_at(epsilon)?))
         };
-        Self::from_pairs(&(0..count).map(pair).collect::<Result<Vec<_>, Error>>()?)
+        // Ever denser, so that wherever the work ends the whole range is covered.
+        let mut pairs = vec![None; count];
+        let mut stride = count.next_power_of_two();
+        while stride > 0 {
+            for i in (0..count).step_by(stride) {
+                if pairs[i].is_some() {
+                    continue;
+                }
+                if work::is_exhausted() && stride < count / FEWEST {
+                    work::cut_short();
+                    return Self::from_pairs(&pairs.into_iter().flatten().collect::<Vec<_>>());
+                }
+                pairs[i] = Some(pair(i)?);
+            }
+            stride /= 2;
+        }
+        Self::from_pairs(&pairs.into_iter().flatten().collect::<Vec<_>>())
     }
 
     /// From pairs of epsilon and delta that all hold.

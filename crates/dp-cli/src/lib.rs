@@ -65,7 +65,7 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
 
 fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
     match &cli.command {
-        Command::Account(args) => return commands::account::execute(args, console),
+        Command::Account(args) => return commands::account::execute(args, &cli.global, console),
         Command::Audit(args) => return commands::audit::execute(args, &cli.global, console),
         Command::Explain(args) => commands::explain::run(args, console),
         Command::Completions(args) => commands::completions::run(args, console),

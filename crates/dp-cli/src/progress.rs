@@ -38,6 +38,8 @@ pub enum Counted {
     Runs,
     /// Updates of a model.
     Updates,
+    /// Work of the accountant, in hundredths of its unit.
+    Work,
 }
 
 /// The progress of one phase of work.
@@ -114,6 +116,7 @@ impl Progress {
             Counted::Bytes => ("bytes", "bytes_per_second"),
             Counted::Runs => ("runs", "runs_per_second"),
             Counted::Updates => ("updates", "updates_per_second"),
+            Counted::Work => ("work", "work_per_second"),
         };
         let mut line = serde_json::json!({
             "schema": "dp.progress/1",
@@ -148,6 +151,7 @@ fn new_bar(phase: &'static str, counted: Counted, total: Option<u64>) -> Progres
         (Counted::Rows, None) => "{prefix} {spinner} {human_pos} rows {msg} {per_sec}",
         (Counted::Runs, _) => "{prefix} [{bar:30}] {human_pos}/{human_len} runs {msg} {per_sec} {eta} left",
         (Counted::Updates, _) => "{prefix} [{bar:30}] {human_pos}/{human_len} updates {per_sec} {eta} left",
+        (Counted::Work, _) => "{prefix} [{bar:30}] {percent}% of the limit",
         (Counted::Bytes, _) => "{prefix} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {

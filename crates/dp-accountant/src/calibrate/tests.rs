@@ -266,3 +266,21 @@ fn noise_rate_and_steps_of_a_replaced_record() {
         .least_scale(|std_dev| run(std_dev, 0.01, 200));
     assert!(matches!(refused, Err(Error::NotUnderRelation { .. })), "{refused:?}");
 }
+
+/// The noise for an epsilon of a million takes one evaluation a second or two; after the usual work they are coarse.
+#[test]
+fn a_long_search_ends_within_a_bounded_count_of_work_and_meets_its_target() {
+    let (epsilon, delta) = target(1e6, 1e-5);
+    let calibration = Calibration::new(epsilon, delta);
+    let found = work::limited(0.1 * work::USUAL, || {
+        calibration.dp_sgd_noise_multiplier(SamplingRate::new(0.01).unwrap(), 1000).unwrap()
+    });
+    assert!(found.is_short && found.spent < 0.5 * work::USUAL, "{:e}", found.spent);
+    assert!(found.value.epsilon <= 1e6);
+    let event = DpSgd {
+        noise_multiplier: NoiseMultiplier::new(found.value.value).unwrap(),
+        sampling_rate: SamplingRate::new(0.01).unwrap(),
+        steps: 1000,
+    };
+    assert!(bound::epsilon(&event.event(), delta).unwrap().value <= 1e6);
+}

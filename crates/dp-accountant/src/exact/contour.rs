@@ -58,6 +58,7 @@ use self::poisson_gaussian::{Direction, PoissonGaussian};
 use self::replacement::Replacement;
 use self::search::{Saddle, Search};
 use super::ends::{Ends, largest_shown};
+use super::kept::{Kept, Size, WIDENING};
 use crate::leaves::{Leaf, Leaves};
 
 /// Components of all mixtures beyond which their moments take too long.
@@ -72,13 +73,57 @@ const MAX_STEPS: usize = 60;
 /// Ends as close as this, relatively, need no better line.
 const CLOSE: f64 = 1e-9;
 
+/// A line leaves open what it knows no better, as a logarithm of delta.
+const OPEN: f64 = 1e-6;
+
+/// Epsilons of this ratio are near each other.
+const NEAR: f64 = 1.5;
+
 /// Nothing known of an epsilon.
 const UNKNOWN: Ends = Ends { lower: 0.0, upper: f64::INFINITY };
 
 /// A tree whose losses all have a moment function: each direction's laws.
 #[derive(Debug, Clone)]
 pub(crate) struct Contour {
-    directions: Vec<Vec<(Law, f64)>>,
+    directions: Vec<OneWay>,
+}
+
+/// The laws of one direction, with the lines that were made for them.
+#[derive(Debug, Clone)]
+struct OneWay {
+    laws: Vec<(Law, f64)>,
+    kept: Kept<Closeness>,
+}
+
+/// A line, with what it answered where it was made.
+#[derive(Debug)]
+struct Closeness {
+    line: Line,
+    /// The epsilon and the logarithm of delta that it was made for.
+    epsilon: f64,
+    log_delta: f64,
+    /// How far apart the logarithms of delta were there.
+    width: f64,
+}
+
+impl Size for Closeness {
+    fn bytes(&self) -> usize {
+        self.line.bytes()
+    }
+}
+
+impl Closeness {
+    fn new(line: Line, epsilon: f64, estimate: f64) -> Self {
+        let LogDelta { lower, upper, .. } = line.log_delta(epsilon);
+        Self { line, epsilon, log_delta: estimate, width: upper - lower }
+    }
+
+    /// Whether these ends are as close as can be wanted of a line: what was open near by is open here too, but farther away
+    /// another line may do better.
+    fn suffices(&self, epsilon: f64, LogDelta { lower, upper, .. }: LogDelta) -> bool {
+        let is_near = epsilon.max(self.epsilon) <= NEAR * epsilon.min(self.epsilon);
+        upper - lower <= WIDENING * self.width && (is_near || self.width <= OPEN)
+    }
 }
 
 impl Contour {
@@ -138,7 +183,7 @@ impl Contour {
                 let (rate, sigma) = (f64::from_bits(rate), f64::from_bits(mu).recip());
                 (Law::PoissonGaussian(PoissonGaussian { rate, sigma, direction }), times)
             }));
-            laws
+            OneWay { laws, kept: Kept::default() }
         });
         let directions = directions.collect();
         has_density.then_some(Self { directions })
@@ -146,7 +191,7 @@ impl Contour {
 
     /// The largest loss, between two bounds: the epsilon at delta = 0.
     pub(crate) fn supremum(&self) -> Ends {
-        let upper = self.directions.iter().map(|laws| supremum(laws)).fold(0.0, f64::max);
+        let upper = self.directions.iter().map(|direction| supremum(&direction.laws)).fold(0.0, f64::max);
         Ends { lower: upper * (1.0 - 1e-12), upper }
     }
 
@@ -155,8 +200,8 @@ impl Contour {
     /// `None` where no end is known.
     pub(crate) fn epsilon(&self, low: f64, high: f64) -> Option<Ends> {
         let mut found = Ends { lower: 0.0, upper: 0.0 };
-        for laws in &self.directions {
-            found = found.larger(epsilon_of(laws, low, high).unwrap_or(UNKNOWN));
+        for direction in &self.directions {
+            found = found.larger(direction.epsilon(low, high).unwrap_or(UNKNOWN));
         }
         (found != UNKNOWN).then_some(found)
     }
@@ -164,8 +209,8 @@ impl Contour {
     /// The logarithm of delta at `epsilon`; `None` where nothing is known of it.
     pub(crate) fn log_delta(&self, epsilon: f64) -> Option<Ends> {
         let mut found = Ends { lower: f64::NEG_INFINITY, upper: f64::NEG_INFINITY };
-        for laws in &self.directions {
-            let ends = log_delta_of(laws, epsilon).unwrap_or(Ends { lower: f64::NEG_INFINITY, upper: 0.0 });
+        for direction in &self.directions {
+            let ends = direction.log_delta(epsilon).unwrap_or(Ends { lower: f64::NEG_INFINITY, upper: 0.0 });
             found = found.larger(ends);
         }
         (found.upper < 0.0 || found.lower > f64::NEG_INFINITY).then_some(found)
@@ -195,7 +240,50 @@ fn supremum(laws: &[(Law, f64)]) -> f64 {
     laws.iter().map(|(law, count)| law.supremum() * count).sum::<f64>() * (1.0 + 1e-14 * (1.0 + laws.len() as f64))
 }
 
-fn log_delta_of(laws: &[(Law, f64)], epsilon: f64) -> Option<Ends> {
+impl OneWay {
+    fn log_delta(&self, epsilon: f64) -> Option<Ends> {
+        let nearest = self.kept.ready().into_iter().min_by(|a, b| {
+            let distance = |kept: &Closeness| (kept.epsilon - epsilon).abs();
+            distance(a).total_cmp(&distance(b))
+        });
+        if let Some(kept) = nearest {
+            let found = kept.line.log_delta(epsilon);
+            if kept.suffices(epsilon, found) {
+                return Some(Ends { lower: found.lower, upper: found.upper });
+            }
+        }
+        self.kept.keeping(|| log_delta_of(&self.laws, epsilon))
+    }
+
+    fn epsilon(&self, low: f64, high: f64) -> Option<Ends> {
+        let nearest = self.kept.ready().into_iter().min_by(|a, b| {
+            let distance = |kept: &Closeness| (kept.log_delta - low).abs();
+            distance(a).total_cmp(&distance(b))
+        });
+        if let Some(kept) = nearest
+            && let Some(center) = root(&kept.line, kept.epsilon, 1.0, low)
+            && kept.suffices(center, kept.line.log_delta(center))
+        {
+            return Some(Ends {
+                lower: lower_end(&kept.line, center, high),
+                upper: upper_end(&kept.line, center, low).min(supremum(&self.laws)),
+            });
+        }
+        self.kept.keeping(|| epsilon_of(&self.laws, low, high))
+    }
+}
+
+fn log_delta_of(laws: &[(Law, f64)], epsilon: f64) -> (Option<Ends>, Option<Closeness>) {
+    let mut kept = None;
+    (log_delta_by(laws, epsilon, &mut kept), kept)
+}
+
+fn epsilon_of(laws: &[(Law, f64)], low: f64, high: f64) -> (Option<Ends>, Option<Closeness>) {
+    let mut kept = None;
+    (epsilon_by(laws, low, high, &mut kept), kept)
+}
+
+fn log_delta_by(laws: &[(Law, f64)], epsilon: f64, kept: &mut Option<Closeness>) -> Option<Ends> {
     if epsilon >= supremum(laws) {
         return Some(Ends { lower: f64::NEG_INFINITY, upper: f64::NEG_INFINITY });
     }
@@ -203,7 +291,8 @@ fn log_delta_of(laws: &[(Law, f64)], epsilon: f64) -> Option<Ends> {
     let saddle = search.for_epsilon(epsilon)?;
     match Line::new(&mut search, &saddle, epsilon, saddle.log_delta_at(epsilon).min(0.0)) {
         Some(line) => {
-            let LogDelta { lower, upper, .. } = line.log_delta(epsilon);
+            let LogDelta { lower, upper, estimate, .. } = line.log_delta(epsilon);
+            *kept = Some(Closeness { line, epsilon, log_delta: estimate, width: upper - lower });
             Some(Ends { lower, upper })
         }
         None => {
@@ -213,7 +302,7 @@ fn log_delta_of(laws: &[(Law, f64)], epsilon: f64) -> Option<Ends> {
     }
 }
 
-fn epsilon_of(laws: &[(Law, f64)], low: f64, high: f64) -> Option<Ends> {
+fn epsilon_by(laws: &[(Law, f64)], low: f64, high: f64, kept: &mut Option<Closeness>) -> Option<Ends> {
     let cap = supremum(laws);
     let mut search = Search::new(laws);
     let mut found = Ends { lower: 0.0, upper: cap };
@@ -227,10 +316,11 @@ fn epsilon_of(laws: &[(Law, f64)], low: f64, high: f64) -> Option<Ends> {
             return chernoff_only(&mut search, &saddle, low).map(|ends| found.both(ends)).or(Some(found));
         };
         found = found.both(Ends { lower: 0.0, upper: line.chernoff_epsilon(low) });
-        let Some(center) = root(&line, &saddle, low) else {
+        let Some(center) = root(&line, saddle.epsilon, saddle.bend().sqrt(), low) else {
             break;
         };
         let ends = Ends { lower: lower_end(&line, center, high), upper: upper_end(&line, center, low) };
+        *kept = Some(Closeness::new(line, center, low));
         found = found.both(ends);
         let misjudged = (saddle.epsilon - center).abs() > 0.5 * saddle.bend().sqrt();
         if found.upper - found.lower <= CLOSE * found.upper || !misjudged {
@@ -250,11 +340,11 @@ fn chernoff_only(search: &mut Search<'_>, saddle: &Saddle, low: f64) -> Option<E
     Some(Ends { lower: 0.0, upper })
 }
 
-/// Where the estimate of delta is `e^log_delta`, by Newton's method from the saddle's epsilon; 0 where it is smaller at 0
-/// already. Where delta is so small that the sum loses it, the search steps back, ever farther.
-fn root(line: &Line, saddle: &Saddle, log_delta: f64) -> Option<f64> {
-    let mut epsilon = saddle.epsilon.max(0.0);
-    let mut back = 0.5 * saddle.bend().sqrt();
+/// Where the estimate of delta is `e^log_delta`, by Newton's method from `start`; 0 where it is smaller at 0 already. Where
+/// delta is so small that the sum loses it, the search steps back, by `scale` and ever farther.
+fn root(line: &Line, start: f64, scale: f64, log_delta: f64) -> Option<f64> {
+    let mut epsilon = start.max(0.0);
+    let mut back = 0.5 * scale;
     for _ in 0..MAX_STEPS {
         let LogDelta { estimate, slope, .. } = line.log_delta(epsilon);
         let step = (estimate - log_delta) / slope;

@@ -92,6 +92,11 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
         self.relative_error()
     }
 
+    /// About how many steps of [`work`](crate::work) the tails at one threshold take.
+    fn steps(&self) -> f64 {
+        250.0
+    }
+
     /// How far the threshold at which the tails were in truth taken, the same for all four, may be from `loss`.
     fn threshold_error(&self, loss: f64) -> f64 {
         let _ = loss;
@@ -226,6 +231,15 @@ impl Law {
                 Self::Between { above: Arc::new(Reversed(above)), below: Arc::new(Reversed(below)), are_close }
             }
             (Direction::Add, Self::Bounded(curve)) => Self::Bounded(Arc::new(ReversedCurve(curve))),
+        }
+    }
+
+    /// About how many steps one threshold takes, of all laws.
+    pub(crate) fn steps(&self) -> f64 {
+        match self {
+            Self::Known(law) => law.steps(),
+            Self::Between { above, below, .. } => above.steps() + below.steps(),
+            Self::Bounded(_) => 500.0,
         }
     }
 

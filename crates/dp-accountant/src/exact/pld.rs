@@ -20,8 +20,10 @@ use range::{Outside, aligned_step, offset, range};
 use spectrum::{Aliases, PartSide, Side};
 use tilt::{Cumulants, Question, Saddle};
 
+use super::kept::{Kept, Size, WIDENING};
 use super::loss_law::{Direction, Law};
 use crate::leaves::Leaves;
+use crate::work;
 
 /// Indices beyond this could overflow, or lose their unit, when they are added up.
 const MAX_INDEX: u64 = 1 << 50;
@@ -31,6 +33,9 @@ const WIDTH: f64 = 2e-4;
 
 /// Cells of the first, coarse grid.
 const COARSE_CELLS: f64 = 1024.0;
+
+/// With fewer for each part than these nothing is found.
+const LEAST_CELLS: f64 = 32.0;
 
 /// What a grid may cost.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +57,24 @@ const FULL: Effort = Effort { cells: 1e6, frequencies: 4.2e6, length: (1 << 20) 
 /// How close the ends must come, relatively, for full effort.
 const WORTH: f64 = 0.1;
 
+/// Steps that a cell takes besides its law's two thresholds: both laws' bins, and the searches for a tilt.
+const STEPS_PER_CELL: f64 = 1500.0;
+
+/// Steps that a frequency takes in each part: transforms, powers, and the searches for an epsilon.
+const STEPS_PER_FREQUENCY: f64 = 700.0;
+
+impl Effort {
+    /// This effort, or what `steps` pay for if that is less.
+    fn within(self, steps: f64, per_cell: f64) -> Self {
+        let frequencies = self.frequencies.min(0.5 * steps / STEPS_PER_FREQUENCY);
+        Self {
+            cells: self.cells.min(0.5 * steps / per_cell).max(16.0),
+            frequencies: frequencies.max(16.0),
+            length: self.length.min(frequencies).max(16.0),
+        }
+    }
+}
+
 /// Grids tried, at most.
 const MAX_GRIDS: u32 = 5;
 
@@ -67,10 +90,20 @@ const MAX_EASING: u32 = 8;
 /// Precision that may be lost by it, as a logarithm.
 const MAX_LOG_LOSS: f64 = 12.0;
 
+/// Kept compositions that are tried for one question, the nearest first.
+const MAX_KEPT: usize = 2;
+
 /// Everything that was released, as the loss laws of its parts, in each direction that differs.
 #[derive(Debug, Clone)]
 pub(crate) struct Composed {
-    directions: Vec<Vec<(Law, u64)>>,
+    directions: Vec<OneWay>,
+}
+
+/// The laws of one direction, with what was composed of them.
+#[derive(Debug, Clone)]
+struct OneWay {
+    parts: Vec<(Law, u64)>,
+    kept: Kept<Composition>,
 }
 
 impl Composed {
@@ -85,8 +118,9 @@ impl Composed {
         }
         let laws: Vec<(Law, u64)> =
             merged.iter().map(|(leaf, count)| Some((Law::of(leaf)?, *count))).collect::<Option<_>>()?;
-        let directed = |direction: Direction| -> Vec<(Law, u64)> {
-            laws.iter().map(|(law, count)| (law.clone().directed(direction), *count)).collect()
+        let directed = |direction: Direction| OneWay {
+            parts: laws.iter().map(|(law, count)| (law.clone().directed(direction), *count)).collect(),
+            kept: Kept::default(),
         };
         let directions = if laws.iter().all(|(law, _)| law.is_symmetric()) {
             vec![directed(Direction::Remove)]
@@ -109,31 +143,70 @@ impl Composed {
 
     /// The larger of both directions' answers, `worst` being the trivial ones.
     fn larger(&self, question: Question, least: f64, worst: f64) -> (f64, f64) {
-        self.directions.iter().fold((least, least), |(low, high), parts| {
-            let (lower, upper) = answer(parts, question, low).unwrap_or((least, worst));
+        self.directions.iter().fold((least, least), |(low, high), direction| {
+            let (lower, upper) = direction.answer(question, low, (least, worst));
             (low.max(lower), high.max(upper))
         })
     }
 }
 
-/// One direction's answer, no finer than is needed to see that it is below `floor`, the other direction's lower bound;
-/// `None` where not even the coarsest grid gives one.
-fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, f64)> {
+impl OneWay {
+    /// What is kept answers where it does so closely, else a composition for this question.
+    fn answer(&self, question: Question, floor: f64, trivial: (f64, f64)) -> (f64, f64) {
+        let both = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));
+        let mut known = trivial;
+        let mut ready = self.kept.ready();
+        ready.sort_by(|a, b| a.distance(question).total_cmp(&b.distance(question)));
+        for composition in ready.iter().take(MAX_KEPT) {
+            let found = composition.answer(question);
+            known = both(known, found);
+            let width = relative_width(question, &composition.saddle, found);
+            if width <= (WIDENING * composition.width).max(WIDTH) || known.1 <= floor {
+                return known;
+            }
+        }
+        let found = self.kept.keeping(|| answer(&self.parts, question, floor).map_or((trivial, None), |found| found));
+        both(known, found)
+    }
+}
+
+/// How far apart two ends are: relative to epsilon, or to the tilt where they are logarithms of delta.
+fn relative_width(question: Question, saddle: &Saddle, (lower, upper): (f64, f64)) -> f64 {
+    match question {
+        Question::DeltaAt(epsilon) => (upper - lower) / (saddle.tilt * epsilon).max(0.1),
+        Question::EpsilonAt(_) => (upper - lower) / upper,
+    }
+}
+
+/// One direction's answer, no finer than is needed to see that it is below `floor`, the other direction's lower bound,
+/// with the last composition that gave one; `None` where not even the coarsest grid gives one.
+fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<((f64, f64), Option<Composition>)> {
     let releases: f64 = parts.iter().map(|(_, count)| *count as f64).sum();
     if !(releases > 0.0) {
-        return Some(match question {
+        let nothing = match question {
             Question::DeltaAt(_) => (f64::NEG_INFINITY, f64::NEG_INFINITY),
             Question::EpsilonAt(_) => (0.0, 0.0),
-        });
+        };
+        return Some((nothing, None));
     }
+    let (allowed, before) = (work::allowance(), work::spent());
+    let per_cell = STEPS_PER_CELL + 2.0 * parts.iter().map(|(law, _)| law.steps()).fold(0.0, f64::max);
+    let affordable = |effort: Effort| effort.within(allowed - (work::spent() - before), per_cell);
     let mut log_delta = match question {
         // Nothing may be left out until it is known what is small.
         Question::DeltaAt(_) => LEAST_LOG_DELTA,
         Question::EpsilonAt(log_delta) => log_delta,
     };
-    let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases))?;
-    let mut best: Option<(f64, f64)> = None;
+    let coarse = COARSE_CELLS.min(0.5 * allowed / (per_cell * parts.len() as f64));
+    if coarse < LEAST_CELLS {
+        work::cut_short();
+        return None;
+    }
+    let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases), coarse)?;
+    let mut best: Option<((f64, f64), Composition)> = None;
     let mut width_before = f64::INFINITY;
+    // Whether the limit made a grid coarser.
+    let mut restricted = false;
     for _ in 0..MAX_GRIDS {
         let saddle = discretisation.saddle(question)?;
         if let Question::DeltaAt(_) = question {
@@ -144,19 +217,23 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
         if best.is_none() && !discretisation.is_exact {
             let step = (4.0 * WIDTH * saddle.variance / releases).sqrt();
             let finest = discretisation.finest(&saddle, outside, MODEST);
-            discretisation = Discretisation::new(parts, step.max(finest), outside)?;
+            let affordable = discretisation.finest(&saddle, outside, affordable(MODEST));
+            restricted |= affordable > finest && affordable > step;
+            discretisation = Discretisation::new(parts, step.max(affordable), outside)?;
         }
-        let found = discretisation.solve(&saddle, question, log_delta)?;
-        let (lower, upper) = match best {
-            Some((lower, upper)) => (found.0.max(lower), found.1.min(upper)),
+        let mut composition = discretisation.compose(&saddle, log_delta, affordable(FULL).length)?;
+        let found = composition.answer(question);
+        composition.width = relative_width(question, &saddle, found);
+        let (lower, upper) = match &best {
+            Some(((lower, upper), _)) => (found.0.max(*lower), found.1.min(*upper)),
             None => found,
         };
-        best = Some((lower, upper));
-        let width = match question {
-            Question::DeltaAt(epsilon) => (upper - lower) / (saddle.tilt * epsilon).max(0.1),
-            Question::EpsilonAt(_) => (upper - lower) / upper,
-        };
-        if !(width > WIDTH) || upper <= floor || discretisation.is_exact || discretisation.has_gap() {
+        best = Some(((lower, upper), composition));
+        let width = relative_width(question, &saddle, (lower, upper));
+        if upper <= floor {
+            return Some(((lower, upper), None));
+        }
+        if !(width > WIDTH) || discretisation.is_exact || discretisation.has_gap() {
             break;
         }
         if !(width < 0.9 * width_before || width_before.is_infinite()) {
@@ -170,13 +247,19 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<(f64, 
         let (modest, full) = (within(MODEST), within(FULL));
         // Where what must be left out of any grid matters, no grid brings the ends together.
         let reaches = outside.is_negligible() && width * (full / before).powi(2) <= WORTH;
-        let step = if reaches { full } else { modest };
+        let wanted = if reaches { full } else { modest };
+        let step = wanted.max(within(affordable(if reaches { FULL } else { MODEST })));
+        restricted |= step > wanted;
         if !(step < 0.9 * before) {
             break;
         }
         discretisation = Discretisation::new(parts, step, outside)?;
     }
-    best
+    let ((lower, upper), composition) = best?;
+    if restricted && !(relative_width(question, &composition.saddle, (lower, upper)) <= WIDTH) {
+        work::cut_short();
+    }
+    Some(((lower, upper), Some(composition)))
 }
 
 /// All parts' laws on one grid.
@@ -192,7 +275,7 @@ struct Discretisation<'a> {
 }
 
 impl<'a> Discretisation<'a> {
-    fn coarse(parts: &'a [(Law, u64)], outside: Outside) -> Option<Self> {
+    fn coarse(parts: &'a [(Law, u64)], outside: Outside, cells: f64) -> Option<Self> {
         let widest = parts
             .iter()
             .map(|(law, _)| {
@@ -200,7 +283,7 @@ impl<'a> Discretisation<'a> {
                 largest - least
             })
             .fold(0.0, f64::max);
-        Self::new(parts, widest.max(1e-290) / COARSE_CELLS, outside)
+        Self::new(parts, widest.max(1e-290) / cells, outside)
     }
 
     fn new(parts: &'a [(Law, u64)], step: f64, outside: Outside) -> Option<Self> {
@@ -228,6 +311,8 @@ impl<'a> Discretisation<'a> {
         if !(cells <= 1.1 * FULL.cells + 4.0 * parts.len() as f64) {
             return None;
         }
+        let steps = |(law, grid): (&Law, &Grid)| (grid.largest - grid.least) as f64 * (2.0 * law.steps() + 300.0);
+        work::charge(parts.iter().map(|(law, _)| law).zip(&grids).map(steps).sum());
         let laws = parts.iter().zip(&grids).map(|((law, _), grid)| Discretised::new(law, grid)).collect();
         let offset = parts.iter().zip(&grids).map(|((_, count), grid)| *count as f64 * grid.offset).sum();
         let offset_error = parts
@@ -290,10 +375,11 @@ impl<'a> Discretisation<'a> {
         Aliases::new(|tilt| self.cumulants(tilt), self.step, saddle.tilt)
     }
 
-    fn solve(&self, saddle: &Saddle, question: Question, log_delta: f64) -> Option<(f64, f64)> {
+    /// The composition at a tilt, by transforms that are not much longer than `longest`.
+    fn compose(&self, saddle: &Saddle, log_delta: f64, longest: f64) -> Option<Composition> {
         let aliases = self.aliases(saddle);
         let window = aliases.least_window(saddle.epsilon, log_delta + LOG_OUTSIDE);
-        let length = (window / self.step).clamp(16.0, FULL.length);
+        let length = (window / self.step).clamp(16.0, longest.min(FULL.length));
         let fft = Fft::new(length.log2().ceil() as u32);
         // The lower laws' own: what lies above the grid is infinite in the upper laws, which is no part of their moments,
         // and at the grid's end in the lower ones.
@@ -315,21 +401,60 @@ impl<'a> Discretisation<'a> {
         let shift = (shift + self.offset_error) * (1.0 + 1e-12);
         let largest: f64 =
             self.uppers().map(|(law, count)| count * (law.first + law.finite.len() as i64) as f64 * self.step).sum();
-        let above = |epsilon: f64| log_upper(&upper, &fft, epsilon - self.offset - shift, largest);
+        let (step, offset, saddle) = (self.step, self.offset, *saddle);
+        Some(Composition { saddle, step, offset, shift, largest, fft, upper, lower, aliases, width: f64::INFINITY })
+    }
+}
+
+/// A composition on one grid at one tilt, which bounds the whole curve, closely near the epsilon that the tilt suits.
+#[derive(Debug)]
+struct Composition {
+    saddle: Saddle,
+    step: f64,
+    offset: f64,
+    shift: f64,
+    largest: f64,
+    fft: Fft,
+    upper: Side,
+    lower: Option<Side>,
+    aliases: Aliases,
+    /// [`relative_width`] at the question that it was made for.
+    width: f64,
+}
+
+impl Size for Composition {
+    fn bytes(&self) -> usize {
+        self.upper.bytes() + self.lower.as_ref().map_or(0, Side::bytes) + 48 * self.fft.length()
+    }
+}
+
+impl Composition {
+    /// How far a question is from the one that the tilt suits, in the units of the question.
+    fn distance(&self, question: Question) -> f64 {
+        match question {
+            Question::DeltaAt(epsilon) => (epsilon - self.saddle.epsilon).abs(),
+            Question::EpsilonAt(log_delta) => (log_delta - self.saddle.log_delta).abs(),
+        }
+    }
+
+    /// A lower and an upper bound.
+    fn answer(&self, question: Question) -> (f64, f64) {
+        let Self { saddle, step, offset, shift, largest, fft, upper, lower, aliases, .. } = self;
+        let above = |epsilon: f64| log_upper(upper, fft, epsilon - offset - shift, *largest);
         let below = |epsilon: f64| {
             let epsilon = epsilon + shift;
             let log_alias = aliases.log_bound(epsilon);
-            lower.as_ref().map_or(f64::NEG_INFINITY, |side| side.log_lower(&fft, epsilon - self.offset, log_alias))
+            lower.as_ref().map_or(f64::NEG_INFINITY, |side| side.log_lower(fft, epsilon - offset, log_alias))
         };
-        Some(match question {
+        match question {
             Question::DeltaAt(epsilon) => (below(epsilon), above(epsilon)),
             Question::EpsilonAt(log_delta) => {
-                let limit = (largest + self.offset).max(0.0) + shift + self.step;
+                let limit = (largest + offset).max(0.0) + shift + step;
                 let (_, high) = crossing(above, saddle, log_delta, limit);
                 let (low, _) = crossing(below, saddle, log_delta, limit);
                 (low, high)
             }
-        })
+        }
     }
 }
 

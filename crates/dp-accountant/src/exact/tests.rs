@@ -170,3 +170,81 @@ proptest::proptest! {
         proptest::prop_assert!(lower <= renyi * slack && contour.lower <= renyi * slack, "{contour:?} {lower} {renyi}");
     }
 }
+
+/// A release of one of several laws, often.
+fn of_kind(kind: usize, size: f64, count: u64) -> DpEvent {
+    match kind {
+        0 => sampled(0.02, size, count),
+        1 => repeated(DpEvent::Laplace { scale: 4.0 * size, sensitivity: 1.0 }, count),
+        2 => repeated(DpEvent::LaplaceBall { scale: size, sensitivity: 1.0, dim: 30 }, count),
+        3 => repeated(DpEvent::DiscreteGaussian { scale: 3.0 * size, sensitivity: 1.0, dim: 1 }, count),
+        4 => repeated(DpEvent::Shuffled { epsilon: 1.0, records: 5000 }, count),
+        _ => DpEvent::Composed {
+            events: vec![sampled(0.1, size, count), repeated(DpEvent::PureDp { epsilon: 0.3 / size }, 2)],
+        },
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(
+        proptest::prelude::ProptestConfig::default().cases / 10 + 1
+    ))]
+
+    /// Whatever the limit: the interval holds what the unlimited one holds, and the same limit gives the same one.
+    #[test]
+    fn a_limit_widens_and_stays_certain(
+        kind in 0usize..6, size in 0.7f64..4.0, count in 1u64..40, log_limit in 0.0f64..19.0, log_delta in -25.0f64..-1.0,
+    ) {
+        let event = of_kind(kind, size, count);
+        let delta = Delta::new(log_delta.exp()).unwrap();
+        let limit = if log_limit < 1.0 { 0.0 } else { log_limit.exp() };
+        let whole = epsilon(&event, delta).unwrap();
+        let hurried = crate::work::limited(limit, || epsilon(&event, delta));
+        proptest::prop_assert_eq!(&hurried, &crate::work::limited(limit, || epsilon(&event, delta)));
+        let slack = 1.0 + 1e-12;
+        let found = hurried.value.unwrap();
+        proptest::prop_assert!(found.lower <= found.upper, "{:?}", found);
+        proptest::prop_assert!(found.lower <= whole.upper * slack && whole.lower <= found.upper * slack,
+            "{:?} {:?}", found, whole);
+        let at = whole.upper.min(50.0);
+        let (whole, found) = (super::delta(&event, at).unwrap(), crate::work::limited(limit, || super::delta(&event, at)));
+        let found = found.value.unwrap();
+        proptest::prop_assert!(found.lower <= whole.upper * slack && whole.lower <= found.upper * slack,
+            "{:?} {:?}", found, whole);
+    }
+}
+
+/// Answers of one curve, the later of which rest on what was composed for the earlier ones, beside those of fresh curves.
+#[test]
+fn later_questions_about_a_curve_are_answered_as_fresh_ones() {
+    for (kind, size, count) in [(0, 1.0, 3), (1, 2.5, 10), (2, 2.0, 10)] {
+        let event = of_kind(kind, size, count);
+        let curve = PrivacyCurve::new(&event).unwrap();
+        // Past the patience with fresh compositions.
+        for i in 1..=12 {
+            curve.delta(0.03 * f64::from(i)).unwrap();
+        }
+        for at in [0.045, 0.1, 0.21, 0.33] {
+            let (kept, fresh) = (curve.delta(at).unwrap(), delta(&event, at).unwrap());
+            assert!(kept.lower <= fresh.upper && fresh.lower <= kept.upper, "{kind} {at}: {kept:?} {fresh:?}");
+            assert!(kept.upper <= fresh.upper * (1.0 + 1e-2), "{kind} {at}: {kept:?} {fresh:?}");
+        }
+        for log_delta in [-12.0, -9.1, -7.7, -5.0] {
+            let delta = Delta::new(f64::exp(log_delta)).unwrap();
+            let (kept, fresh) = (curve.epsilon(delta).unwrap(), epsilon(&event, delta).unwrap());
+            assert!(kept.lower <= fresh.upper && fresh.lower <= kept.upper, "{kind} {log_delta}: {kept:?} {fresh:?}");
+        }
+    }
+}
+
+/// Questions that took tens of seconds when each point of a curve was composed anew.
+#[test]
+fn curves_take_a_bounded_count_of_work() {
+    use crate::trade_off::TradeOff;
+    for (kind, size, count) in [(0, 1.0, 3), (1, 2.5, 10)] {
+        let curve = PrivacyCurve::new(&of_kind(kind, size, count)).unwrap();
+        let delta_at = |epsilon: f64| curve.delta(epsilon).map(|delta| delta.upper.min(1.0));
+        let points = crate::work::limited(f64::INFINITY, || TradeOff::new(delta_at, 400));
+        assert!(points.value.is_ok() && points.spent < 2.0 * crate::work::USUAL, "{kind}: {:e}", points.spent);
+    }
+}

@@ -96,6 +96,11 @@ impl LossLaw for BallLaw {
         self.relative_error
     }
 
+    fn steps(&self) -> f64 {
+        // Four integrals.
+        5000.0
+    }
+
     fn threshold_error(&self, _loss: f64) -> f64 {
         8.0 * f64::EPSILON * self.ball.x
     }

@@ -201,6 +201,10 @@ impl LossLaw for MonotoneLaw {
         rounding(loss.abs().max(self.pair.start()) / self.pair.mu() + 0.5 * self.pair.mu()) + quadrature
     }
 
+    fn steps(&self) -> f64 {
+        5000.0
+    }
+
     fn threshold_error(&self, loss: f64) -> f64 {
         // Rounding of y, of the excess's three terms (the last two are below 1), and of the search.
         let terms = loss.abs() + 2.0 * self.pair.half_variance() + self.pair.excess_terms();

@@ -8,9 +8,13 @@ use crate::gaussian::exp_up;
 use crate::leaves::{Leaf, Leaves, leaves};
 use crate::params::{Delta, RdpOrder};
 use crate::rounding::{add_up, count_up, mul_up};
+use crate::work;
 
 /// How many of the latest kinds of release a new one is compared with.
 const MERGE_WITH_LAST: usize = 64;
+
+/// About the steps of a term at one order.
+const STEPS_PER_TERM: f64 = 3000.0;
 
 /// An upper bound of the Renyi divergence between neighbours' outputs, at every order, of an event tree.
 ///
@@ -106,6 +110,7 @@ impl RdpCurve {
             if self.infinite {
                 return f64::INFINITY;
             }
+            work::charge(STEPS_PER_TERM * terms.len() as f64);
             terms
                 .iter()
                 .fold(order * self.per_order, |total, (term, count)| add_up(total, mul_up(*count, term.at(order))))

@@ -6,6 +6,7 @@ use crate::normal::LN_SQRT_2_PI;
 use crate::quadrature::integrate;
 use crate::rdp::{mixed_with_nothing, rdp_per_order, sampled_gaussian_divergence};
 use crate::rounding::mul_up;
+use crate::work;
 
 /// The divergence grows with both: below these its value is that at these, which keeps squares from underflowing.
 const LEAST_RATE: f64 = 1e-60;
@@ -16,6 +17,9 @@ const NEGLIGIBLE: f64 = 50.0;
 
 /// More panels than this, and the bounds by other theorems must do.
 const MAX_PANELS: f64 = 4000.0;
+
+/// Steps of a value of the integrand.
+const STEPS_PER_VALUE: f64 = 250.0;
 
 /// Relative tolerance of the integral.
 const TOLERANCE: f64 = 1e-12;
@@ -48,6 +52,11 @@ impl Pair {
     /// it falls at least like a normal density about c. There the integrand is at most `L A^a B^(1-a)` and the loss's slope
     /// at most `mu`, so that what lies beyond `c + t` is at most `A^a B^(1-a) (L + mu/t)/t` at that end.
     fn integral(&self, order: f64) -> Option<f64> {
+        // Beyond a limit on work the bounds that hold in any case must do.
+        if work::is_exhausted() {
+            work::cut_short();
+            return None;
+        }
         let excess = order - 1.0;
         let start = self.place(0.0);
         let far = order * self.up;
@@ -59,7 +68,10 @@ impl Pair {
         if !(panels <= MAX_PANELS) {
             return None;
         }
-        let log_at = |x: f64| self.log_integrand(order, x);
+        let log_at = |x: f64| {
+            work::charge(STEPS_PER_VALUE);
+            self.log_integrand(order, x)
+        };
         // About the largest value.
         let reference = (0..=panels as u32)
             .map(|i| log_at(start + (end - start) * (f64::from(i) + 0.5) / (panels + 1.0)))

@@ -144,6 +144,9 @@ pub struct QuestionArgs {
     /// Replace an existing output file
     #[arg(long, requires = "out", help_heading = "Answer")]
     pub force: bool,
+    /// Work that may be spent; 1 is about a second. Where it is reached, the certified interval is wider, and a note says so
+    #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true, help_heading = "Answer")]
+    pub limit: f64,
     /// Check everything and say what would be written; compute nothing
     #[arg(long, help_heading = "Answer")]
     pub dry_run: bool,
@@ -372,6 +375,10 @@ pub struct BatchArgs {
     /// Questions, one JSON object per line; `-` for standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: FileName,
+    /// Work that may be spent on each question; 1 is about a second. Where it is reached, the certified interval is wider,
+    /// and the answer's `note` says so
+    #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true)]
+    pub limit: f64,
 }
 
 /// The schema of a line.

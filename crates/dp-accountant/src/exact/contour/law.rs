@@ -6,6 +6,7 @@ use super::nodes::{LogMoment, Node, Nodes};
 use super::poisson_gaussian::PoissonGaussian;
 use super::replacement::Replacement;
 use crate::exact::complex::Complex;
+use crate::work;
 
 /// The law of one release's loss, in one direction.
 #[derive(Debug, Clone)]
@@ -75,8 +76,8 @@ impl Law {
             }
             Self::Laplace { x } => Decay::Laplace(LaplaceDecay::new(*x, c)),
             Self::Atoms(_) => Decay::None,
-            Self::PoissonGaussian(law) => Decay::Layers(law.layers(c, log_moment)),
-            Self::Replacement(law) => Decay::Layers(law.layers(c, log_moment)),
+            Self::PoissonGaussian(law) => layered(law.layers(c, log_moment)),
+            Self::Replacement(law) => layered(law.layers(c, log_moment)),
         }
     }
 
@@ -102,15 +103,22 @@ impl Law {
             (_, Some(Some(nodes))) | (Self::Atoms(nodes), None) => nodes,
             (_, Some(None)) => return false,
             _ => {
+                work::charge(150.0 * points as f64);
                 for j in 0..points {
                     each(j, self.closed_moment(Complex::new(c, j as f64 * step)));
                 }
                 return true;
             }
         };
-        if !((nodes.nodes.len() as f64) * (points as f64) <= MAX_WORK) {
+        let terms = (nodes.nodes.len() as f64) * (points as f64);
+        if !(terms <= MAX_WORK) {
             return false;
         }
+        if STEPS_PER_TERM * terms > work::allowance() {
+            work::cut_short();
+            return false;
+        }
+        work::charge(STEPS_PER_TERM * terms);
         let mut walk = nodes.walk(c, step, points);
         for j in 0..points {
             each(j, walk.next());
@@ -134,6 +142,18 @@ impl Law {
     }
 }
 
+/// Counts what the layers of one law take.
+fn layered(layers: Vec<Layer>) -> Decay {
+    work::charge(STEPS_OF_LAYERS);
+    Decay::Layers(layers)
+}
+
+/// Steps of one law's layers, about.
+const STEPS_OF_LAYERS: f64 = 2e5;
+
+/// Steps of a node at a point.
+const STEPS_PER_TERM: f64 = 3.0;
+
 /// Node evaluations that one law may take on one line.
 const MAX_WORK: f64 = 3e7;
 
@@ -152,8 +172,10 @@ impl SearchGrid {
     fn cumulant(&mut self, c: f64, made: impl Fn(f64) -> Option<Nodes>) -> Option<[f64; 3]> {
         if !(c <= self.reach) {
             self.nodes = made(2.0 * c)?;
+            work::charge(100.0 * self.nodes.nodes.len() as f64);
             self.reach = 2.0 * c;
         }
+        work::charge(60.0 * self.nodes.nodes.len() as f64);
         Some(self.nodes.cumulant(c))
     }
 }

@@ -5,9 +5,13 @@ use core::f64::consts::PI;
 use super::law::{Decay, Law};
 use super::search::{Saddle, Search, Window};
 use crate::exact::complex::Complex;
+use crate::work;
 
 /// Points of the sum beyond which another engine answers.
 const MAX_POINTS: f64 = 100_000.0;
+
+/// Steps that are allowed for a point: its amplitude, and some forty epsilons at which the sum is asked.
+const STEPS_PER_POINT: f64 = 2000.0;
 
 /// Errors are held below this power of `1/e` of delta.
 const MARGIN: f64 = 28.0;
@@ -63,9 +67,14 @@ impl Line {
         let window = search.window(saddle, epsilon, log_delta, margin)?;
         let step = window.step();
         let log_moments = search.log_moments(c)?;
+        if search.is_over() {
+            return None;
+        }
         let laws = search.laws;
         let decays: Vec<(Decay, f64)> =
             laws.iter().zip(&log_moments).map(|((law, count), log)| (law.decay(c, *log), *count)).collect();
+        // A point takes about as much in each of the searches that follow, besides the nodes of its laws.
+        let affordable = (0.5 * work::allowance() / STEPS_PER_POINT).max(16.0);
         let log_tail = |t: f64| {
             let decay: f64 = decays.iter().map(|(decay, count)| count * decay.log(t)).sum();
             decay + (1.0 / t).min(0.5 * PI / c).ln() - PI.ln()
@@ -73,10 +82,13 @@ impl Line {
         // What is wanted of the tail, relative to e^(K(c) - c epsilon).
         let height = cumulant - c * epsilon - log_delta;
         let wanted = -margin - height.max(0.0);
-        let farthest = step * MAX_POINTS;
+        let farthest = step * MAX_POINTS.min(affordable);
         let mut t_max = (2.0 * margin / (curvature + 1.0 / (c * c))).sqrt().clamp(step, farthest);
         while log_tail(t_max) > wanted && t_max < farthest {
             t_max = (1.4 * t_max).min(farthest);
+        }
+        if affordable < MAX_POINTS && log_tail(t_max) > wanted {
+            work::cut_short();
         }
         let points = (t_max / step).ceil() as usize + 1;
         let last = step * (points - 1) as f64;
@@ -106,6 +118,7 @@ impl Line {
             tail: (log_tail(last) + sum.errors[0]).exp(),
             other_cumulant,
         };
+        work::charge(100.0 * points as f64);
         for (j, (exponent, error)) in sum.exponents.iter().zip(&sum.errors).enumerate() {
             let z = Complex::new(c, j as f64 * step);
             let relative = Complex::new(exponent.re - line.cumulant, exponent.im);
@@ -124,8 +137,14 @@ impl Line {
         (agrees && line.errors.is_finite() && line.tail.is_finite()).then_some(line)
     }
 
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.amplitudes.len() * size_of::<Complex>()
+    }
+
     /// Delta at `epsilon`.
     pub(super) fn log_delta(&self, epsilon: f64) -> LogDelta {
+        work::charge(45.0 * self.amplitudes.len() as f64);
         let (mut sum, mut slope) = (0.0, 0.0);
         for (j, amplitude) in self.amplitudes.iter().enumerate() {
             let t = j as f64 * self.step;

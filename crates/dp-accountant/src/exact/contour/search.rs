@@ -6,6 +6,7 @@ use core::f64::consts::PI;
 use super::law::{Law, SearchGrid};
 use super::supremum;
 use crate::normal::LN_SQRT_2_PI;
+use crate::work;
 
 /// Steps of the search once the root is between two lines.
 const MAX_STEPS: usize = 60;
@@ -15,6 +16,8 @@ const MAX_STEPS: usize = 60;
 pub(super) struct Search<'a> {
     pub(super) laws: &'a [(Law, f64)],
     grids: Vec<SearchGrid>,
+    /// The count of work at which the search has taken what it was allowed.
+    last: f64,
 }
 
 /// A line and what the saddle-point approximation says of it.
@@ -47,11 +50,24 @@ impl Saddle {
 
 impl<'a> Search<'a> {
     pub(super) fn new(laws: &'a [(Law, f64)]) -> Self {
-        Self { laws, grids: vec![SearchGrid::default(); laws.len()] }
+        let last = work::spent() + work::allowance();
+        Self { laws, grids: vec![SearchGrid::default(); laws.len()], last }
+    }
+
+    /// Whether the search has taken all that it was allowed; what has been found so far holds.
+    pub(super) fn is_over(&self) -> bool {
+        let is_over = work::spent() > self.last;
+        if is_over {
+            work::cut_short();
+        }
+        is_over
     }
 
     /// `K`, `K'` and `K''` at `c`; `None` where they cannot be had.
     pub(super) fn cumulant(&mut self, c: f64) -> Option<[f64; 3]> {
+        if self.is_over() {
+            return None;
+        }
         let mut total = [0.0; 3];
         for ((law, count), grid) in self.laws.iter().zip(&mut self.grids) {
             for (sum, part) in total.iter_mut().zip(law.cumulant(c, grid)?) {

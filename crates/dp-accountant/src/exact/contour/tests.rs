@@ -73,7 +73,7 @@ fn two_and_three_steps_by_convolution() {
         let contour = curve(sampled(rate, sigma, count));
         for (direction, laws) in [Direction::Remove, Direction::Add].into_iter().zip(&contour.directions) {
             let exact = convolved(rate, sigma, direction, epsilon, count as u32);
-            let Some(ends) = log_delta_of(laws, epsilon) else {
+            let Some(ends) = log_delta_of(&laws.laws, epsilon).0 else {
                 continue;
             };
             let (low, high) = (ends.lower.exp(), ends.upper.exp());
@@ -174,7 +174,7 @@ fn a_poor_sum_keeps_its_word() {
         sampled(0.9, 4.0, 400),
     ] {
         for laws in &curve(leaves).directions {
-            let mut search = Search::new(laws);
+            let mut search = Search::new(&laws.laws);
             for target in [-1.5, -8.0, -40.0] {
                 let saddle = search.for_delta(target).unwrap();
                 for factor in [0.0, 0.9, 1.0, 1.07] {
@@ -212,7 +212,7 @@ fn rare_losses_are_not_overlooked() {
 fn each_direction_is_composed_with_itself() {
     let target = 1e-6f64.ln();
     let contour = curve(sampled(0.3, 1.0, 200));
-    let [remove, add] = [0, 1].map(|way| epsilon_of(&contour.directions[way], target, target).unwrap());
+    let [remove, add] = [0, 1].map(|way| epsilon_of(&contour.directions[way].laws, target, target).0.unwrap());
     assert!(remove.lower > add.upper);
     assert_eq!(contour.epsilon(target, target).unwrap(), remove.larger(add));
 }

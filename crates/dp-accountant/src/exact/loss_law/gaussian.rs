@@ -110,6 +110,10 @@ impl LossLaw for Mixture {
         gaussians + self.parts.len() as f64 * f64::EPSILON
     }
 
+    fn steps(&self) -> f64 {
+        250.0 * self.parts.len() as f64
+    }
+
     fn threshold_error(&self, loss: f64) -> f64 {
         f64::EPSILON * loss.abs()
     }

@@ -100,6 +100,10 @@ impl LossLaw for Sampled {
         base + 4.0 * f64::EPSILON
     }
 
+    fn steps(&self) -> f64 {
+        100.0 + self.base.steps()
+    }
+
     fn threshold_error(&self, loss: f64) -> f64 {
         // The map to the release's own loss is off by a few units of `e^loss - 1` or of the rate; back in terms of the
         // mixture's loss the release's own error shrinks, because the mixture's slope is below 1.

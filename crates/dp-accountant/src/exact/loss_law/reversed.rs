@@ -36,6 +36,10 @@ impl LossLaw for Reversed {
         self.0.relative_error_at(-loss)
     }
 
+    fn steps(&self) -> f64 {
+        self.0.steps()
+    }
+
     fn threshold_error(&self, loss: f64) -> f64 {
         self.0.threshold_error(-loss)
     }

@@ -5,9 +5,13 @@ use std::sync::{Arc, OnceLock};
 use super::atoms::{Atom, Atoms};
 use super::{Between, Law, LossLaw, Tails};
 use crate::shuffled::{Bound, clones, outcomes};
+use crate::work;
 
 /// More outcomes than this are not enumerated.
 const MANY: f64 = 2e6;
+
+/// Steps that an outcome takes to be enumerated and sorted.
+const STEPS_PER_OUTCOME: f64 = 250.0;
 
 /// Standard deviations to either side that the binomial laws reach.
 const REACH: f64 = 17.0;
@@ -25,7 +29,12 @@ pub(crate) fn law(epsilon: f64, records: u64) -> Option<Law> {
     }
     let mean = (records as f64 * (-epsilon).exp()).max(1.0);
     let given_clones = 2.0 * REACH * (0.25 * mean).sqrt() + 4.0 * REACH;
-    let buckets = (REACH / (RESOLUTION * mean.sqrt())).clamp(16.0, (MANY / given_clones).max(16.0));
+    let wanted = (REACH / (RESOLUTION * mean.sqrt())).clamp(16.0, (MANY / given_clones).max(16.0));
+    let affordable = work::allowance() / (2.0 * STEPS_PER_OUTCOME * given_clones);
+    let buckets = wanted.min(affordable.max(16.0));
+    if buckets < wanted {
+        work::cut_short();
+    }
     if !(buckets * given_clones <= 2.0 * MANY) {
         return None;
     }
@@ -61,6 +70,7 @@ impl Side {
                 error = error.max(relative);
             }
             let lost = if self.bound == Bound::Upper { lost } else { 0.0 };
+            work::charge(STEPS_PER_OUTCOME * atoms.len() as f64);
             Atoms::new(atoms, lost, lost, error + weight_error).symmetric()
         })
     }

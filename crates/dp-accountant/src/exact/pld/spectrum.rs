@@ -22,6 +22,7 @@ use super::lattice::Masses;
 use super::tilt::{Cumulants, Tilted};
 use crate::exact::complex::Complex;
 use crate::logspace::{CompensatedSum, log_add};
+use crate::work;
 
 /// Frequencies whose power is below the exponential of this are left out.
 const NEGLIGIBLE: f64 = -60.0;
@@ -139,6 +140,7 @@ pub(super) fn compose(
                 buffer[slot(k)].im += mass;
             }
         }
+        work::charge(length as f64 * (100.0 + 3.0 * (length as f64).log2()));
         fft.transform(&mut buffer);
         // Two real sequences in one complex one: their transforms are its even and odd parts, each of which takes half
         // of both outputs' errors.
@@ -203,6 +205,7 @@ impl Assembly {
         let length = fft.length();
         let gamma = tilt * step;
         let (decay, shrink) = (-gamma, -(-step).exp_m1());
+        work::charge(60.0 * length as f64);
         let mut terms = Vec::new();
         let (mut curve_error, mut above_error) = (CompensatedSum::default(), CompensatedSum::default());
         // The moduli of both factors are largest at no frequency.
@@ -268,6 +271,11 @@ struct Evaluation {
 }
 
 impl Side {
+    /// About how much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.terms.len() * size_of::<Term>()
+    }
+
     /// Mass of an infinite total loss.
     pub(super) fn infinite(&self) -> f64 {
         self.infinite
@@ -284,6 +292,7 @@ impl Side {
             point -= 1.0;
             below = point.mul_add(self.step, -epsilon).max(0.0);
         }
+        work::charge(8.0 * self.terms.len() as f64);
         let distance = -(-below).exp_m1();
         let point = point as i64;
         // The length is a power of two, and products of two numbers below it fit.

@@ -1,6 +1,7 @@
 //! Exponential tilts of laws on a grid, and the tilt at which a composition's delta is best read.
 
 use super::lattice::Masses;
+use crate::work;
 
 /// The tilted masses `m_k e^(tilt (k - reference)) / total`, with what is needed to undo the tilt.
 #[derive(Debug, Clone)]
@@ -74,6 +75,7 @@ impl Cumulants {
     pub(super) fn of<'a>(parts: impl Iterator<Item = (&'a Masses, f64)>, tilt: f64) -> Option<Self> {
         let mut sum = Self::default();
         for (law, count) in parts {
+            work::charge(15.0 * law.finite.len() as f64);
             let reference = reference(law, tilt)?;
             let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
             for (k, mass) in (law.first..).zip(&law.finite).filter(|(_, mass)| **mass > 0.0) {

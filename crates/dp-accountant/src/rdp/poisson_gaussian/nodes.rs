@@ -29,12 +29,19 @@
 use core::f64::consts::PI;
 
 use crate::normal::LN_SQRT_2_PI;
+use crate::work;
 
 /// What the quadrature leaves out, at each cut, is below `e^-NEGLIGIBLE` of the largest node, times their number.
 const NEGLIGIBLE: f64 = 42.0;
 
 /// More nodes than this, and the caller's bound by convexity must do.
 const MAX_NODES: u32 = 40_000;
+
+/// Steps of a node at all orders of a search.
+const STEPS_PER_NODE: f64 = 6000.0;
+
+/// As many may be summed whatever was spent.
+const FEWEST_NODES: f64 = 256.0;
 
 /// Beyond this `a mu` nodes of unit distance are no longer told apart well.
 const FARTHEST: f64 = 1e9;
@@ -59,6 +66,8 @@ pub(super) struct Integrand {
     log_factor: f64,
     /// Coefficients of `s^2, s^3, ...`, `s = ln w`.
     series: [f64; SERIES_TERMS],
+    /// Nodes that may be summed.
+    affordable: u32,
 }
 
 /// A mean of the integrand, rounded up: `sum e^reference`.
@@ -101,6 +110,13 @@ struct Sum {
     nodes: u32,
 }
 
+/// However a sum ends, its nodes were work.
+impl Drop for Sum {
+    fn drop(&mut self) {
+        work::charge(60.0 * f64::from(self.nodes));
+    }
+}
+
 impl Sum {
     fn log_largest(&self) -> f64 {
         self.largest.ln() + self.reference
@@ -135,8 +151,9 @@ impl Integrand {
             geometric = order * geometric + 1.0;
             factorial *= (i + 3) as f64;
         }
+        let affordable = f64::from(MAX_NODES).min((work::allowance() / STEPS_PER_NODE).max(FEWEST_NODES)) as u32;
         let log_factor = if order < 2.0 { (1.0 + mu * (order * mu + 40.0)).ln() } else { (0.5 * order).ln() };
-        Self { order, excess, rate, log_rate: rate.ln(), mu, step: step(order, mu), log_factor, series }
+        Self { order, excess, rate, log_rate: rate.ln(), mu, step: step(order, mu), log_factor, series, affordable }
     }
 
     /// The mean of the integrand, rounded up; none where it would take too many nodes.
@@ -194,7 +211,10 @@ impl Integrand {
             if maybe_over && self.envelope_slope(y) < 0.0 && self.envelope(y) < sum.log_largest() - cut {
                 return Some(());
             }
-            if sum.nodes > MAX_NODES {
+            if sum.nodes > self.affordable {
+                if self.affordable < MAX_NODES {
+                    work::cut_short();
+                }
                 return None;
             }
             k += 1.0;
@@ -219,7 +239,10 @@ impl Integrand {
                     return Some(y);
                 }
             }
-            if sum.nodes > MAX_NODES {
+            if sum.nodes > self.affordable {
+                if self.affordable < MAX_NODES {
+                    work::cut_short();
+                }
                 return None;
             }
             k -= 1.0;

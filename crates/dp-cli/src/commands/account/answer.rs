@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::evaluate::Certified;
+use super::limit;
 use super::question::{self, Question};
 use crate::args::{Sampling, Unknown};
 use crate::protection::Meaning;
@@ -10,6 +11,9 @@ use crate::wording;
 
 /// The schema of an answer.
 pub const SCHEMA: &str = "dp.account/1";
+
+/// An interval of this relative width needs no note.
+const CLOSE: f64 = 1e-3;
 
 /// Digits of the ends of a certified interval.
 const INTERVAL_DIGITS: i32 = 10;
@@ -68,6 +72,9 @@ pub struct Answer {
     pub sampling_rate: Option<f64>,
     /// Number of steps or releases.
     pub steps: u64,
+    /// What a limit on work left open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// What the guarantee means, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantics: Option<Meaning>,
@@ -115,8 +122,20 @@ impl Answer {
             sampling: solution.sampling_rate.map(|_| sampling_word(question.sampling)),
             sampling_rate: solution.sampling_rate,
             steps: solution.steps,
+            note: None,
             semantics: None,
         }
+    }
+
+    /// The answer with a note, where the limit was reached and something is open for it.
+    pub fn noted(mut self, is_short: bool, limit: f64) -> Self {
+        let (lower, upper) = match (self.delta_lower, self.delta_upper) {
+            (Some(lower), Some(upper)) => (lower, upper),
+            _ => (self.epsilon_lower, self.epsilon_upper),
+        };
+        let is_open = self.target_epsilon.is_some() || self.semantics.is_some() || !(upper - lower <= CLOSE * upper);
+        self.note = (is_short && is_open).then(|| limit::note(limit));
+        self
     }
 
     /// The computed number, as people read it.
@@ -161,6 +180,7 @@ impl Answer {
             ("accountant", "accountant", self.accountant.to_owned()),
             ("theorem", "theorem", self.theorem.clone()),
         ]);
+        rows.extend(self.note.clone().map(|note| ("note", "note", note)));
         rows.sort_by_key(|(key, ..)| *key != self.solved);
         let mut text: String = rows.iter().map(|(_, name, value)| format!("{name:<18}{value}\n")).collect();
         if let Some(meaning) = &self.semantics {

@@ -13,6 +13,7 @@ use std::thread;
 
 use serde_json::Value;
 
+use super::limit::{self, Limited};
 use super::line::{Line, refused};
 use super::question::Question;
 use super::solve;
@@ -49,6 +50,7 @@ type Place = Result<(u64, Receiver<Reply>), Failure>;
 /// # Errors
 /// The input cannot be read, standard output cannot be written.
 pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failure> {
+    limit::check(args.limit)?;
     let input: Box<dyn Read + Send> = match &*args.file {
         "-" => Box::new(io::stdin()),
         name => Box::new(File::open(&args.file).map_err(|error| unreadable(&error, name))?),
@@ -56,9 +58,9 @@ pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failur
     let name = if &*args.file == "-" { "standard input".to_owned() } else { String::from(&args.file) };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(64);
     interrupt::json_begins();
-    let (answered, failed) = match start(input, name, threads) {
+    let (answered, failed) = match start(input, name, threads, args.limit) {
         Ok(places) => write_all(&places)?,
-        Err(lines) => answer_alone(lines)?,
+        Err(lines) => answer_alone(lines, args.limit)?,
     };
     if failed == 0 {
         return Ok(ExitStatus::Success);
@@ -72,14 +74,14 @@ pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failur
 /// where no threads could be started.
 ///
 /// The threads end when the input ends or when nobody takes answers any more.
-fn start(input: Box<dyn Read + Send>, name: String, threads: usize) -> Result<Receiver<Place>, Lines> {
+fn start(input: Box<dyn Read + Send>, name: String, threads: usize, limit: f64) -> Result<Receiver<Place>, Lines> {
     let (place, places) = sync_channel(threads * AHEAD);
     let (task, tasks) = channel();
     let tasks = Arc::new(Mutex::new(tasks));
     // What is moved to a thread that does not start is lost.
     let lines = Arc::new(Mutex::new(Some(Lines::new(input, name))));
     let take = |lines: &Mutex<Option<Lines>>| lines.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let work_on = |tasks: Arc<Mutex<_>>| thread::Builder::new().spawn(move || work(&tasks)).is_ok();
+    let work_on = |tasks: Arc<Mutex<_>>| thread::Builder::new().spawn(move || work(&tasks, limit)).is_ok();
     let any = (0..threads).map(|_| work_on(Arc::clone(&tasks))).take_while(|started| *started).count() > 0;
     let moved = Arc::clone(&lines);
     let reading = move || {
@@ -194,22 +196,22 @@ fn without_mark(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Answers tasks until there are none.
-fn work(tasks: &Mutex<Receiver<Task>>) {
+fn work(tasks: &Mutex<Receiver<Task>>, limit: f64) {
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Task { number, bytes, place }) = task else { return };
         // The writer has gone with the reader of our output.
-        let _ = place.send(reply(number, bytes.as_deref()));
+        let _ = place.send(reply(number, bytes.as_deref(), limit));
     }
 }
 
 /// Answers line by line on this thread, each before the next is read.
-fn answer_alone(lines: Lines) -> Result<(u64, u64), Failure> {
+fn answer_alone(lines: Lines, limit: f64) -> Result<(u64, u64), Failure> {
     let mut out = io::stdout().lock();
     let (mut answered, mut failed) = (0, 0);
     for line in lines {
         let (number, bytes) = line?;
-        let reply = reply(number, bytes.as_deref());
+        let reply = reply(number, bytes.as_deref(), limit);
         *(if reply.answered { &mut answered } else { &mut failed }) += 1;
         out.write_all(format!("{}\n", reply.text).as_bytes())
             .and_then(|()| out.flush())
@@ -219,17 +221,21 @@ fn answer_alone(lines: Lines) -> Result<(u64, u64), Failure> {
 }
 
 /// The answer to a line. Whatever one question may do to the accountant, the others are answered.
-fn reply(number: u64, bytes: Option<&[u8]>) -> Reply {
-    catch_unwind(AssertUnwindSafe(|| answer(number, bytes))).unwrap_or_else(|_| lost(number))
+fn reply(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
+    catch_unwind(AssertUnwindSafe(|| answer(number, bytes, limit))).unwrap_or_else(|_| lost(number))
 }
 
-fn answer(number: u64, bytes: Option<&[u8]>) -> Reply {
+fn answer(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
     let Some(bytes) = bytes else {
         let failure = refused("the line is longer than 4 MiB").help("use `self-composed` for what repeats");
         return failed(number, None, failure);
     };
     let Line { id, request } = Line::parse(bytes);
-    match request.and_then(Question::new).and_then(|question| solve::answer(&question)) {
+    let answered = request.and_then(Question::new).and_then(|question| {
+        let Limited { value, is_short } = limit::silently(limit, || solve::answer(&question))?;
+        value.map(|answer| answer.noted(is_short, limit))
+    });
+    match answered {
         Err(failure) => failed(number, id, failure),
         Ok(mut answer) => {
             answer.id = id.clone();
@@ -340,7 +346,7 @@ mod tests {
             let delta = if i % 3 == 0 { "oops" } else { "1e-6" };
             text.push_str(&format!("{{\"id\":{i},\"job\":\"gdp\",\"mu\":{},\"delta\":{delta}}}\r\n\n", 1 + i % 7));
         }
-        let places = start(Box::new(io::Cursor::new(text.into_bytes())), "test".to_owned(), 3).ok().unwrap();
+        let places = start(Box::new(io::Cursor::new(text.into_bytes())), "test".to_owned(), 3, 1.0).ok().unwrap();
         let mut count = 0;
         while let Ok(place) = places.recv() {
             let reply = place.unwrap().1.recv().unwrap();

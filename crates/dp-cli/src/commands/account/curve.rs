@@ -8,6 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::SCHEMA;
+use super::evaluate::Reading;
+use super::limit::{self, Limited};
 use super::question::Question;
 use super::{evaluate, picture, solve};
 use crate::args::{Curve, QuestionArgs, Unknown};
@@ -16,6 +18,7 @@ use crate::commands::dry_run::Foreseen;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
+use crate::progress::ProgressMode;
 
 /// Points of a curve, unless told otherwise.
 const POINTS: usize = 45;
@@ -80,6 +83,8 @@ struct Written {
     curve: &'static str,
     points: usize,
     file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
 }
 
 /// The form of an output file.
@@ -93,7 +98,13 @@ enum Form {
 ///
 /// # Errors
 /// What is wrong with the question, or an output that cannot be written.
-pub fn execute(question: &Question, curve: Curve, asked: &QuestionArgs, console: &Console) -> Result<(), Failure> {
+pub fn execute(
+    question: &Question,
+    curve: Curve,
+    asked: &QuestionArgs,
+    progress: ProgressMode,
+    console: &Console,
+) -> Result<(), Failure> {
     let form = asked.out.as_deref().map(form).transpose()?;
     let count = asked.points.unwrap_or(POINTS);
     if !ACCEPTED_POINTS.contains(&count) {
@@ -107,16 +118,24 @@ pub fn execute(question: &Question, curve: Curve, asked: &QuestionArgs, console:
     if let Some(out) = &asked.out {
         atomic::check(out, asked.force)?;
     }
-    let points = points(question, curve, count)?;
+    let scale = (count as f64 / POINTS as f64).max(1.0);
+    let Limited { value: points, is_short } =
+        limit::within(asked.limit, scale, progress, console, || points(question, curve, count))?;
+    let points = points?;
+    let note = is_short.then(|| limit::note(asked.limit));
+    if let Some(note) = &note {
+        console.note(note);
+    }
     let (Some(out), Some(form)) = (&asked.out, form) else {
-        return console.result(&json(&points, question, curve), &csv(&points));
+        return console.result(&json(&points, question, curve, note), &csv(&points));
     };
     let content = match form {
         Form::Csv => csv(&points),
         Form::Svg => picture::svg(&points)?,
     };
     atomic::write(out, asked.force, content.as_bytes())?;
-    let written = Written { schema: SCHEMA, curve: word(curve), points: points.points.len(), file: atomic::shown(out) };
+    let (points, file) = (points.points.len(), atomic::shown(out));
+    let written = Written { schema: SCHEMA, curve: word(curve), points, file, note };
     console.result(&written, &format!("{} points: {}", written.points, written.file))
 }
 
@@ -142,9 +161,9 @@ const EPSILON: Axis = Axis { name: "epsilon", title: "epsilon", logarithmic: fal
 fn against_delta(question: &Question, count: usize) -> Result<Points, Failure> {
     let least = if question.delta > 0.0 { DELTAS.0.min(question.delta) } else { DELTAS.0 };
     let event = solved(question)?;
+    let reading = Reading::new(question.accountant, &event, question.relation);
     let points = spread(least, DELTAS.1, count).map(|x| {
-        let epsilon =
-            Delta::new(x).and_then(|delta| evaluate::epsilon(question.accountant, &event, question.relation, delta));
+        let epsilon = Delta::new(x).and_then(|delta| reading.epsilon(delta));
         let epsilon = epsilon.map_err(|error| question.refused(&error))?;
         Ok(Point { x, lower: epsilon.lower, upper: epsilon.upper })
     });
@@ -163,8 +182,8 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
     steps.dedup();
     let points = steps.into_iter().map(|steps| {
         let event = question.event_at(noise, rate, steps);
-        let epsilon = evaluate::epsilon(question.accountant, &event, question.relation, delta)
-            .map_err(|error| question.refused(&error))?;
+        let reading = Reading::new(question.accountant, &event, question.relation);
+        let epsilon = reading.epsilon(delta).map_err(|error| question.refused(&error))?;
         Ok(Point { x: steps as f64, lower: epsilon.lower, upper: epsilon.upper })
     });
     let x = Axis { name: "steps", title: "steps", logarithmic: true };
@@ -174,9 +193,8 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
 /// The least type II error for each type I error; between the epsilons that were evaluated it is a lower bound still.
 fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
     let event = solved(question)?;
-    let delta_at = |epsilon: f64| {
-        evaluate::delta(question.accountant, &event, question.relation, epsilon).map(|delta| delta.upper.min(1.0))
-    };
+    let reading = Reading::new(question.accountant, &event, question.relation);
+    let delta_at = |epsilon: f64| reading.delta(epsilon).map(|delta| delta.upper.min(1.0));
     let errors = TradeOff::new(delta_at, TRADE_OFF_EPSILONS).and_then(|curve| curve.points(count));
     let point = |errors: &Errors| Point { x: errors.type_one, lower: errors.type_two, upper: 1.0 - errors.type_one };
     Ok(Points {
@@ -229,7 +247,7 @@ fn csv(points: &Points) -> String {
     }
 }
 
-fn json(points: &Points, question: &Question, curve: Curve) -> Value {
+fn json(points: &Points, question: &Question, curve: Curve, note: Option<String>) -> Value {
     let (x, y) = (points.x.name, points.y.name);
     let list = points.points.iter().map(|point| {
         let mut members = vec![(x.to_owned(), number(point.x)), (y.to_owned(), number(points.promise(point)))];
@@ -239,7 +257,7 @@ fn json(points: &Points, question: &Question, curve: Curve) -> Value {
         }
         Value::Object(Map::from_iter(members))
     });
-    serde_json::json!({
+    let mut written = serde_json::json!({
         "schema": SCHEMA,
         "job": question.job.name(),
         "curve": word(curve),
@@ -247,7 +265,11 @@ fn json(points: &Points, question: &Question, curve: Curve) -> Value {
         "adjacency": question.relation.as_str(),
         "n_public": question.relation.n_public(),
         "points": list.collect::<Vec<_>>(),
-    })
+    });
+    if let Some(note) = note {
+        written["note"] = note.into();
+    }
+    written
 }
 
 fn number(value: f64) -> Value {

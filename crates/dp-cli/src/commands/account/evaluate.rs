@@ -1,5 +1,7 @@
 //! Epsilon and delta of a tree by the accountant that was asked for, with what is certified from below.
 
+use std::cell::OnceCell;
+
 use dp_accountant::bound::{self, Bound};
 use dp_accountant::exact::{Bracket, Engine, PrivacyCurve};
 use dp_accountant::rdp::RdpCurve;
@@ -68,69 +70,79 @@ fn accountant_of(theorem: Theorem) -> &'static str {
     }
 }
 
-/// Epsilon of `event` at `delta`.
-///
-/// # Errors
-/// A number out of range, a relation that the theorems do not hold under, an event that the accountant has no theorem
-/// for.
-pub fn epsilon(
+/// A tree as one accountant reads it, for several questions: what they have in common is computed once.
+#[derive(Debug)]
+pub struct Reading<'a> {
     accountant: Accountant,
-    event: &DpEvent,
+    event: &'a DpEvent,
     relation: AdjacencyKind,
-    delta: Delta,
-) -> Result<Certified, Error> {
-    let exact = || PrivacyCurve::new_under(event, relation)?.epsilon(delta);
-    let by = word(accountant);
-    match accountant {
-        Accountant::Auto => tightest(exact(), |known| bound::epsilon_beside(event, delta, known)),
-        Accountant::Exact => exact().map(|bracket| by_exact(&bracket)),
-        Accountant::Rdp => {
-            let upper = RdpCurve::new(event)?.epsilon(delta);
-            Ok(Certified { lower: 0.0, upper, theorem: Cited::Bound(Theorem::Renyi), accountant: by })
-        }
-        Accountant::Zcdp => {
-            let rho = zcdp::rho(event)?;
-            let upper = if rho.is_finite() { zcdp::epsilon(rho, delta)? } else { f64::INFINITY };
-            Ok(Certified { lower: 0.0, upper, theorem: Cited::Zcdp, accountant: by })
-        }
-        Accountant::Gdp => {
-            let mu = gdp::mu(event)?;
-            let upper = if mu.is_finite() { gaussian::epsilon(mu, delta)? } else { f64::INFINITY };
-            let lower = exact().map_or(0.0, |bracket| bracket.lower.min(upper));
-            Ok(Certified { lower, upper, theorem: Cited::Gdp, accountant: by })
-        }
-    }
+    exact: OnceCell<Result<PrivacyCurve, Error>>,
 }
 
-/// Delta of `event` at `epsilon`.
-///
-/// # Errors
-/// As [`epsilon`](self::epsilon()).
-pub fn delta(
-    accountant: Accountant,
-    event: &DpEvent,
-    relation: AdjacencyKind,
-    epsilon: f64,
-) -> Result<Certified, Error> {
-    let exact = || PrivacyCurve::new_under(event, relation)?.delta(epsilon);
-    let by = word(accountant);
-    match accountant {
-        Accountant::Auto => tightest(exact(), |known| bound::delta_beside(event, epsilon, known)),
-        Accountant::Exact => exact().map(|bracket| by_exact(&bracket)),
-        Accountant::Rdp => {
-            let upper = RdpCurve::new(event)?.delta(epsilon)?;
-            Ok(Certified { lower: 0.0, upper, theorem: Cited::Bound(Theorem::Renyi), accountant: by })
+impl<'a> Reading<'a> {
+    /// Nothing is computed yet.
+    pub fn new(accountant: Accountant, event: &'a DpEvent, relation: AdjacencyKind) -> Self {
+        Self { accountant, event, relation, exact: OnceCell::new() }
+    }
+
+    fn exact(&self) -> Result<&PrivacyCurve, Error> {
+        self.exact.get_or_init(|| PrivacyCurve::new_under(self.event, self.relation)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Epsilon at `delta`.
+    ///
+    /// # Errors
+    /// A number out of range, a relation that the theorems do not hold under, an event that the accountant has no theorem
+    /// for.
+    pub fn epsilon(&self, delta: Delta) -> Result<Certified, Error> {
+        let exact = || self.exact()?.epsilon(delta);
+        let (event, by) = (self.event, word(self.accountant));
+        match self.accountant {
+            Accountant::Auto => tightest(exact(), |known| bound::epsilon_beside(event, delta, known)),
+            Accountant::Exact => exact().map(|bracket| by_exact(&bracket)),
+            Accountant::Rdp => {
+                let upper = RdpCurve::new(event)?.epsilon(delta);
+                Ok(Certified { lower: 0.0, upper, theorem: Cited::Bound(Theorem::Renyi), accountant: by })
+            }
+            Accountant::Zcdp => {
+                let rho = zcdp::rho(event)?;
+                let upper = if rho.is_finite() { zcdp::epsilon(rho, delta)? } else { f64::INFINITY };
+                Ok(Certified { lower: 0.0, upper, theorem: Cited::Zcdp, accountant: by })
+            }
+            Accountant::Gdp => {
+                let mu = gdp::mu(event)?;
+                let upper = if mu.is_finite() { gaussian::epsilon(mu, delta)? } else { f64::INFINITY };
+                let lower = exact().map_or(0.0, |bracket| bracket.lower.min(upper));
+                Ok(Certified { lower, upper, theorem: Cited::Gdp, accountant: by })
+            }
         }
-        Accountant::Zcdp => {
-            let rho = zcdp::rho(event)?;
-            let upper = if rho.is_finite() { zcdp::delta(rho, epsilon)? } else { 1.0 };
-            Ok(Certified { lower: 0.0, upper, theorem: Cited::Zcdp, accountant: by })
-        }
-        Accountant::Gdp => {
-            let mu = gdp::mu(event)?;
-            let upper = if mu.is_finite() { gaussian::delta(mu, epsilon)? } else { 1.0 };
-            let lower = exact().map_or(0.0, |bracket| bracket.lower.min(upper));
-            Ok(Certified { lower, upper, theorem: Cited::Gdp, accountant: by })
+    }
+
+    /// Delta at `epsilon`.
+    ///
+    /// # Errors
+    /// As [`epsilon`](Self::epsilon).
+    pub fn delta(&self, epsilon: f64) -> Result<Certified, Error> {
+        let exact = || self.exact()?.delta(epsilon);
+        let (event, by) = (self.event, word(self.accountant));
+        match self.accountant {
+            Accountant::Auto => tightest(exact(), |known| bound::delta_beside(event, epsilon, known)),
+            Accountant::Exact => exact().map(|bracket| by_exact(&bracket)),
+            Accountant::Rdp => {
+                let upper = RdpCurve::new(event)?.delta(epsilon)?;
+                Ok(Certified { lower: 0.0, upper, theorem: Cited::Bound(Theorem::Renyi), accountant: by })
+            }
+            Accountant::Zcdp => {
+                let rho = zcdp::rho(event)?;
+                let upper = if rho.is_finite() { zcdp::delta(rho, epsilon)? } else { 1.0 };
+                Ok(Certified { lower: 0.0, upper, theorem: Cited::Zcdp, accountant: by })
+            }
+            Accountant::Gdp => {
+                let mu = gdp::mu(event)?;
+                let upper = if mu.is_finite() { gaussian::delta(mu, epsilon)? } else { 1.0 };
+                let lower = exact().map_or(0.0, |bracket| bracket.lower.min(upper));
+                Ok(Certified { lower, upper, theorem: Cited::Gdp, accountant: by })
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod batch;
 pub mod compare;
 pub mod curve;
 pub mod evaluate;
+pub mod limit;
 pub mod line;
 pub mod picture;
 pub mod question;
@@ -21,11 +22,13 @@ use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::Protection;
 
 use answer::{Answer, Solution};
+use evaluate::Reading;
+use limit::Limited;
 use question::Question;
 use request::Request;
 
 use super::dry_run::Foreseen;
-use crate::args::{AccountArgs, AccountJob, Curve};
+use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
@@ -35,7 +38,7 @@ use crate::protection::Meaning;
 ///
 /// # Errors
 /// `usage.*`, `privacy.*`, `account.*`, or an output that cannot be written. Errors about lines of a batch are answers.
-pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Failure> {
+pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Result<ExitStatus, Failure> {
     if let AccountJob::Batch(args) = &args.job {
         return batch::execute(args, console);
     }
@@ -46,18 +49,23 @@ pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Fail
     }
     let question = Question::new(request).map_err(at_flag)?;
     let printed = if let Some(curve) = asked.curve {
-        curve::execute(&question, curve, asked, console).map_err(at_flag)
+        curve::execute(&question, curve, asked, global.progress, console).map_err(at_flag)
     } else if asked.dry_run {
+        limit::check(asked.limit)?;
         Foreseen::new(answer::SCHEMA, &[], &[], false)?.print(console)
     } else if asked.compare {
-        let comparison = compare::run(&question).map_err(at_flag)?;
+        let Limited { value, is_short } =
+            limit::within(asked.limit, 1.0, global.progress, console, || compare::run(&question))?;
+        let mut comparison = value.map_err(at_flag)?;
+        comparison.best = comparison.best.noted(is_short, asked.limit);
         console.result(&comparison, &comparison.text(&question))
     } else {
-        let solution = solve::solve(&question).map_err(at_flag)?;
-        let mut answer = Answer::new(&question, &solution);
-        if asked.semantics {
-            answer.semantics = Some(meaning(&question, &solution).map_err(at_flag)?);
-        }
+        let Limited { value, is_short } = limit::within(asked.limit, 1.0, global.progress, console, || {
+            let solution = solve::solve(&question)?;
+            let semantics = asked.semantics.then(|| meaning(&question, &solution)).transpose()?;
+            Ok::<_, Failure>(Answer { semantics, ..Answer::new(&question, &solution) })
+        })?;
+        let answer = value.map_err(at_flag)?.noted(is_short, asked.limit);
         console.result(&answer, &answer.text())
     };
     printed.map(|()| ExitStatus::Success)
@@ -66,10 +74,10 @@ pub fn execute(args: &AccountArgs, console: &Console) -> Result<ExitStatus, Fail
 /// What the guarantee of a solved question means, by the curve of the accountant that answered.
 fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure> {
     let event = solve::event(question, solution);
-    let delta_at = |epsilon: f64| {
-        evaluate::delta(question.accountant, &event, question.relation, epsilon).map(|delta| delta.upper.min(1.0))
-    };
-    evaluate::epsilon(question.accountant, &event, question.relation, Delta::ZERO)
+    let reading = Reading::new(question.accountant, &event, question.relation);
+    let delta_at = |epsilon: f64| reading.delta(epsilon).map(|delta| delta.upper.min(1.0));
+    reading
+        .epsilon(Delta::ZERO)
         .and_then(|largest_loss| {
             Protection::of_curve(solution.epsilon.upper, solution.delta, largest_loss.upper, delta_at)
         })

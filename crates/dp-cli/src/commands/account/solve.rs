@@ -4,7 +4,7 @@ use dp_accountant::calibrate::{Calibration, Evaluator};
 use dp_accountant::{Delta, DpEvent, Error, NoiseMultiplier, SamplingRate, gdp};
 
 use super::answer::{Answer, Solution};
-use super::evaluate::{self, Certified};
+use super::evaluate::{self, Certified, Reading};
 use super::question::Question;
 use super::request::Job;
 use crate::args::{Accountant, Sampling, Unknown};
@@ -50,13 +50,15 @@ pub fn event(question: &Question, solution: &Solution) -> DpEvent {
 
 fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Certified, Failure> {
     let event = event(question, solution);
-    evaluate::epsilon(question.accountant, &event, question.relation, delta).map_err(|error| question.refused(&error))
+    let reading = Reading::new(question.accountant, &event, question.relation);
+    reading.epsilon(delta).map_err(|error| question.refused(&error))
 }
 
 /// Delta at the epsilon that is promised, and from below epsilon at that delta.
 fn delta(question: &Question, given: &Solution) -> Result<Solution, Failure> {
-    let certified = evaluate::delta(question.accountant, &question.event(), question.relation, question.epsilon)
-        .map_err(|error| question.refused(&error))?;
+    let event = question.event();
+    let reading = Reading::new(question.accountant, &event, question.relation);
+    let certified = reading.delta(question.epsilon).map_err(|error| question.refused(&error))?;
     let upper = certified.upper.min(1.0);
     let lower = match Delta::new(upper) {
         Ok(delta) => epsilon(question, given, delta)?.lower.min(question.epsilon),

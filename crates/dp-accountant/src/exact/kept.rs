@@ -1,0 +1,100 @@
+//! What was composed for earlier questions about one curve, for later ones.
+//!
+//! A line of the contour and a tilted spectrum are made for one epsilon and bound delta at every other: closely at those
+//! near by. A single question makes its own, and so do the questions of a short curve; from [`PATIENCE`] steps on, what is kept
+//! answers where its ends are nearly as close as they were at its own epsilon.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::work;
+
+/// Steps that are spent on one curve before what is kept answers.
+const PATIENCE: f64 = 3e8;
+
+/// Bytes that are kept; the oldest go first.
+const MOST_BYTES: usize = 128 << 20;
+
+/// How much wider an answer may be than at the epsilon that something was made for.
+pub(super) const WIDENING: f64 = 2.0;
+
+/// What is kept; a clone begins anew.
+#[derive(Debug)]
+pub(super) struct Kept<T>(Mutex<Store<T>>);
+
+#[derive(Debug)]
+struct Store<T> {
+    spent: f64,
+    bytes: usize,
+    kept: VecDeque<Arc<T>>,
+}
+
+/// How much memory something takes.
+pub(super) trait Size {
+    /// About as many bytes.
+    fn bytes(&self) -> usize;
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Store { spent: 0.0, bytes: 0, kept: VecDeque::new() }))
+    }
+}
+
+impl<T> Clone for Kept<T> {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl<T: Size> Kept<T> {
+    /// What may answer now; nothing as long as little was spent.
+    pub(super) fn ready(&self) -> Vec<Arc<T>> {
+        let store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if store.spent < PATIENCE { Vec::new() } else { store.kept.iter().cloned().collect() }
+    }
+
+    /// Keeps what `made` gives, if anything, and counts what it took.
+    pub(super) fn keeping<A>(&self, make: impl FnOnce() -> (A, Option<T>)) -> A {
+        let before = work::spent();
+        let (answer, made) = make();
+        let mut store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        store.spent += (work::spent() - before).max(0.0);
+        if let Some(made) = made {
+            store.bytes += made.bytes();
+            store.kept.push_back(Arc::new(made));
+        }
+        while store.bytes > MOST_BYTES {
+            let Some(oldest) = store.kept.pop_front() else { break };
+            store.bytes -= oldest.bytes();
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Size for u32 {
+        fn bytes(&self) -> usize {
+            *self as usize
+        }
+    }
+
+    #[test]
+    fn what_is_kept_waits() {
+        let kept = Kept::default();
+        let spend = |steps: f64, item: u32| kept.keeping(|| (work::charge(steps), Some(item)));
+        spend(0.6 * PATIENCE, 1);
+        assert!(kept.ready().is_empty());
+        spend(0.6 * PATIENCE, 2);
+        assert_eq!(kept.ready().iter().map(|item| **item).collect::<Vec<_>>(), [1, 2]);
+        // The oldest make room.
+        spend(1.0, u32::try_from(MOST_BYTES - 3).unwrap());
+        assert_eq!(kept.ready().len(), 3);
+        spend(1.0, 3);
+        assert_eq!(kept.ready().len(), 2);
+        assert!(kept.clone().ready().is_empty());
+    }
+}

@@ -1,0 +1,190 @@
+//! How much may be computed for an answer, counted and not timed.
+//!
+//! Most answers take milliseconds. A few distributions, and curves of many points, take long on fine grids. Within
+//! [`limited`] the engines count what they do, in steps of somewhat less than a nanosecond, and once the limit is reached they use
+//! coarse grids and short sums: the certified interval becomes wider, and both its ends stay certain. The count depends on the
+//! question alone, so that the same question has the same answer on every machine.
+//!
+//! A limit holds for what its closure computes on the calling thread: threads that it starts have none. Without a
+//! limit nothing is cut short.
+//!
+//! ```
+//! use dp_accountant::{Delta, DpEvent, exact, work};
+//!
+//! let step = DpEvent::LaplaceBall { scale: 2.0, sensitivity: 1.0, dim: 50 };
+//! let event = DpEvent::SelfComposed { event: Box::new(step), count: 10 };
+//! let delta = Delta::new(1e-6)?;
+//! let hurried = work::limited(3e6, || exact::epsilon(&event, delta));
+//! let whole = exact::epsilon(&event, delta)?;
+//! assert!(hurried.is_short);
+//! let hurried = hurried.value?;
+//! assert!(hurried.lower <= whole.upper && whole.lower <= hurried.upper);
+//! # Ok::<(), dp_accountant::Error>(())
+//! ```
+
+use core::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// What suffices for nearly every question, and is about a second's work.
+pub const USUAL: f64 = 1.5e9;
+
+/// What each part of a question may take although nothing is left, as a share of the limit.
+const LEAST_SHARE: f64 = 1.0 / 256.0;
+
+/// Steps between two reports to an observer.
+const REPORT: f64 = 5e7;
+
+/// What was computed within a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limited<T> {
+    /// What the closure gave.
+    pub value: T,
+    /// Steps that it took. Somewhat more than the limit where that was reached, since each part of a question may take a small
+    /// share of it in any case.
+    pub spent: f64,
+    /// Whether an engine did less than it would have done without a limit, and its interval stayed wide for it.
+    pub is_short: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Meter {
+    limit: f64,
+    spent: f64,
+    is_short: bool,
+}
+
+type Observer = Rc<dyn Fn(f64)>;
+
+thread_local! {
+    static METER: Cell<Meter> = const { Cell::new(Meter { limit: f64::INFINITY, spent: 0.0, is_short: false }) };
+    static OBSERVER: RefCell<Option<Observer>> = const { RefCell::new(None) };
+    static UNREPORTED: Cell<f64> = const { Cell::new(0.0) };
+}
+
+/// Restores the meter that was there before, with what was spent since; also where a closure panics.
+struct Restore(Meter);
+
+impl Restore {
+    fn now(self) -> Meter {
+        METER.get()
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        let Meter { spent, is_short, .. } = METER.get();
+        let before = self.0;
+        METER.set(Meter { spent: before.spent + spent, is_short: before.is_short || is_short, ..before });
+    }
+}
+
+/// Computes `f` within `limit` steps, or within what is left of an outer limit if that is less. A limit that is negative or NaN
+/// counts as 0; an infinite one tells what was spent.
+///
+/// # Formula
+/// A step is somewhat less than a nanosecond on one core; [`USUAL`] of them are about a second.
+pub fn limited<T>(limit: f64, f: impl FnOnce() -> T) -> Limited<T> {
+    let outer = METER.get();
+    let limit = limit.max(0.0).min(allowance());
+    let restore = Restore(outer);
+    METER.set(Meter { limit, spent: 0.0, is_short: false });
+    let value = f();
+    let Meter { spent, is_short, .. } = restore.now();
+    Limited { value, spent, is_short }
+}
+
+/// Calls `observer` now and then while `f` computes, with the steps taken since its last call.
+pub fn observed<T>(observer: Rc<dyn Fn(f64)>, f: impl FnOnce() -> T) -> T {
+    struct Former(Option<Observer>);
+    impl Drop for Former {
+        fn drop(&mut self) {
+            OBSERVER.set(self.0.take());
+        }
+    }
+    let _former = Former(OBSERVER.replace(Some(observer)));
+    UNREPORTED.set(0.0);
+    f()
+}
+
+/// Counts steps that were taken.
+pub(crate) fn charge(steps: f64) {
+    let meter = METER.get();
+    METER.set(Meter { spent: meter.spent + steps, ..meter });
+    let unreported = UNREPORTED.get() + steps;
+    if unreported < REPORT {
+        UNREPORTED.set(unreported);
+        return;
+    }
+    UNREPORTED.set(0.0);
+    let observer = OBSERVER.with_borrow(Clone::clone);
+    if let Some(observer) = observer {
+        observer(unreported);
+    }
+}
+
+/// What was counted so far, since the innermost limit began.
+pub(crate) fn spent() -> f64 {
+    METER.get().spent
+}
+
+/// What one part of a question may take now.
+pub(crate) fn allowance() -> f64 {
+    let Meter { limit, spent, .. } = METER.get();
+    (limit - spent).max(limit * LEAST_SHARE)
+}
+
+/// Whether anything limits the work.
+pub(crate) fn is_limited() -> bool {
+    METER.get().limit.is_finite()
+}
+
+/// Whether the limit is reached.
+pub(crate) fn is_exhausted() -> bool {
+    let Meter { limit, spent, .. } = METER.get();
+    spent >= limit
+}
+
+/// Notes that something was cut short.
+pub(crate) fn cut_short() {
+    METER.set(Meter { is_short: true, ..METER.get() });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_nest_and_end() {
+        let outer = limited(100.0, || {
+            charge(30.0);
+            let inner = limited(1000.0, || {
+                // What is left of the outer limit.
+                assert_eq!(allowance(), 70.0);
+                charge(80.0);
+                cut_short();
+                allowance()
+            });
+            assert!(inner.is_short && inner.spent == 80.0 && inner.value == 70.0 * LEAST_SHARE);
+            assert!(is_exhausted());
+            limited(f64::NAN, is_exhausted).value
+        });
+        assert!(outer.value && outer.is_short && outer.spent == 110.0);
+        assert!(!is_exhausted() && allowance() == f64::INFINITY);
+    }
+
+    #[test]
+    fn a_panic_ends_its_limit() {
+        let caught = std::panic::catch_unwind(|| limited(1.0, || panic!("within")));
+        assert!(caught.is_err() && allowance() == f64::INFINITY);
+    }
+
+    #[test]
+    fn an_observer_hears_of_all_but_the_last_steps() {
+        let heard = Rc::new(Cell::new(0.0));
+        let tell = Rc::clone(&heard);
+        observed(Rc::new(move |steps| tell.set(tell.get() + steps)), || (0..10).for_each(|_| charge(0.5 * REPORT)));
+        assert_eq!(heard.get(), 5.0 * REPORT);
+        charge(2.0 * REPORT);
+        assert_eq!(heard.get(), 5.0 * REPORT);
+    }
+}

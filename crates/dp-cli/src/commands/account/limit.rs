@@ -1,0 +1,80 @@
+//! `--limit`: how much may be computed for one question.
+//!
+//! It names work and not seconds, so that a question has the same answer on every machine and at every load; one unit is
+//! about a second's work, which nearly every question stays far below.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dp_accountant::work;
+
+use crate::failure::Failure;
+use crate::output::Console;
+use crate::progress::{Counted, Progress, ProgressMode};
+
+/// The accepted limits.
+const LIMITS: (f64, f64) = (1e-3, 1e6);
+
+/// What was computed, and whether the limit made it less close.
+#[derive(Debug)]
+pub struct Limited<T> {
+    /// It.
+    pub value: T,
+    /// Whether an interval is wider than it would have been.
+    pub is_short: bool,
+}
+
+/// Computes `f` within the limit, `scale` times of it for what is known to be long, with its progress.
+///
+/// # Errors
+/// `usage.value`.
+pub fn within<T>(
+    limit: f64,
+    scale: f64,
+    mode: ProgressMode,
+    console: &Console,
+    f: impl FnOnce() -> T,
+) -> Result<Limited<T>, Failure> {
+    check(limit)?;
+    let steps = limit * scale * work::USUAL;
+    let progress =
+        Progress::start(mode, console, "accounting", Counted::Work, Some((steps / work::USUAL * 100.0) as u64));
+    let shown = Rc::new(RefCell::new((progress, 0.0)));
+    let tell = Rc::clone(&shown);
+    let observer = Rc::new(move |spent: f64| {
+        let (progress, total) = &mut *tell.borrow_mut();
+        *total += spent;
+        progress.update((*total / work::USUAL * 100.0) as u64, None);
+    });
+    let found = work::observed(observer, || work::limited(steps, f));
+    Ok(Limited { value: found.value, is_short: found.is_short })
+}
+
+/// Computes `f` within the limit, without progress.
+///
+/// # Errors
+/// `usage.value`.
+pub fn silently<T>(limit: f64, f: impl FnOnce() -> T) -> Result<Limited<T>, Failure> {
+    check(limit)?;
+    let found = work::limited(limit * work::USUAL, f);
+    Ok(Limited { value: found.value, is_short: found.is_short })
+}
+
+/// Whether a limit may be asked for.
+///
+/// # Errors
+/// `usage.value`.
+pub fn check(limit: f64) -> Result<(), Failure> {
+    let (least, largest) = LIMITS;
+    if limit >= least && limit <= largest {
+        return Ok(());
+    }
+    Err(Failure::usage("--limit", format!("{limit:?} is out of range"))
+        .expected(format!("a number in [{least:?}, {largest:?}]")))
+}
+
+/// What is said where the limit was reached.
+pub fn note(limit: f64) -> String {
+    let more = 10.0 * limit;
+    format!("the limit on work was reached: what is certified is certain, and --limit {more} may bring it closer")
+}
