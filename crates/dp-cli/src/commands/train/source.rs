@@ -12,7 +12,7 @@ use super::recipes::refusal;
 use crate::args::{self, FileName};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
-use crate::input::{Repeatable, conflict};
+use crate::input::{LARGEST_SCHEMA, Repeatable, conflict, read_whole};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 
@@ -152,19 +152,11 @@ fn below_limit([a, b, c, d, e, f, g, h, ..]: [u8; 32]) -> u64 {
 
 fn read_schema(file: &FileName) -> Result<Schema, Failure> {
     let shown = if &**file == "-" { "standard input" } else { file };
-    let bytes = match &**file {
-        "-" => {
-            let mut bytes = Vec::new();
-            std::io::Read::read_to_end(&mut std::io::stdin().lock(), &mut bytes).map(|_| bytes)
-        }
-        _ => std::fs::read(file),
-    };
-    let bytes = bytes.map_err(|error| {
+    let bytes = read_whole(file, LARGEST_SCHEMA, |error| {
         Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the schema: {error}"))
-            .at_file(shown)
-            .at_flag("--schema")
             .help("draft one with `dp schema`")
-    })?;
+    })
+    .map_err(|failure| failure.at_flag("--schema"))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let mut failure = Failure::new(ExitStatus::Input, "schema.syntax", "the schema is not UTF-8 text")
