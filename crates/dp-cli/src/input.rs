@@ -220,7 +220,7 @@ pub(crate) fn read_whole(
         Ok(bytes) if bytes.len() as u64 > limit => Err(too_large(format!("more than {}", Bytes(limit)))),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(match memory::of_io(&error) {
-            Some(error) => Failure::from(error).at_file(shown),
+            Some(error) => Failure::from(error).at_file(shown).help("read it where there is more memory"),
             None => unreadable(&error).at_file(shown),
         }),
     }

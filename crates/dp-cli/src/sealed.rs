@@ -49,7 +49,8 @@ impl Sealed {
     /// # Errors
     /// `memory.exhausted`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
     pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
-        memory::check(memory_of(bytes), "what the model file says")?;
+        memory::check(memory_of(bytes), "the content of the model's file")
+            .map_err(|error| Failure::from(error).help("read it where there is more memory"))?;
         let malformed = |message: String| malformed(message, model_file::SCHEMA);
         let text = std::str::from_utf8(bytes).map_err(|_| malformed("the file is not text".to_owned()))?;
         let value = canonical::parse(text).map_err(|error| malformed(format!("not a model file: {error}")))?;

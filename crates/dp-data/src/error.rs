@@ -116,6 +116,15 @@ impl DataError {
         self
     }
 
+    /// Memory that gave out while this line of this file was read: for formats that this crate does not know.
+    pub fn exhausted(error: OutOfMemory, file: &str, line: Option<u64>) -> Self {
+        let error = Self::from(error).in_file(file);
+        match line {
+            Some(line) => error.at_line(line),
+            None => error,
+        }
+    }
+
     /// What kind of problem it is.
     pub fn kind(&self) -> DataErrorKind {
         self.0.kind

@@ -19,8 +19,8 @@ use std::io::{self, BufRead, Read};
 
 /// From this size on a step is compared with what the system has left.
 const LARGE: usize = 64 << 20;
-/// Elements that a collection has room for after its first growth.
-const LEAST: usize = 4;
+/// Bytes that a collection larger than this grows by at the least: near the end of memory too a step is for many elements.
+const LEAST: usize = 64 << 10;
 
 /// There is no memory for what was to be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl fmt::Display for OutOfMemory {
         write!(f, "there is no memory for {}: ", self.what)?;
         match self.held {
             0 => write!(f, "{} are needed", Bytes(self.needed)),
-            held => write!(f, "they take {} already, and {} more are needed", Bytes(held), Bytes(self.needed)),
+            held => write!(f, "{} are held, and {} more are needed", Bytes(held), Bytes(self.needed)),
         }
     }
 }
@@ -76,9 +76,10 @@ pub fn reserve<T>(collection: &mut Vec<T>, additional: usize, what: &'static str
 fn grow<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Result<(), OutOfMemory> {
     let (length, capacity) = (collection.len(), collection.capacity());
     let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
-    // Twice the size; where that is too much an eighth more.
-    for step in [capacity, capacity / 8, 0] {
-        let spare = additional.max(step).max(LEAST);
+    let least = if bytes(capacity) < LEAST { 4 } else { LEAST / size_of::<T>().max(1) };
+    // Twice the size; where that is too much a fraction more.
+    for step in [capacity, capacity / 8, capacity / 64, least] {
+        let spare = additional.max(step).max(least);
         let new = length.saturating_add(spare).saturating_sub(capacity);
         if fits(bytes(new)) && collection.try_reserve_exact(spare).is_ok() {
             return Ok(());
@@ -126,6 +127,18 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>, what: &'static str
     let mut collection = with_capacity(elements.len(), what)?;
     collection.extend(elements);
     Ok(collection)
+}
+
+/// A copy of a text.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub fn text(text: &str, what: &'static str) -> Result<String, OutOfMemory> {
+    let mut copy = String::new();
+    let needed = text.len() as u64;
+    copy.try_reserve_exact(text.len()).map_err(|_| OutOfMemory { what, held: 0, needed })?;
+    copy.push_str(text);
+    Ok(copy)
 }
 
 /// Whether there is room for `bytes`, before work whose memory is known beforehand. Nothing is kept.
@@ -279,6 +292,7 @@ mod tests {
         assert!(filled(0u64, usize::MAX / 4, "the numbers").is_err());
         assert!(check(usize::MAX, "the numbers").is_err());
         assert_eq!(collect((0..3).map(|i| i * i), "squares").unwrap(), [0, 1, 4]);
+        assert_eq!(text("a name", "a name").unwrap(), "a name");
     }
 
     #[test]
@@ -297,7 +311,7 @@ mod tests {
     #[test]
     fn messages_name_what_and_how_much() {
         let error = OutOfMemory { what: "the rows", held: 3 << 30, needed: 1536 << 10 };
-        let text = "there is no memory for the rows: they take 3.0 GiB already, and 1.5 MiB more are needed";
+        let text = "there is no memory for the rows: 3.0 GiB are held, and 1.5 MiB more are needed";
         assert_eq!(error.to_string(), text);
         let none = OutOfMemory { held: 0, needed: 1000, ..error };
         assert_eq!(none.to_string(), "there is no memory for the rows: 1000 bytes are needed");

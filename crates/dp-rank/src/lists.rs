@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::HashSet;
 
-use dp_data::memory::{OutOfMemory, reserve};
+use dp_data::memory::{self, OutOfMemory, reserve};
 
 use crate::error::Error;
 use crate::random::{Public, shuffle};
@@ -124,6 +124,9 @@ impl fmt::Debug for QueryList<'_> {
     }
 }
 
+/// What is held, for messages.
+const LISTS: &str = "the lists";
+
 /// Lists of documents with grades, one list per query, in one piece of memory.
 ///
 /// # Privacy
@@ -206,17 +209,17 @@ impl QueryLists {
             return Err(Error::DuplicateQuery { id: id.to_owned() });
         }
         self.reserve(features.len(), grades.len())?;
-        self.known.insert(id.to_owned());
+        let (known, own) = (memory::text(id, LISTS)?, memory::text(id, LISTS)?);
+        self.known.insert(known);
         self.values.extend_from_slice(features);
         self.grades.extend_from_slice(grades);
-        self.ids.push(id.to_owned());
+        self.ids.push(own);
         self.ends.push(self.grades.len());
         Ok(())
     }
 
     /// Makes room for a list more.
     fn reserve(&mut self, features: usize, documents: usize) -> Result<(), OutOfMemory> {
-        const LISTS: &str = "the lists in memory";
         reserve(&mut self.values, features, LISTS)?;
         reserve(&mut self.grades, documents, LISTS)?;
         reserve(&mut self.ids, 1, LISTS)?;

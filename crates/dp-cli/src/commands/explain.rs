@@ -208,7 +208,7 @@ const OWN: &[Page] = &[
     Page {
         code: "train.failed",
         text: "Training ended before anything was released, because the source of the records failed (it ended \
-               early or changed while it was read) or because memory or the system's random source gave out.",
+               early or changed while it was read) or because the system's random source gave out.",
     },
     Page {
         code: "train.not_finite",

@@ -69,8 +69,8 @@ impl Validity {
 }
 
 /// What is held, for messages.
-const ROWS: &str = "the rows in memory";
-const TARGETS: &str = "the labels in memory";
+const ROWS: &str = "the rows";
+const TARGETS: &str = "the labels";
 const MARKS: &str = "the marks of null records";
 
 impl<F: Copy + Default> DenseBuilder<F> {

@@ -19,7 +19,7 @@ struct Rows {
 }
 
 /// What is held, for messages.
-const LISTS: &str = "the lists in memory";
+const LISTS: &str = "the lists";
 
 impl Rows {
     /// Makes room for a row of this many features.
@@ -71,12 +71,15 @@ impl<'a> Gather<'a> {
                     list
                 }
                 None => {
-                    if let Err(error) = self.reserve_list(id.len()) {
-                        return Err(self.exhausted(error, place().0));
-                    }
-                    self.positions.insert(id.clone().into_owned(), self.lists.len());
+                    let room = self.reserve_list();
+                    let ids = room.and_then(|()| Ok((memory::text(&id, LISTS)?, memory::text(&id, LISTS)?)));
+                    let (known, own) = match ids {
+                        Ok(ids) => ids,
+                        Err(error) => return Err(self.exhausted(error, place().0)),
+                    };
+                    self.positions.insert(known, self.lists.len());
                     self.lists.push(Rows {
-                        id: id.into_owned(),
+                        id: own,
                         grades: Vec::new(),
                         entries: Vec::new(),
                         ends: Vec::new(),
@@ -98,18 +101,20 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Makes room for a list more whose query is as long as this.
-    fn reserve_list(&mut self, query: usize) -> Result<(), OutOfMemory> {
+    /// Makes room for a list more.
+    fn reserve_list(&mut self) -> Result<(), OutOfMemory> {
         reserve(&mut self.lists, 1, LISTS)?;
         let full = self.positions.len() == self.positions.capacity();
         // A map that is full takes a new table, of twice the size, beside its own.
         let table = if full { self.positions.capacity().max(4) * 2 * (size_of::<(String, usize)>() + 1) } else { 0 };
-        memory::check(table.saturating_add(2 * query), LISTS)?;
+        memory::check(table, LISTS)?;
         self.positions.try_reserve(1).map_err(|_| OutOfMemory { what: LISTS, held: 0, needed: table as u64 })
     }
 
-    fn exhausted(&self, error: OutOfMemory, line: u64) -> ReadError {
-        ReadError::from_data(&self.file, error.into()).at(line, None)
+    /// Gives up the rows, so that there is memory to say why.
+    fn exhausted(&mut self, error: OutOfMemory, line: u64) -> ReadError {
+        (self.lists, self.positions) = (Vec::new(), HashMap::new());
+        ReadError::exhausted(&self.file, error, Some(line))
     }
 
     pub(super) fn finish(self) -> Result<Loaded, ReadError> {
@@ -118,7 +123,7 @@ impl<'a> Gather<'a> {
         }
         let width = self.options.features.unwrap_or(self.needed).max(1);
         let refused = |error| match error {
-            Error::Memory(error) => ReadError::from_data(&self.file, error.into()),
+            Error::Memory(error) => ReadError::exhausted(&self.file, error, None),
             error => ReadError::new(&self.file, Problem::Options(error)),
         };
         let mut lists = QueryLists::new(width, self.options.largest_grade).map_err(refused)?;

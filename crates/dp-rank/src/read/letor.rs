@@ -92,7 +92,7 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
             .ok_or(Problem::MissingQuery)
             .map_err(refused(at))?;
         row.clear();
-        row.reserve(content.len()).map_err(|error| ReadError::from_data(&file, error.into()).at(line, None))?;
+        row.reserve(content.len()).map_err(|error| ReadError::exhausted(&file, error, Some(line)))?;
         for (at, part) in parts {
             row.feature(part).map_err(refused(at))?;
         }

@@ -14,6 +14,7 @@ use crate::args::{
 use crate::failure::{Failure, out_of_memory};
 use crate::input::conflict;
 use crate::ranker_file::{NamedLoss, ScorerShape, TrainedModel};
+use crate::sealed;
 
 /// The widest documents and layers that are accepted.
 const WIDEST: u64 = 1 << 20;
@@ -157,10 +158,13 @@ impl Settings {
         // Weights, gradients, a sum on a grid and their JSON.
         const BYTES: usize = 256;
         let none = || {
-            out_of_memory("there is no memory for a scorer of this size")
+            out_of_memory("there is no room for a scorer of this size")
                 .help("ask for fewer --hidden units or --features; nothing was released")
         };
         let parameters = self.shape.parameters(width).ok_or_else(none)?;
+        if sealed::text_of(parameters as u64) > sealed::LARGEST_MODEL {
+            return Err(none());
+        }
         let room = memory::check(parameters.saturating_mul(BYTES), "a scorer of this size");
         room.map(|()| parameters).map_err(|error| Failure { message: error.to_string(), ..none() })
     }

@@ -103,15 +103,14 @@ const BYTES_PER_WEIGHT: usize = 128;
 fn check_memory(dim: usize, outputs: u32) -> Result<(), Failure> {
     let of_feature = BYTES_PER_FEATURE.saturating_add(BYTES_PER_WEIGHT.saturating_mul(outputs as usize - 1));
     let room = memory::check(dim.saturating_mul(of_feature), "a model of this many features");
-    let outputs = u64::from(outputs);
-    if room.is_ok() && sealed::text_of((dim as u64).saturating_mul(outputs)) <= sealed::LARGEST_MODEL {
-        return Ok(());
-    }
-    let message = match room {
-        Err(error) => error.to_string(),
-        Ok(()) => format!("the file of the model would be larger than {}", Bytes(sealed::LARGEST_MODEL)),
+    let text = sealed::text_of((dim as u64).saturating_mul(outputs.into()));
+    let why = match room {
+        Ok(()) if text <= sealed::LARGEST_MODEL => return Ok(()),
+        Ok(()) => format!("its file may take {}, and {} are the most", Bytes(text), Bytes(sealed::LARGEST_MODEL)),
+        Err(error) => format!("{} are needed", Bytes(error.needed)),
     };
-    let failure = Failure { message: format!("{message} ({dim} features, {outputs} weights for each)"), ..out_of_memory("") };
+    let model = if outputs == 1 { String::new() } else { format!(" and {outputs} outputs") };
+    let failure = out_of_memory(format!("there is no room for a model of {dim} features{model}: {why}"));
     Err(failure.help(
         "name the number of features with --dim, use fewer (--project), or train where there is more memory; nothing was \
          released",
