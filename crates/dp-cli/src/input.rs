@@ -279,7 +279,8 @@ impl Repeatable {
             return Ok(Self::once(data));
         }
         let name = if &**data == "-" { "standard input" } else { data };
-        let bytes = open(data).and_then(|reader| memory::read(reader, u64::MAX, "the file, which is read more than once"));
+        let bytes =
+            open(data).and_then(|reader| memory::read(reader, u64::MAX, "the file, which is read more than once"));
         let bytes = bytes.map_err(|error| match memory::of_io(&error) {
             Some(error) => Failure::from(error).at_file(name),
             None => Failure::new(ExitStatus::Failed, "file.read", format!("reading failed: {error}")).at_file(name),

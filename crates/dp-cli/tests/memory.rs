@@ -6,7 +6,7 @@
 mod support;
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::Value;
@@ -77,7 +77,8 @@ fn tables_beyond_memory() {
     let place = Workplace::new();
     place.write("s.toml", SCHEMA);
     let before = place.files();
-    let line = |i: u64| format!("0.{},{},{}\n", i % 1000, ["u", "v", "w"][i as usize % 3], ["yes", "no"][i as usize % 2]);
+    let line =
+        |i: u64| format!("0.{},{},{}\n", i % 1000, ["u", "v", "w"][i as usize % 3], ["yes", "no"][i as usize % 2]);
     let run = |arguments: &[&str]| {
         let arguments = [&["train", "--data", "-"], arguments, &PRIVATE].concat();
         dp_without_end(&place, LITTLE, &arguments, "a,b,y\n", line)
@@ -113,7 +114,8 @@ fn compressed_tables_beyond_memory() {
 fn sparse_rows_beyond_memory() {
     let place = Workplace::new();
     let before = place.files();
-    let line = |i: u64| format!("{} {}:0.5 30:1 31:2 32:3 33:4\n", if i % 2 == 0 { "+1" } else { "-1" }, 1 + i % 20);
+    let line =
+        |i: u64| format!("{} {}:0.5 30:1 31:2 32:3 33:4\n", if i.is_multiple_of(2) { "+1" } else { "-1" }, 1 + i % 20);
     for width in [&["--dim", "40"][..], &[]] {
         let arguments = [&["train", "--data", "-", "--format", "libsvm"], width, &PRIVATE].concat();
         let run = dp_without_end(&place, LITTLE, &arguments, "", line);
@@ -122,7 +124,7 @@ fn sparse_rows_beyond_memory() {
     }
     // A line that does not end, of features that do.
     let arguments = [&["train", "--data", "-", "--format", "libsvm"], &PRIVATE[..]].concat();
-    let run = dp_without_end(&place, LITTLE, &arguments, "+1", |i| format!(" {}:1", i + 1));
+    let run = dp_without_end(&place, LITTLE * 4 / 5, &arguments, "+1", |i| format!(" {}:1", i + 1));
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "one line of the file");
 }
@@ -181,12 +183,14 @@ fn rows_without_end() {
     let run = dp_without_end(&place, LITTLE, &given, "a,b,y", |i| format!(",c{i}"));
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "standard input");
-    let run = dp_without_end(&place, 6 * LITTLE, &given, "a,b,y", |i| format!(",column-{i}"));
+    let run = dp_without_end(&place, 4 * LITTLE, &given, "a,b,y", |_| format!(",{}", "column".repeat(100)));
     assert_ends(&place, &before, &run, 3, "csv.long_record");
     // A quote that swallows everything.
     let run = dp_without_end(&place, LITTLE, &given, "a,b,y\n0.5,u,\"", |_| "no end in sight, no end\n".repeat(10));
     assert_exhausted(&place, &before, &run);
-    let run = dp_without_end(&place, LITTLE, &["account", "batch", "-", "--quiet"], "", |_| "[0,".repeat(100));
+    place.write("line", "[0,".repeat(20_000_000));
+    let before = place.files();
+    let run = dp(&place, LITTLE, &["account", "batch", "line", "--quiet"]);
     assert_ends(&place, &before, &run, 3, "account.line");
 }
 
@@ -237,7 +241,8 @@ fn files_that_grow_when_they_are_read() {
     let run = dp(&place, 2 * LITTLE, &["verify", "model.json", "--json"]);
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "model.json");
-    let given = ["train", "--data", "rows.csv", "--schema", "wide.toml", "--epsilon", "1", "--out", "new.json", "--json"];
+    let given =
+        ["train", "--data", "rows.csv", "--schema", "wide.toml", "--epsilon", "1", "--out", "new.json", "--json"];
     let run = dp(&place, LITTLE, &given);
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "wide.toml");
@@ -298,7 +303,8 @@ fn await_file(place: &Workplace, child: &mut Child, others: usize) {
 fn an_abort_leaves_nothing_and_says_so() {
     let place = Workplace::new();
     place.write("rows.txt", "+1 1:0.5\n-1 2:0.5\n".repeat(50));
-    let trained = place.dp(&[&["train", "--data", "rows.txt", "--format", "libsvm", "--dim", "2"], &PRIVATE[..]].concat());
+    let trained =
+        place.dp(&[&["train", "--data", "rows.txt", "--format", "libsvm", "--dim", "2"], &PRIVATE[..]].concat());
     assert_eq!(trained.code, 0, "{trained:?}");
     let before = place.files();
     let given = ["predict", "--model", "model.json", "--data", "-", "--format", "libsvm", "--out", "scores.csv"];

@@ -81,8 +81,9 @@ impl<F: Copy> BlockBuffer<F> {
                 }
                 let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return Ok(()) };
                 reserve(&mut self.offsets, rows, ROWS)?;
-                reserve(&mut self.indices, last - first, ROWS)?;
-                reserve(&mut self.values, last - first, ROWS)?;
+                // How many features are stored depends on the records.
+                reserve(&mut self.indices, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
+                reserve(&mut self.values, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
                 let shift = self.values.len();
                 self.offsets.extend(offsets[1..].iter().map(|&end| end - first + shift));
                 self.indices.extend_from_slice(&indices[first..last]);

@@ -29,16 +29,25 @@ pub struct OutOfMemory {
     pub what: &'static str,
     /// Bytes that it takes already.
     pub held: u64,
-    /// Bytes that were asked for besides, at the least.
+    /// Bytes that were asked for besides, at the least; 0 where that is not said.
     pub needed: u64,
+}
+
+impl OutOfMemory {
+    /// The same without its sizes, where they depend on the content of records: messages are public.
+    #[must_use]
+    pub fn without_sizes(self) -> Self {
+        Self { held: 0, needed: 0, ..self }
+    }
 }
 
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is no memory for {}: ", self.what)?;
-        match self.held {
-            0 => write!(f, "{} are needed", Bytes(self.needed)),
-            held => write!(f, "{} are held, and {} more are needed", Bytes(held), Bytes(self.needed)),
+        write!(f, "there is no memory for {}", self.what)?;
+        match (self.held, self.needed) {
+            (_, 0) => Ok(()),
+            (0, needed) => write!(f, ": {} are needed", Bytes(needed)),
+            (held, needed) => write!(f, ": {} are held, and {} more are needed", Bytes(held), Bytes(needed)),
         }
     }
 }
@@ -179,7 +188,7 @@ pub fn read_line(reader: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) ->
         };
         let end = available.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
         let taken = end.unwrap_or(available.len()).min(limit - (line.len() - before));
-        reserve(line, taken, "one line of the file").map_err(to_io)?;
+        reserve(line, taken, "one line of the file").map_err(|error| to_io(error.without_sizes()))?;
         line.extend_from_slice(&available[..taken]);
         reader.consume(taken);
         let read = line.len() - before;
@@ -197,7 +206,7 @@ pub fn to_io(error: OutOfMemory) -> io::Error {
 /// What an error of input says of memory, if that is what it is about.
 pub fn of_io(error: &io::Error) -> Option<OutOfMemory> {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<OutOfMemory>()).copied();
-    let unknown = OutOfMemory { what: "what was read", held: 0, needed: 1 };
+    let unknown = OutOfMemory { what: "what was read", held: 0, needed: 0 };
     inner.or_else(|| (error.kind() == io::ErrorKind::OutOfMemory).then_some(unknown))
 }
 
@@ -261,9 +270,9 @@ mod system {
         let number = |name: &str| read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
         let (limit, used) = (number(limit)?, number(used)?);
         let statistics = read_to_string(group.join("memory.stat")).unwrap_or_default();
-        let files = ["inactive_file ", "active_file "].iter().filter_map(|name| {
-            statistics.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok()
-        });
+        let files = ["inactive_file ", "active_file "]
+            .iter()
+            .filter_map(|name| statistics.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok());
         let swap = number("memory.swap.max").unwrap_or(0).saturating_sub(number("memory.swap.current").unwrap_or(0));
         Some(limit.saturating_sub(used.saturating_sub(files.sum())).saturating_add(swap))
     }
@@ -315,6 +324,7 @@ mod tests {
         assert_eq!(error.to_string(), text);
         let none = OutOfMemory { held: 0, needed: 1000, ..error };
         assert_eq!(none.to_string(), "there is no memory for the rows: 1000 bytes are needed");
+        assert_eq!(error.without_sizes().to_string(), "there is no memory for the rows");
         assert_eq!(Bytes(u64::MAX).to_string(), "16.0 EiB");
     }
 

@@ -125,8 +125,9 @@ impl RowBuffer {
     #[cfg(feature = "files")]
     pub(crate) fn reserve(&mut self, features: usize) -> Result<(), OutOfMemory> {
         const ROW: &str = "one row of the file";
-        memory::reserve(&mut self.indices, features, ROW)?;
-        memory::reserve(&mut self.values, features, ROW)
+        memory::reserve(&mut self.indices, features, ROW)
+            .and_then(|()| memory::reserve(&mut self.values, features, ROW))
+            .map_err(OutOfMemory::without_sizes)
     }
 
     #[inline]

@@ -217,7 +217,10 @@ impl<F: Copy + Default> SparseBuilder<F> {
             let fits = if index_wide < least || index_wide >= self.dim as u64 {
                 Err(ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" })
             } else {
-                reserve(&mut self.indices, 1, ROWS).and_then(|()| reserve(&mut self.values, 1, ROWS)).map_err(Into::into)
+                // How many features are stored depends on the records.
+                reserve(&mut self.indices, 1, ROWS)
+                    .and_then(|()| reserve(&mut self.values, 1, ROWS))
+                    .map_err(|error| error.without_sizes().into())
             };
             if let Err(error) = fits {
                 self.indices.truncate(start);

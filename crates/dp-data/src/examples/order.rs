@@ -131,8 +131,9 @@ fn gather_sparse<F: Copy>(
 ) -> Result<Storage<F>, OutOfMemory> {
     let total = places.clone().map(|place| offsets[place + 1] - offsets[place]).sum();
     let mut new_offsets = with_capacity(places.size_hint().0 + 1, COPY)?;
-    let mut new_indices = with_capacity(total, COPY)?;
-    let mut new_values = with_capacity(total, COPY)?;
+    // How many features are stored depends on the records.
+    let mut new_indices = with_capacity(total, COPY).map_err(OutOfMemory::without_sizes)?;
+    let mut new_values = with_capacity(total, COPY).map_err(OutOfMemory::without_sizes)?;
     new_offsets.push(0);
     for place in places {
         let row = offsets[place]..offsets[place + 1];

@@ -369,14 +369,13 @@ impl Splitter {
         self.after_quote = None;
         self.bounds.clear();
         let mut cell_start = self.start;
-        let no_room = |error| DataError::from(error).at_line(self.line);
         for found in memchr::memchr_iter(self.options.delimiter, content) {
             let cell_end = self.start + found;
-            reserve(&mut self.bounds, 1, RECORD).map_err(no_room)?;
+            reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.line))?;
             self.bounds.push((cell_start, cell_end));
             cell_start = cell_end + 1;
         }
-        reserve(&mut self.bounds, 1, RECORD).map_err(no_room)?;
+        reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.line))?;
         self.bounds.push((cell_start, self.start + content.len()));
         if let Err(error) = std::str::from_utf8(content) {
             let cell = self.bounds.iter().filter(|bounds| bounds.1 < self.start + error.valid_up_to()).count();
@@ -416,11 +415,11 @@ impl Splitter {
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => {
                     let longer = self.unquoted.len() * 2;
-                    lengthen(&mut self.unquoted, longer).map_err(|error| DataError::from(error).at_line(self.line))?;
+                    lengthen(&mut self.unquoted, longer).map_err(|error| no_room(error, self.line))?;
                 }
                 ReadRecordResult::OutputEndsFull => {
                     let longer = self.ends.len() * 2;
-                    lengthen(&mut self.ends, longer).map_err(|error| DataError::from(error).at_line(self.line))?;
+                    lengthen(&mut self.ends, longer).map_err(|error| no_room(error, self.line))?;
                 }
                 ReadRecordResult::End => return Ok(false),
             }
@@ -433,7 +432,7 @@ impl Splitter {
         self.in_unquoted = true;
         self.after_quote = text_after_quote(raw, self.options).map(|(cell, line)| (cell, self.line + line));
         self.bounds.clear();
-        reserve(&mut self.bounds, cells, RECORD).map_err(|error| DataError::from(error).at_line(self.line))?;
+        reserve(&mut self.bounds, cells, RECORD).map_err(|error| no_room(error, self.line))?;
         let mut cell_start = 0;
         for &cell_end in &self.ends[..cells] {
             self.bounds.push((cell_start, cell_end));
@@ -453,7 +452,7 @@ impl Splitter {
         }
         if self.buffer.len() < self.end + CHUNK {
             let longer = (self.end + CHUNK).max(self.end * 2);
-            lengthen(&mut self.buffer, longer).map_err(|error| DataError::from(error).at_line(self.line))?;
+            lengthen(&mut self.buffer, longer).map_err(|error| no_room(error, self.line))?;
         }
         loop {
             match self.source.read(&mut self.buffer[self.end..]) {
@@ -529,6 +528,11 @@ pub(crate) fn line_end(line: u64, column: Option<&String>) -> DataError {
         Some(column) => error.at_column(column),
         None => error,
     }
+}
+
+/// How long a row is depends on its content, so that no size is said.
+fn no_room(error: OutOfMemory, line: u64) -> DataError {
+    DataError::from(error.without_sizes()).at_line(line)
 }
 
 fn long_record(line: u64) -> DataError {
