@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dp_data::draft::LabelHint;
-use dp_data::error::DataErrorKind;
 use dp_data::memory::{self, Bytes};
 use dp_data::read::{CsvOptions, Input, SteadyFile};
 use dp_data::schema::{Label, LabelRange, Review};
@@ -207,7 +206,7 @@ pub(crate) fn read_whole(
 ) -> Result<Vec<u8>, Failure> {
     let shown = if name == "-" { "standard input" } else { name };
     let too_large = |size: String| {
-        Failure::new(ExitStatus::Input, DataErrorKind::FileTooLarge.code(), format!("the file has {size}"))
+        Failure::new(ExitStatus::Input, "file.too_large", format!("the file has {size}"))
             .at_file(shown)
             .expected(format!("at most {}", Bytes(limit)))
             .help("check that the right file was named: data, for which there is no limit, have flags of their own")

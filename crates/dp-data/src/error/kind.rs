@@ -53,9 +53,6 @@ kinds! {
     /// A compressed file is damaged.
     FileCorrupt, "file.corrupt",
         "A .gz or .xz file fails its own checksum or holds something that is not compressed data. Fetch it again and compare its checksum.";
-    /// A small file is larger than any such file is.
-    FileTooLarge, "file.too_large",
-        "A file of which the whole is held in memory is larger than the limit: 64 MiB for a schema or a tree of events, 4 GiB for a model or ranker with its certificate, and no model is written that is larger. Usually the wrong file was named, such as the data in place of the schema. Data have no limit of size, only a row has: 64 MiB.";
     /// There is no memory for what is to be held.
     MemoryExhausted, "memory.exhausted",
         "Memory ran out: that of the machine, of a container (its control group) or of this process (`ulimit -v`). The message says what was being held and how much more was asked for, where that is known. Nothing was released and nothing half-written is left. Training holds all rows in memory, 8 bytes for each number: --float f32 takes half of that, fewer columns or rows take less, and rows that are mostly zero take less as libsvm. A program that is ended from outside with SIGABRT, and one whose stack is exhausted, report the same.";
