@@ -4,6 +4,7 @@
 //! the *content* of a record (its line, its value) is kept apart: it is for the curator's eyes, printed on stderr, under
 //! `error.private` with `--show-private` alone, and never becomes part of anything that may be published.
 
+use dp_data::OutOfMemory;
 use dp_data::error::{DataError, DataErrorKind};
 use serde::Serialize;
 
@@ -153,7 +154,10 @@ impl Failure {
     /// A refusal by the readers of schemas and records.
     pub fn from_data(error: &DataError) -> Self {
         let exit = match error.kind() {
-            DataErrorKind::FileOpen | DataErrorKind::FileRead | DataErrorKind::FileChanged => ExitStatus::Failed,
+            DataErrorKind::FileOpen
+            | DataErrorKind::FileRead
+            | DataErrorKind::FileChanged
+            | DataErrorKind::MemoryExhausted => ExitStatus::Failed,
             _ => ExitStatus::Input,
         };
         let mut failure = Self::new(exit, error.code(), error.public_message());
@@ -234,6 +238,20 @@ impl Failure {
             text.push_str(&format!("  do: {}\n", one_line(help)));
         }
         text
+    }
+}
+
+/// Memory ran out.
+pub(crate) fn out_of_memory(message: impl Into<String>) -> Failure {
+    Failure::new(ExitStatus::Failed, DataErrorKind::MemoryExhausted.code(), message).help(
+        "use fewer rows or features, single precision (--float f32), a sparse format (libsvm), or a machine with more \
+         memory; nothing was released and nothing half-written is left",
+    )
+}
+
+impl From<OutOfMemory> for Failure {
+    fn from(error: OutOfMemory) -> Self {
+        out_of_memory(error.to_string())
     }
 }
 

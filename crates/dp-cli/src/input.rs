@@ -1,15 +1,17 @@
 //! Which records to read, checked; and opening them as often as needed.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dp_data::draft::LabelHint;
+use dp_data::memory::{self, Bytes};
 use dp_data::read::{CsvOptions, Input, SteadyFile};
 use dp_data::schema::{Label, LabelRange, Review};
 
 use crate::args::{FileName, Format, InputArgs};
+use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::progress::{Metered, Progress};
 
@@ -189,6 +191,47 @@ fn resolved(path: &Path) -> PathBuf {
     })
 }
 
+/// The most bytes of a schema.
+pub(crate) const LARGEST_SCHEMA: u64 = 64 << 20;
+
+/// All of a file, or of standard input (`-`), of which no more than `limit` bytes are held in memory. `unreadable` says what a
+/// failed read means.
+///
+/// # Errors
+/// `file.too_large`, `memory.exhausted`, and what `unreadable` makes of an error.
+pub(crate) fn read_whole(
+    name: &str,
+    limit: u64,
+    unreadable: impl FnOnce(&io::Error) -> Failure,
+) -> Result<Vec<u8>, Failure> {
+    let shown = if name == "-" { "standard input" } else { name };
+    let too_large = |size: String| {
+        Failure::new(ExitStatus::Input, "file.too_large", format!("the file has {size}"))
+            .at_file(shown)
+            .expected(format!("at most {}", Bytes(limit)))
+            .help("check that the right file was named: data, for which there is no limit, have flags of their own")
+    };
+    let size = std::fs::metadata(name).ok().filter(|metadata| name != "-" && metadata.is_file());
+    if let Some(size) = size.map(|metadata| metadata.len()).filter(|&size| size > limit) {
+        return Err(too_large(Bytes(size).to_string()));
+    }
+    match open(name).and_then(|reader| memory::read(reader, limit, "the file")) {
+        Ok(bytes) if bytes.len() as u64 > limit => Err(too_large(format!("more than {}", Bytes(limit)))),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(match memory::of_io(&error) {
+            Some(error) => Failure::from(error).at_file(shown).help("read it where there is more memory"),
+            None => unreadable(&error).at_file(shown),
+        }),
+    }
+}
+
+fn open(name: &str) -> io::Result<Box<dyn Read>> {
+    Ok(match name {
+        "-" => Box::new(io::stdin().lock()),
+        _ => Box::new(File::open(name)?),
+    })
+}
+
 /// Records that can be read more than once: a file is opened again and must be the same then, a stream is kept in memory
 /// (compressed, if it came so).
 #[derive(Debug)]
@@ -202,7 +245,17 @@ pub struct Repeatable {
 enum Content {
     Stdin,
     File(SteadyFile),
-    Kept(Arc<[u8]>),
+    Kept(Kept),
+}
+
+/// Bytes in memory that are shared without being copied.
+#[derive(Debug, Clone)]
+struct Kept(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Repeatable {
@@ -224,17 +277,14 @@ impl Repeatable {
         if !is_stream {
             return Ok(Self::once(data));
         }
-        let mut bytes = Vec::new();
-        let read = match &**data {
-            "-" => std::io::stdin().lock().read_to_end(&mut bytes),
-            _ => File::open(data).and_then(|mut file| file.read_to_end(&mut bytes)),
-        };
         let name = if &**data == "-" { "standard input" } else { data };
-        read.map_err(|error| {
-            Failure::new(crate::exit_code::ExitStatus::Failed, "file.read", format!("reading failed: {error}"))
-                .at_file(name)
+        let bytes =
+            open(data).and_then(|reader| memory::read(reader, u64::MAX, "the file, which is read more than once"));
+        let bytes = bytes.map_err(|error| match memory::of_io(&error) {
+            Some(error) => Failure::from(error).at_file(name),
+            None => Failure::new(ExitStatus::Failed, "file.read", format!("reading failed: {error}")).at_file(name),
         })?;
-        Ok(Self { name: name.to_owned(), content: Content::Kept(bytes.into()) })
+        Ok(Self { name: name.to_owned(), content: Content::Kept(Kept(Arc::new(bytes))) })
     }
 
     /// The records from their beginning.
@@ -243,9 +293,9 @@ impl Repeatable {
     /// `file.open`, `file.read`, and `file.changed` if it is not what it was when it was opened first.
     pub fn open(&self) -> Result<Input, Failure> {
         match &self.content {
-            Content::Stdin => Input::from_reader(&self.name, std::io::stdin()),
+            Content::Stdin => Input::from_reader(&self.name, io::stdin()),
             Content::File(file) => file.input(),
-            Content::Kept(bytes) => Input::from_reader(&self.name, Cursor::new(Arc::clone(bytes))),
+            Content::Kept(bytes) => Input::from_reader(&self.name, Cursor::new(bytes.clone())),
         }
         .map_err(|error| Failure::from_data(&error))
     }
@@ -256,14 +306,14 @@ impl Repeatable {
     /// As [`open`](Self::open).
     pub fn open_metered(&self, start: impl FnOnce(Option<u64>) -> Progress) -> Result<Input, Failure> {
         match &self.content {
-            Content::Stdin => Input::from_reader(&self.name, Metered::new(std::io::stdin(), start(None))),
+            Content::Stdin => Input::from_reader(&self.name, Metered::new(io::stdin(), start(None))),
             Content::File(file) => file.open().and_then(|file| {
                 let total = file.length();
                 Input::from_reader(&self.name, Metered::new(file, start(total)))
             }),
             Content::Kept(bytes) => {
-                let progress = start(Some(bytes.len() as u64));
-                Input::from_reader(&self.name, Metered::new(Cursor::new(Arc::clone(bytes)), progress))
+                let progress = start(Some(bytes.0.len() as u64));
+                Input::from_reader(&self.name, Metered::new(Cursor::new(bytes.clone()), progress))
             }
         }
         .map_err(|error| Failure::from_data(&error))

@@ -1,8 +1,13 @@
-//! Ctrl-C: temporary files are removed, then the process ends with 130, wherever it was.
+//! Ctrl-C: temporary files are removed, then the process ends with 130, wherever it was. Where memory gives out and nothing
+//! nearer can say so, it ends in the same way with 1.
 //!
 //! Files of one run get their final names while the registry is locked, so an interrupt finds either the temporary files,
 //! which it removes, or the complete ones. Where JSON was asked for, stdout gets its one value all the same, unless a result was
 //! begun already.
+//!
+//! A failed allocation that nobody asked about aborts the process, and no code of ours can run in its place. But an abort is a
+//! signal: its handler wakes a thread that has waited for it since the start with its message ready, and holds the thread
+//! that failed until the process is gone.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,15 +41,19 @@ fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
 fn end() -> ! {
     // Held until the process is gone.
     let paths = registry();
-    for path in paths.iter() {
-        let _ = std::fs::remove_file(path);
-    }
+    remove(&paths);
     if JSON_AWAITED.load(Ordering::SeqCst) {
         let failure = Failure::new(ExitStatus::Interrupted, "run.interrupted", "interrupted by a signal");
         Console { json: true, ..Console::default() }
             .failure(&failure.help("run the command again; nothing half-written is left"));
     }
     std::process::exit(i32::from(ExitStatus::Interrupted.number()));
+}
+
+fn remove(paths: &[PathBuf]) {
+    for path in paths {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 /// Installs the handler for SIGINT, SIGTERM and SIGHUP, but for those that this process was started to ignore, as `nohup`
@@ -62,17 +71,124 @@ pub(crate) fn install() {
     let (sender, installed) = std::sync::mpsc::channel();
     // Installed on the thread itself: a handler without a thread that waits for it would swallow signals.
     let thread = std::thread::Builder::new().spawn(move || {
-        let signals = signal_hook::iterator::Signals::new(signals);
+        let exhausted = exhausted::Exhausted::prepare();
+        let aborts = exhausted.is_ok().then_some(signal_hook::consts::SIGABRT);
+        let signals = signal_hook::iterator::Signals::new(signals.chain(aborts));
+        // After the handler that wakes this thread, so that it is awake when the other one is held.
+        let exhausted = exhausted.and_then(|exhausted| exhausted.hold_aborting_threads());
         drop(sender);
-        if let Ok(mut signals) = signals
-            && signals.forever().next().is_some()
-        {
-            end();
+        let Ok(mut signals) = signals else { return };
+        match (signals.forever().next(), exhausted) {
+            (Some(signal_hook::consts::SIGABRT), Ok(exhausted)) => exhausted.end(),
+            (Some(_), exhausted) => {
+                exhausted.iter().for_each(exhausted::Exhausted::let_aborts_through);
+                end();
+            }
+            (None, _) => {}
         }
     });
     if thread.is_ok() {
         // An error says that it is installed, as far as it could be.
         let _: Result<(), _> = installed.recv();
+    }
+}
+
+/// The end of a process without memory.
+#[cfg(unix)]
+mod exhausted {
+    use std::fs::File;
+    use std::io::{self, PipeReader, PipeWriter, Write};
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use signal_hook::consts::SIGABRT;
+    use signal_hook::low_level;
+
+    use super::{JSON_AWAITED, TEMPORARY, remove};
+    use crate::exit_code::ExitStatus;
+    use crate::failure::{Failure, out_of_memory};
+
+    /// What is needed at the end, obtained at the start: from there on nothing may ask for memory.
+    pub(super) struct Exhausted {
+        json: Vec<u8>,
+        text: Vec<u8>,
+        stdout: File,
+        stderr: File,
+        /// Whether a thread that aborts ends the process at once, with the same status and without a message.
+        through: Arc<AtomicBool>,
+        full: (PipeReader, PipeWriter),
+    }
+
+    impl Exhausted {
+        pub(super) fn prepare() -> io::Result<Self> {
+            let failure = failure();
+            let through = Arc::new(AtomicBool::new(false));
+            let exit = i32::from(ExitStatus::Failed.number());
+            let prepared = Self {
+                json: (failure.to_json(false) + "\n").into_bytes(),
+                text: failure.to_text(str::to_owned).into_bytes(),
+                stdout: File::from(io::stdout().as_fd().try_clone_to_owned()?),
+                stderr: File::from(io::stderr().as_fd().try_clone_to_owned()?),
+                through: Arc::clone(&through),
+                full: io::pipe()?,
+            };
+            signal_hook::flag::register_conditional_shutdown(SIGABRT, exit, through)?;
+            Ok(prepared)
+        }
+
+        /// Makes the handler of an abort wait for ever: it writes to a pipe that is full.
+        pub(super) fn hold_aborting_threads(mut self) -> io::Result<Self> {
+            let held = low_level::pipe::register(SIGABRT, self.full.1.try_clone()?)?;
+            // Registering has made the pipe one that does not wait. It is filled, then made to wait again, by the call that
+            // does so for any descriptor.
+            let full = loop {
+                match self.full.1.write(&[0; 4096]) {
+                    Ok(0) => break Ok(()),
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            let waits = |pipe: &PipeWriter| UnixStream::from(OwnedFd::from(pipe.try_clone()?)).set_nonblocking(false);
+            full.and_then(|()| waits(&self.full.1)).inspect_err(|_| {
+                low_level::unregister(held);
+                self.let_aborts_through();
+            })?;
+            Ok(self)
+        }
+
+        /// From now on an abort ends the process at once.
+        pub(super) fn let_aborts_through(&self) {
+            self.through.store(true, Ordering::SeqCst);
+        }
+
+        /// Ends the process as [`end`](super::end) does, without memory.
+        pub(super) fn end(mut self) -> ! {
+            // The locks of the streams may be held by the thread that failed.
+            let _ = if JSON_AWAITED.load(Ordering::SeqCst) {
+                self.stdout.write_all(&self.json)
+            } else {
+                self.stderr.write_all(&self.text)
+            };
+            self.let_aborts_through();
+            // So may the registry be; who holds it because of a rename will be done soon.
+            for _ in 0..100 {
+                if let Ok(paths) = TEMPORARY.try_lock() {
+                    remove(&paths);
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            low_level::exit(ExitStatus::Failed.number().into());
+        }
+    }
+
+    /// What is said of it.
+    fn failure() -> Failure {
+        out_of_memory("memory ran out, and the run was stopped where it was")
     }
 }
 

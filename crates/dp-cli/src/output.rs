@@ -62,9 +62,9 @@ impl Console {
     /// stdout cannot be written, or has been closed.
     pub fn result(&self, json: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.json {
-            interrupt::json_begins();
             let line = serde_json::to_string(json)
                 .map_err(|error| Failure::new(ExitStatus::Failed, "output.write", format!("no JSON: {error}")))?;
+            interrupt::json_begins();
             write_stdout(line.as_bytes(), b"\n")
         } else {
             write_stdout(text.as_bytes(), if text.ends_with('\n') || text.is_empty() { b"" } else { b"\n" })
@@ -100,9 +100,10 @@ impl Console {
     /// Reports a failure in its place: stdout with `--json`, else stderr.
     pub fn failure(&self, failure: &Failure) {
         if self.json {
+            let line = failure.to_json(self.show_private);
             interrupt::json_begins();
             // The reader may have gone; there is nobody left to tell.
-            let _ = write_stdout(failure.to_json(self.show_private).as_bytes(), b"\n");
+            let _ = write_stdout(line.as_bytes(), b"\n");
             // The curator still learns which record it is; stdout is what others keep.
             if let Some(line) = failure.private_line().filter(|_| !self.show_private) {
                 self.stderr(&self.paint("36", "for your eyes only"), &line);

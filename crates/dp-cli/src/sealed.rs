@@ -4,8 +4,7 @@
 //! { "model": { "schema": "…", … }, "certificate": { … }, "certificate_sha256": "…" }
 //! ```
 
-use std::io::Read;
-
+use dp_data::memory::{self, Bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +12,7 @@ use crate::args::FileName;
 use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::input::read_whole;
 use crate::model_file;
 
 /// The parts of a file whose seals are intact; what they mean is not known yet.
@@ -35,16 +35,10 @@ impl Sealed {
     /// Reads `name` (`-` for standard input) and checks its seals.
     ///
     /// # Errors
-    /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
+    /// `model.read`, `file.too_large`, `memory.exhausted`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
     pub fn open(name: &FileName) -> Result<Self, Failure> {
-        let mut bytes = Vec::new();
-        let read = match &**name {
-            "-" => std::io::stdin().lock().read_to_end(&mut bytes),
-            _ => std::fs::File::open(name).and_then(|mut file| file.read_to_end(&mut bytes)),
-        };
-        read.map_err(|error| {
+        let bytes = read_whole(name, LARGEST_MODEL, |error| {
             Failure::new(ExitStatus::Failed, "model.read", format!("cannot read the model: {error}"))
-                .at_file(name)
                 .help("name the file that `dp train --out` or `dp rank train --out` wrote")
         })?;
         Self::parse(&bytes).map_err(|failure| failure.at_file(name))
@@ -53,8 +47,10 @@ impl Sealed {
     /// Reads the content of a file and checks its seals.
     ///
     /// # Errors
-    /// `model.format`, `verify.certificate_hash`, `verify.model_hash`.
+    /// `memory.exhausted`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
     pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
+        memory::check(memory_of(bytes), "the content of the model's file")
+            .map_err(|error| Failure::from(error).help("read it where there is more memory"))?;
         let malformed = |message: String| malformed(message, model_file::SCHEMA);
         let text = std::str::from_utf8(bytes).map_err(|_| malformed("the file is not text".to_owned()))?;
         let value = canonical::parse(text).map_err(|error| malformed(format!("not a model file: {error}")))?;
@@ -93,17 +89,39 @@ impl Sealed {
     }
 }
 
+/// The most bytes of a file with a model; no model is written that is larger.
+pub const LARGEST_MODEL: u64 = 4 << 30;
+
+/// The bytes of a file with this many weights, at the most: the longest double, blanks in front and the end of its line.
+pub(crate) fn text_of(weights: u64) -> u64 {
+    weights.saturating_mul(34)
+}
+
+/// The memory that reading a file takes, from how many values it holds at the most: as JSON as it was read and again as it
+/// would be written, as a double, and as text for the hash and for the comparison of both.
+fn memory_of(bytes: &[u8]) -> usize {
+    const BYTES_PER_VALUE: usize = 3 * size_of::<Value>() + size_of::<f64>();
+    let values = bytes.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes.len().saturating_mul(3))
+}
+
 /// The text of a file.
 ///
 /// # Errors
-/// A number that JSON cannot hold.
+/// A number that JSON cannot hold; `output.write` if the text is longer than [`LARGEST_MODEL`].
 pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str) -> Result<String, Failure> {
     let value = serde_json::json!({
         "model": to_value(model)?,
         "certificate": to_value(certificate)?,
         "certificate_sha256": seal,
     });
-    serde_json::to_string_pretty(&value).map(|text| text + "\n").map_err(|error| unwritable(&error))
+    let text = serde_json::to_string_pretty(&value).map_err(|error| unwritable(&error))? + "\n";
+    if text.len() as u64 > LARGEST_MODEL {
+        let message = format!("the model takes {} as JSON", Bytes(text.len() as u64));
+        let failure = Failure::new(ExitStatus::Failed, "output.write", message);
+        return Err(failure.expected(format!("at most {}", Bytes(LARGEST_MODEL))).help("train with fewer features"));
+    }
+    Ok(text)
 }
 
 /// Reads a member and makes sure that nothing in it was passed over.

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::block::{Block, Rows};
+use crate::memory::{OutOfMemory, reserve};
 
 /// Examples copied together from several blocks: a batch that straddles two of them, or rows chosen by position.
 ///
@@ -11,10 +12,10 @@ use crate::block::{Block, Rows};
 /// use dp_data::{BlockBuffer, Examples};
 /// let examples = Examples::dense(vec![0.1, 0.2, 0.3], vec![1.0, -1.0, 1.0], 1)?;
 /// let mut buffer = BlockBuffer::default();
-/// buffer.push(&examples.block().slice(2..3));
-/// buffer.push(&examples.block().slice(0..1));
+/// buffer.push(&examples.block().slice(2..3))?;
+/// buffer.push(&examples.block().slice(0..1))?;
 /// assert_eq!(buffer.block(1).targets, &[1.0, 1.0]);
-/// # Ok::<(), dp_data::examples::ShapeError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
 pub struct BlockBuffer<F> {
@@ -59,10 +60,18 @@ impl<F: Copy> BlockBuffer<F> {
     }
 
     /// Appends the examples of a block. All blocks since [`clear`](Self::clear) must be stored alike, dense or sparse.
-    pub fn push(&mut self, block: &Block<'_, F>) {
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; [`clear`](Self::clear) what is there then.
+    pub fn push(&mut self, block: &Block<'_, F>) -> Result<(), OutOfMemory> {
+        const ROWS: &str = "the rows of a batch";
+        let rows = block.targets.len();
+        reserve(&mut self.targets, rows, ROWS)?;
+        reserve(&mut self.valid, rows, ROWS)?;
         match block.rows {
             Rows::Dense { values, .. } => {
                 self.sparse = false;
+                reserve(&mut self.values, values.len(), ROWS)?;
                 self.values.extend_from_slice(values);
             }
             Rows::Sparse { offsets, indices, values, .. } => {
@@ -70,7 +79,11 @@ impl<F: Copy> BlockBuffer<F> {
                 if self.offsets.is_empty() {
                     self.offsets.push(0);
                 }
-                let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return };
+                let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return Ok(()) };
+                reserve(&mut self.offsets, rows, ROWS)?;
+                // How many features are stored depends on the records.
+                reserve(&mut self.indices, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
+                reserve(&mut self.values, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
                 let shift = self.values.len();
                 self.offsets.extend(offsets[1..].iter().map(|&end| end - first + shift));
                 self.indices.extend_from_slice(&indices[first..last]);
@@ -85,6 +98,7 @@ impl<F: Copy> BlockBuffer<F> {
             }
             None => self.valid.resize(self.targets.len(), true),
         }
+        Ok(())
     }
 
     /// The examples as one block of `dim` features; dense while there are none.

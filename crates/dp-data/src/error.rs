@@ -6,6 +6,8 @@ use core::fmt;
 
 pub use kind::{DataErrorKind, codes};
 
+use crate::memory::OutOfMemory;
+
 /// A schema or input that was refused.
 ///
 /// `Display` and [`message`](Self::message) speak to the *curator*, who may see the file: they name the line and may
@@ -114,6 +116,15 @@ impl DataError {
         self
     }
 
+    /// Memory that gave out while this line of this file was read: for formats that this crate does not know.
+    pub fn exhausted(error: OutOfMemory, file: &str, line: Option<u64>) -> Self {
+        let error = Self::from(error).in_file(file);
+        match line {
+            Some(line) => error.at_line(line),
+            None => error,
+        }
+    }
+
     /// What kind of problem it is.
     pub fn kind(&self) -> DataErrorKind {
         self.0.kind
@@ -165,6 +176,13 @@ impl DataError {
     /// What to do about it.
     pub fn help_text(&self) -> Option<&str> {
         self.0.help.as_deref()
+    }
+}
+
+impl From<OutOfMemory> for DataError {
+    fn from(error: OutOfMemory) -> Self {
+        Self::new(DataErrorKind::MemoryExhausted, error.to_string())
+            .help("use fewer rows or features, single precision, a sparse format, or a machine with more memory")
     }
 }
 

@@ -13,6 +13,7 @@ pub use order::OrderError;
 use core::fmt;
 
 use crate::block::{Block, Rows};
+use crate::memory::OutOfMemory;
 
 /// Storage of the features.
 #[derive(Clone)]
@@ -97,6 +98,9 @@ pub enum ShapeError {
         /// Number of rows.
         rows: usize,
     },
+    /// There is no memory for an example more.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
 }
 
 impl<F: Copy> Examples<F> {

@@ -50,6 +50,7 @@ pub mod encode;
 #[cfg(feature = "schema")]
 pub mod error;
 pub mod examples;
+pub mod memory;
 #[cfg(feature = "files")]
 pub mod read;
 #[cfg(feature = "schema")]
@@ -63,6 +64,7 @@ pub use encode::{Encoder, Encoding};
 #[cfg(feature = "schema")]
 pub use error::DataError;
 pub use examples::{DenseBuilder, Examples, SparseBuilder};
+pub use memory::OutOfMemory;
 #[cfg(feature = "schema")]
 pub use schema::Schema;
 pub use source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};

@@ -5,6 +5,7 @@
 //! There is one virtual call per block, none per example.
 
 use crate::block::Block;
+use crate::memory::OutOfMemory;
 
 /// What a source says about itself before the first pass; all of it public.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +92,9 @@ pub enum SourceError {
         /// Why not.
         why: &'static str,
     },
+    /// There is no memory for the rows in the order asked for, or for those of a batch.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
     /// The engine failed.
     #[error("{engine} failed: {message}")]
     Engine {

@@ -117,6 +117,12 @@ pub enum Error {
     Accountant(#[from] dp_accountant::Error),
 }
 
+impl From<dp_data::OutOfMemory> for Error {
+    fn from(error: dp_data::OutOfMemory) -> Self {
+        Self::Source(error.into())
+    }
+}
+
 /// `value` if it is finite and positive.
 pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, Error> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err(Error::OutOfRange { name, value, range: "(0, inf)" }) }

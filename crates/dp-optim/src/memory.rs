@@ -3,6 +3,7 @@
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use dp_data::examples::{Feature, OrderError};
+use dp_data::memory::{OutOfMemory, collect, filled};
 use dp_data::{
     Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, Rows,
     SampleSource, SourceError,
@@ -10,6 +11,8 @@ use dp_data::{
 use rand::seq::SliceRandom;
 
 const ENGINE: &str = "memory";
+/// What is held, for messages.
+const ORDER: &str = "the order of the rows";
 
 /// Examples held in memory, brought into the order of a pass in place: each pass is one borrowed block.
 ///
@@ -75,11 +78,11 @@ impl<F: Feature> MemorySource<F> {
         if self.order.is_empty() {
             self.examples.permute(&target)?;
         } else {
-            let mut now_at = vec![0u32; self.order.len()];
+            let mut now_at = filled(0u32, self.order.len(), ORDER)?;
             for (now, &given) in self.order.iter().enumerate() {
                 now_at[given as usize] = now as u32;
             }
-            let moves: Vec<u32> = target.iter().map(|&given| now_at[given as usize]).collect();
+            let moves = collect(target.iter().map(|&given| now_at[given as usize]), ORDER)?;
             self.examples.permute(&moves)?;
         }
         self.order = target;
@@ -88,12 +91,26 @@ impl<F: Feature> MemorySource<F> {
 }
 
 /// The order of a pass: `order[i]` is the example at position `i`.
-pub(crate) fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Vec<u32> {
+pub(crate) fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Result<Vec<u32>, OutOfMemory> {
     let mut generator = ChaCha20Rng::from_seed(key);
     generator.set_stream(stream);
-    let mut order: Vec<u32> = (0..n).collect();
+    let mut order = declared_order(n)?;
     order.shuffle(&mut generator);
-    order
+    Ok(order)
+}
+
+fn declared_order(n: u32) -> Result<Vec<u32>, OutOfMemory> {
+    let mut order = filled(0, n as usize, ORDER)?;
+    order.iter_mut().zip(0..).for_each(|(place, position)| *place = position);
+    Ok(order)
+}
+
+/// Why the examples were not brought into an order.
+fn misfit(error: OrderError) -> SourceError {
+    match error {
+        OrderError::Memory(error) => error.into(),
+        _ => SourceError::Order { engine: ENGINE, why: "the order does not fit the examples" },
+    }
 }
 
 /// Which stream of the key's cipher gives the order of a pass. Stream 0 is the order that all passes share.
@@ -121,10 +138,10 @@ impl<F: Feature> PassSource<F> for MemorySource<F> {
         let stream = stream_of(request);
         if self.arranged != (request.order, stream) {
             let target = match request.order {
-                Order::Keyed { key, .. } => keyed_order(n, key, stream),
-                Order::Declared => (0..n).collect(),
+                Order::Keyed { key, .. } => keyed_order(n, key, stream)?,
+                Order::Declared => declared_order(n)?,
             };
-            self.bring_into(target).map_err(|_| refuse("the order does not fit the examples"))?;
+            self.bring_into(target).map_err(misfit)?;
             self.arranged = (request.order, stream);
         }
         Ok(Box::new(MemoryPass { block: Some(self.examples.block()), rows: 0 }))
@@ -135,8 +152,7 @@ impl<F: Feature> SampleSource<F> for MemorySource<F> {
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         if self.arranged.0 != Order::Declared {
             let n = u32::try_from(self.examples.len()).unwrap_or(u32::MAX);
-            let why = "the order does not fit the examples";
-            self.bring_into((0..n).collect()).map_err(|_| SourceError::Order { engine: ENGINE, why })?;
+            self.bring_into(declared_order(n)?).map_err(misfit)?;
             self.arranged = (Order::Declared, 0);
         }
         let block = self.examples.block();
@@ -152,7 +168,7 @@ impl<F: Feature> SampleSource<F> for MemorySource<F> {
             fetch(&block.rows, positions);
             for &position in positions {
                 let position = position as usize;
-                self.gathered.push(&block.slice(position..position + 1));
+                self.gathered.push(&block.slice(position..position + 1))?;
             }
         }
         Ok(self.gathered.block(block.dim()))
@@ -250,7 +266,7 @@ mod tests {
         for i in 0..24_000u64 {
             let mut key = [0; 32];
             key[..8].copy_from_slice(&i.to_le_bytes());
-            *counts.entry(keyed_order(4, key, 0)).or_insert(0u32) += 1;
+            *counts.entry(keyed_order(4, key, 0).unwrap()).or_insert(0u32) += 1;
         }
         let chi_square: f64 = counts.values().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
         assert_eq!(counts.len(), 24);

@@ -67,6 +67,9 @@ pub enum Error {
         /// What was given.
         what: &'static str,
     },
+    /// There is no memory for a list more.
+    #[error(transparent)]
+    Memory(#[from] dp_data::OutOfMemory),
     /// A prefix of a ranking that repeats a document, or names one outside the list, or is empty.
     #[error("a ranking's prefix must name 1 to {documents} different documents of the list")]
     NotAPrefix {

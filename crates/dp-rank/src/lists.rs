@@ -3,6 +3,8 @@
 use core::fmt;
 use std::collections::HashSet;
 
+use dp_data::memory::{self, OutOfMemory, reserve};
+
 use crate::error::Error;
 use crate::random::{Public, shuffle};
 use crate::ranking::LARGEST_GRADE;
@@ -122,6 +124,9 @@ impl fmt::Debug for QueryList<'_> {
     }
 }
 
+/// What is held, for messages.
+const LISTS: &str = "the lists";
+
 /// Lists of documents with grades, one list per query, in one piece of memory.
 ///
 /// # Privacy
@@ -187,7 +192,7 @@ impl QueryLists {
     ///
     /// # Errors
     /// [`Error::EmptyList`], [`Error::Shape`], [`Error::FeatureNotFinite`], [`Error::GradeTooLarge`],
-    /// [`Error::DuplicateQuery`]; the list is then not added.
+    /// [`Error::DuplicateQuery`], [`Error::Memory`]; the list is then not added.
     pub fn push(&mut self, id: &str, features: &[f64], grades: &[u32]) -> Result<(), Error> {
         if grades.is_empty() {
             return Err(Error::EmptyList);
@@ -200,14 +205,27 @@ impl QueryLists {
         if let Some(document) = grades.iter().position(|&grade| grade > self.largest_grade) {
             return Err(Error::GradeTooLarge { document, label: grades[document], limit: self.largest_grade });
         }
-        if !self.known.insert(id.to_owned()) {
+        if self.known.contains(id) {
             return Err(Error::DuplicateQuery { id: id.to_owned() });
         }
+        self.reserve(features.len(), grades.len())?;
+        let (known, own) = (memory::text(id, LISTS)?, memory::text(id, LISTS)?);
+        self.known.insert(known);
         self.values.extend_from_slice(features);
         self.grades.extend_from_slice(grades);
-        self.ids.push(id.to_owned());
+        self.ids.push(own);
         self.ends.push(self.grades.len());
         Ok(())
+    }
+
+    /// Makes room for a list more.
+    fn reserve(&mut self, features: usize, documents: usize) -> Result<(), OutOfMemory> {
+        reserve(&mut self.values, features, LISTS)?;
+        reserve(&mut self.grades, documents, LISTS)?;
+        reserve(&mut self.ids, 1, LISTS)?;
+        reserve(&mut self.ends, 1, LISTS)?;
+        let needed = self.known.capacity().max(4) as u64 * 2 * (size_of::<String>() as u64 + 1);
+        self.known.try_reserve(1).map_err(|_| OutOfMemory { what: LISTS, held: needed / 2, needed })
     }
 
     /// Adds all lists of `other`, as when a training set comes in parts.

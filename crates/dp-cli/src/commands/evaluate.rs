@@ -1,5 +1,6 @@
 //! `dp evaluate`: how well a model predicts records whose labels are known.
 
+use dp_data::OutOfMemory;
 use dp_data::read::RecordReader;
 use serde::Serialize;
 
@@ -238,7 +239,7 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
         match row.target() {
             Some(target) => {
                 file.model.score(row, &mut scores);
-                measure.push(&scores, target);
+                measure.push(&scores, target).map_err(|error| Failure::from(error).at_file(&name))?;
             }
             None => null += 1,
         }
@@ -282,14 +283,15 @@ impl Measure {
         }
     }
 
-    fn push(&mut self, scores: &[f64], target: f64) {
+    fn push(&mut self, scores: &[f64], target: f64) -> Result<(), OutOfMemory> {
         let score = scores.first().copied().unwrap_or_default();
         match self {
-            Self::Two(labels) => labels.push(score, target > 0.0),
+            Self::Two(labels) => labels.push(score, target > 0.0)?,
             // Targets are positions in the list of classes.
             Self::Several(confusion) => confusion.push(scores, target as usize),
             Self::Number(predicted) => predicted.push(score, target),
         }
+        Ok(())
     }
 
     /// The number of records and the figures; `None` where there is no record.

@@ -118,6 +118,13 @@ const OWN: &[Page] = &[
                not edit it. A model of a newer version needs that version.",
     },
     Page {
+        code: "file.too_large",
+        text: "A file of which the whole is held in memory is larger than the limit: 64 MiB for a schema or a tree \
+               of events, 4 GiB for a model or ranker with its certificate, and no model is written that is larger. \
+               Usually the wrong file was named, such as the data in place of the schema. Data have no limit of \
+               size, only a row has: 64 MiB.",
+    },
+    Page {
         code: "model.read",
         text: "The model file could not be opened or read. Check its name and that you may read it.",
     },
@@ -208,7 +215,7 @@ const OWN: &[Page] = &[
     Page {
         code: "train.failed",
         text: "Training ended before anything was released, because the source of the records failed (it ended \
-               early or changed while it was read) or because memory or the system's random source gave out.",
+               early or changed while it was read) or because the system's random source gave out.",
     },
     Page {
         code: "train.not_finite",

@@ -1,5 +1,7 @@
 //! How well scores separate two classes: accuracy, area under the ROC curve, logistic loss.
 
+use dp_data::memory::{OutOfMemory, reserve};
+
 /// Scores of a linear classifier with the true classes.
 ///
 /// The predicted class is positive where the score is greater than 0.
@@ -23,8 +25,13 @@ pub struct Metrics {
 
 impl ScoredLabels {
     /// Adds one record.
-    pub fn push(&mut self, score: f64, positive: bool) {
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]: the area needs all scores at once.
+    pub fn push(&mut self, score: f64, positive: bool) -> Result<(), OutOfMemory> {
+        reserve(&mut self.scores, 1, "the scores of the records")?;
         self.scores.push((score, positive));
+        Ok(())
     }
 
     /// Number of records.

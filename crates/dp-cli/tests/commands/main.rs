@@ -10,6 +10,7 @@ mod dry_run;
 mod edits;
 mod images;
 mod labels;
+mod memory;
 mod outputs;
 mod projection;
 mod protection;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RowBuffer;
 use crate::error::{DataError, DataErrorKind};
+use crate::memory;
 
 /// The most entries of a Gaussian projection, 512 MiB of them.
 pub const MAX_PROJECTION_ENTRIES: u64 = 1 << 26;
@@ -146,6 +147,8 @@ impl ProjectionPlan {
                         .expected(format!("at most {MAX_PROJECTION_ENTRIES} entries"))
                         .help("project to fewer features, or to some of the coordinates"));
                 }
+                // Drawn, then shared.
+                memory::check(entries as usize * (2 * size_of::<f64>()), "a Gaussian projection")?;
                 Map::Gaussian(draw::gaussian(seed, features, entries as usize).into())
             }
             ProjectionKind::Coordinates => {

@@ -2,6 +2,8 @@
 
 use super::Encoder;
 use crate::examples::f32_towards_zero;
+#[cfg(feature = "files")]
+use crate::memory::{self, OutOfMemory};
 
 /// One encoded record: the features that are not zero, and the target. Reused from record to record.
 #[derive(Default)]
@@ -117,6 +119,15 @@ impl RowBuffer {
     pub(crate) fn make_null(&mut self) {
         self.clear();
         self.null = true;
+    }
+
+    /// Makes room for this many more features.
+    #[cfg(feature = "files")]
+    pub(crate) fn reserve(&mut self, features: usize) -> Result<(), OutOfMemory> {
+        const ROW: &str = "one row of the file";
+        memory::reserve(&mut self.indices, features, ROW)
+            .and_then(|()| memory::reserve(&mut self.values, features, ROW))
+            .map_err(OutOfMemory::without_sizes)
     }
 
     #[inline]

@@ -53,6 +53,9 @@ kinds! {
     /// A compressed file is damaged.
     FileCorrupt, "file.corrupt",
         "A .gz or .xz file fails its own checksum or holds something that is not compressed data. Fetch it again and compare its checksum.";
+    /// There is no memory for what is to be held.
+    MemoryExhausted, "memory.exhausted",
+        "Memory ran out: that of the machine, of a container (its control group) or of this process (`ulimit -v`). The message says what was being held and how much more was asked for, where that is known. Nothing was released and nothing half-written is left. Training holds all rows in memory, 8 bytes for each number: --float f32 takes half of that, fewer columns or rows take less, and rows that are mostly zero take less as libsvm. A program that is ended from outside with SIGABRT, and one whose stack is exhausted, report the same.";
     /// There is nothing in the file.
     CsvEmpty, "csv.empty",
         "The file holds no header. A CSV file starts with one row that names its columns.";

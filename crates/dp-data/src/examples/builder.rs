@@ -1,6 +1,7 @@
 //! Filling examples row by row, in one pass and without a second copy.
 
 use super::{Examples, ShapeError, Storage};
+use crate::memory::{OutOfMemory, filled, reserve};
 
 /// Collects dense examples one by one.
 ///
@@ -10,7 +11,7 @@ use super::{Examples, ShapeError, Storage};
 ///
 /// let mut builder = DenseBuilder::new(2)?;
 /// builder.push(&[0.6, 0.8], 1.0)?;
-/// builder.push_null();
+/// builder.push_null()?;
 /// assert_eq!(builder.finish().block().valid, Some(&[true, false][..]));
 /// # Ok::<(), dp_data::examples::ShapeError>(())
 /// ```
@@ -46,18 +47,31 @@ pub struct SparseBuilder<F> {
 struct Validity(Option<Vec<bool>>);
 
 impl Validity {
-    fn push(&mut self, valid: bool, rows_before: usize) {
+    /// Sees to it that the next mark has room.
+    fn reserve(&mut self, valid: bool, rows_before: usize) -> Result<(), OutOfMemory> {
         match &mut self.0 {
-            Some(marks) => marks.push(valid),
+            Some(marks) => reserve(marks, 1, MARKS),
             None if !valid => {
-                let mut marks = vec![true; rows_before];
-                marks.push(false);
+                let mut marks = filled(true, rows_before, MARKS)?;
+                reserve(&mut marks, 1, MARKS)?;
                 self.0 = Some(marks);
+                Ok(())
             }
-            None => {}
+            None => Ok(()),
+        }
+    }
+
+    fn push(&mut self, valid: bool) {
+        if let Some(marks) = &mut self.0 {
+            marks.push(valid);
         }
     }
 }
+
+/// What is held, for messages.
+const ROWS: &str = "the rows";
+const TARGETS: &str = "the labels";
+const MARKS: &str = "the marks of null records";
 
 impl<F: Copy + Default> DenseBuilder<F> {
     /// An empty builder for examples of `dim` features.
@@ -81,11 +95,12 @@ impl<F: Copy + Default> DenseBuilder<F> {
     /// Adds an example.
     ///
     /// # Errors
-    /// [`ShapeError::Dense`] unless there are `dim` features; nothing is added then.
+    /// [`ShapeError::Dense`] unless there are `dim` features, [`ShapeError::Memory`]; nothing is added then.
     pub fn push(&mut self, features: &[F], target: F) -> Result<(), ShapeError> {
         if features.len() != self.dim {
             return Err(ShapeError::Dense { values: features.len(), rows: 1, dim: self.dim });
         }
+        self.reserve_row(true)?;
         self.values.extend_from_slice(features);
         self.finish_row(target, true);
         Ok(())
@@ -94,8 +109,9 @@ impl<F: Copy + Default> DenseBuilder<F> {
     /// Adds an example given by its non-zero features: `value` at each `index`.
     ///
     /// # Errors
-    /// [`ShapeError::Dense`] when an index is not below `dim`; nothing is added then.
+    /// [`ShapeError::Dense`] when an index is not below `dim`, [`ShapeError::Memory`]; nothing is added then.
     pub fn push_nonzeros(&mut self, nonzeros: impl IntoIterator<Item = (u32, F)>, target: F) -> Result<(), ShapeError> {
+        self.reserve_row(true)?;
         let start = self.values.len();
         self.values.resize(start + self.dim, F::default());
         for (index, value) in nonzeros {
@@ -112,9 +128,14 @@ impl<F: Copy + Default> DenseBuilder<F> {
     }
 
     /// Adds a null record: all features and the target 0, marked as not counting.
-    pub fn push_null(&mut self) {
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; nothing is added then.
+    pub fn push_null(&mut self) -> Result<(), OutOfMemory> {
+        self.reserve_row(false)?;
         self.values.resize(self.values.len() + self.dim, F::default());
         self.finish_row(F::default(), false);
+        Ok(())
     }
 
     /// Number of examples so far.
@@ -134,8 +155,16 @@ impl<F: Copy + Default> DenseBuilder<F> {
         Examples { storage: Storage::Dense(self.values), targets: self.targets, valid: self.valid.0, dim: self.dim }
     }
 
+    /// Sees to it that a row has room before anything of it is added.
+    #[inline]
+    fn reserve_row(&mut self, valid: bool) -> Result<(), OutOfMemory> {
+        reserve(&mut self.values, self.dim, ROWS)?;
+        reserve(&mut self.targets, 1, TARGETS)?;
+        self.valid.reserve(valid, self.targets.len())
+    }
+
     fn finish_row(&mut self, target: F, valid: bool) {
-        self.valid.push(valid, self.targets.len());
+        self.valid.push(valid);
         self.targets.push(target);
     }
 }
@@ -167,7 +196,7 @@ impl<F: Copy + Default> SparseBuilder<F> {
     /// Adds an example: `values[k]` at column `indices[k]`, columns strictly increasing.
     ///
     /// # Errors
-    /// [`ShapeError::Sparse`]; nothing is added then.
+    /// [`ShapeError::Sparse`], [`ShapeError::Memory`]; nothing is added then.
     pub fn push(&mut self, indices: &[u32], values: &[F], target: F) -> Result<(), ShapeError> {
         if indices.len() != values.len() {
             return Err(ShapeError::Sparse { why: "as many columns as values are needed" });
@@ -178,16 +207,25 @@ impl<F: Copy + Default> SparseBuilder<F> {
     /// Adds an example given by its non-zero features, columns strictly increasing.
     ///
     /// # Errors
-    /// [`ShapeError::Sparse`]; nothing is added then.
+    /// [`ShapeError::Sparse`], [`ShapeError::Memory`]; nothing is added then.
     pub fn push_nonzeros(&mut self, nonzeros: impl IntoIterator<Item = (u32, F)>, target: F) -> Result<(), ShapeError> {
+        self.reserve_row(true)?;
         let start = self.values.len();
         let mut least = 0;
         for (index, value) in nonzeros {
             let index_wide = u64::from(index);
-            if index_wide < least || index_wide >= self.dim as u64 {
+            let fits = if index_wide < least || index_wide >= self.dim as u64 {
+                Err(ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" })
+            } else {
+                // How many features are stored depends on the records.
+                reserve(&mut self.indices, 1, ROWS)
+                    .and_then(|()| reserve(&mut self.values, 1, ROWS))
+                    .map_err(|error| error.without_sizes().into())
+            };
+            if let Err(error) = fits {
                 self.indices.truncate(start);
                 self.values.truncate(start);
-                return Err(ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" });
+                return Err(error);
             }
             least = index_wide + 1;
             self.indices.push(index);
@@ -198,8 +236,13 @@ impl<F: Copy + Default> SparseBuilder<F> {
     }
 
     /// Adds a null record: no features, target 0, marked as not counting.
-    pub fn push_null(&mut self) {
+    ///
+    /// # Errors
+    /// [`OutOfMemory`]; nothing is added then.
+    pub fn push_null(&mut self) -> Result<(), OutOfMemory> {
+        self.reserve_row(false)?;
         self.finish_row(F::default(), false);
+        Ok(())
     }
 
     /// Number of examples so far.
@@ -222,8 +265,16 @@ impl<F: Copy + Default> SparseBuilder<F> {
         Examples { storage, targets: self.targets, valid: self.valid.0, dim: self.dim }
     }
 
+    /// Sees to it that the end of a row has room before anything of it is added.
+    #[inline]
+    fn reserve_row(&mut self, valid: bool) -> Result<(), OutOfMemory> {
+        reserve(&mut self.offsets, 1, ROWS)?;
+        reserve(&mut self.targets, 1, TARGETS)?;
+        self.valid.reserve(valid, self.targets.len())
+    }
+
     fn finish_row(&mut self, target: F, valid: bool) {
-        self.valid.push(valid, self.targets.len());
+        self.valid.push(valid);
         self.offsets.push(self.values.len());
         self.targets.push(target);
     }

@@ -1,6 +1,7 @@
 //! Bringing examples into another order, so that a pass over them reads memory front to back.
 
 use super::{Examples, Storage};
+use crate::memory::{OutOfMemory, collect, filled, with_capacity};
 
 /// An order that does not fit the examples.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +29,14 @@ pub enum OrderError {
         /// The position.
         position: u32,
     },
+    /// There is no memory for the examples in another order.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
 }
+
+/// What is held, for messages.
+const COPY: &str = "a copy of the rows in another order";
+const ORDER: &str = "the order of the rows";
 
 impl<F: Copy> Examples<F> {
     /// Copies the examples at `positions`, in that order; a position may occur any number of times.
@@ -36,7 +44,7 @@ impl<F: Copy> Examples<F> {
     /// This takes subsets too: folds of a cross-validation, a train and test split.
     ///
     /// # Errors
-    /// [`OrderError::OutOfRange`].
+    /// [`OrderError::OutOfRange`], [`OrderError::Memory`].
     ///
     /// # Examples
     /// ```
@@ -52,18 +60,21 @@ impl<F: Copy> Examples<F> {
         let places = || positions.iter().map(|&position| position as usize);
         let storage = match &self.storage {
             Storage::Dense(values) => {
-                let mut gathered = Vec::with_capacity(positions.len() * self.dim);
+                let mut gathered = with_capacity(positions.len().saturating_mul(self.dim), COPY)?;
                 for place in places() {
                     gathered.extend_from_slice(&values[place * self.dim..(place + 1) * self.dim]);
                 }
                 Storage::Dense(gathered)
             }
-            Storage::Sparse { offsets, indices, values } => gather_sparse(places(), offsets, indices, values),
+            Storage::Sparse { offsets, indices, values } => gather_sparse(places(), offsets, indices, values)?,
         };
         Ok(Self {
             storage,
-            targets: places().map(|place| self.targets[place]).collect(),
-            valid: self.valid.as_ref().map(|valid| places().map(|place| valid[place]).collect()),
+            targets: collect(places().map(|place| self.targets[place]), COPY)?,
+            valid: match &self.valid {
+                Some(valid) => Some(collect(places().map(|place| valid[place]), COPY)?),
+                None => None,
+            },
             dim: self.dim,
         })
     }
@@ -71,7 +82,7 @@ impl<F: Copy> Examples<F> {
     /// A copy in the order of `order`: example `i` of the result is example `order[i]` of these.
     ///
     /// # Errors
-    /// [`OrderError`] unless `order` is a permutation of `0..len`.
+    /// [`OrderError`] unless `order` is a permutation of `0..len` and there is memory for a copy.
     pub fn permuted(&self, order: &[u32]) -> Result<Self, OrderError> {
         check_permutation(order, self.len())?;
         self.gather(order)
@@ -83,7 +94,7 @@ impl<F: Copy> Examples<F> {
     /// Sparse rows have lengths of their own and are written anew, which for the moment takes their size again.
     ///
     /// # Errors
-    /// [`OrderError`] unless `order` is a permutation of `0..len`; the examples are unchanged then.
+    /// [`OrderError`] unless `order` is a permutation of `0..len` and there is that memory; the examples are unchanged then.
     ///
     /// # Examples
     /// ```
@@ -95,16 +106,18 @@ impl<F: Copy> Examples<F> {
     /// ```
     pub fn permute(&mut self, order: &[u32]) -> Result<(), OrderError> {
         check_permutation(order, self.len())?;
-        let dim = self.dim;
+        let mut spare = Spare::new(order.len(), self.dim)?;
+        let mut spare_of_marks = Spare::new(order.len(), 1)?;
         match &mut self.storage {
-            Storage::Dense(values) => permute_in_place(values, dim, order),
+            Storage::Dense(values) => permute_in_place(values, self.dim, order, &mut spare),
             Storage::Sparse { offsets, indices, values } => {
-                self.storage = gather_sparse(order.iter().map(|&position| position as usize), offsets, indices, values);
+                self.storage =
+                    gather_sparse(order.iter().map(|&position| position as usize), offsets, indices, values)?;
             }
         }
-        permute_in_place(&mut self.targets, 1, order);
+        permute_in_place(&mut self.targets, 1, order, &mut spare);
         if let Some(valid) = &mut self.valid {
-            permute_in_place(valid, 1, order);
+            permute_in_place(valid, 1, order, &mut spare_of_marks);
         }
         Ok(())
     }
@@ -115,11 +128,12 @@ fn gather_sparse<F: Copy>(
     offsets: &[usize],
     indices: &[u32],
     values: &[F],
-) -> Storage<F> {
+) -> Result<Storage<F>, OutOfMemory> {
     let total = places.clone().map(|place| offsets[place + 1] - offsets[place]).sum();
-    let mut new_offsets = Vec::with_capacity(places.size_hint().0 + 1);
-    let mut new_indices = Vec::with_capacity(total);
-    let mut new_values = Vec::with_capacity(total);
+    let mut new_offsets = with_capacity(places.size_hint().0 + 1, COPY)?;
+    // How many features are stored depends on the records.
+    let mut new_indices = with_capacity(total, COPY).map_err(OutOfMemory::without_sizes)?;
+    let mut new_values = with_capacity(total, COPY).map_err(OutOfMemory::without_sizes)?;
     new_offsets.push(0);
     for place in places {
         let row = offsets[place]..offsets[place + 1];
@@ -127,15 +141,15 @@ fn gather_sparse<F: Copy>(
         new_values.extend_from_slice(&values[row]);
         new_offsets.push(new_values.len());
     }
-    Storage::Sparse { offsets: new_offsets, indices: new_indices, values: new_values }
+    Ok(Storage::Sparse { offsets: new_offsets, indices: new_indices, values: new_values })
 }
 
 /// One bit per position.
 struct Marks(Vec<u64>);
 
 impl Marks {
-    fn new(positions: usize) -> Self {
-        Self(vec![0; positions.div_ceil(64)])
+    fn new(positions: usize) -> Result<Self, OutOfMemory> {
+        filled(0, positions.div_ceil(64), ORDER).map(Self)
     }
 
     /// Sets the mark and tells whether it was set before.
@@ -152,7 +166,7 @@ fn check_permutation(order: &[u32], rows: usize) -> Result<(), OrderError> {
     if order.len() != rows {
         return Err(OrderError::Length { order: order.len(), rows });
     }
-    let mut seen = Marks::new(rows);
+    let mut seen = Marks::new(rows)?;
     for &position in order {
         if position as usize >= rows {
             return Err(OrderError::OutOfRange { position, rows });
@@ -164,10 +178,21 @@ fn check_permutation(order: &[u32], rows: usize) -> Result<(), OrderError> {
     Ok(())
 }
 
+/// What moving rows in place takes besides them: which have been moved, and the row that is held.
+struct Spare<T> {
+    done: Marks,
+    held: Vec<T>,
+}
+
+impl<T> Spare<T> {
+    fn new(rows: usize, dim: usize) -> Result<Self, OutOfMemory> {
+        Ok(Self { done: Marks::new(rows)?, held: with_capacity(dim, ORDER)? })
+    }
+}
+
 /// Row `i` becomes what row `order[i]` was; `order` is a permutation of the rows.
-fn permute_in_place<T: Copy>(values: &mut [T], dim: usize, order: &[u32]) {
-    let mut done = Marks::new(order.len());
-    let mut held = Vec::with_capacity(dim);
+fn permute_in_place<T: Copy>(values: &mut [T], dim: usize, order: &[u32], Spare { done, held }: &mut Spare<T>) {
+    done.0.fill(0);
     for start in 0..order.len() {
         if done.replace(start) {
             continue;
@@ -186,6 +211,6 @@ fn permute_in_place<T: Copy>(values: &mut [T], dim: usize, order: &[u32]) {
             done.replace(from);
             hole = from;
         }
-        values[hole * dim..(hole + 1) * dim].copy_from_slice(&held);
+        values[hole * dim..(hole + 1) * dim].copy_from_slice(held);
     }
 }

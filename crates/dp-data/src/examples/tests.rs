@@ -106,7 +106,7 @@ fn builders_agree_with_the_constructors_and_refuse_without_harm() {
     by_rows.push(&[1.0, 0.0, 2.0], 1.0).unwrap();
     assert!(by_rows.push(&[1.0], 1.0).is_err());
     assert!(by_rows.push_nonzeros([(0, 1.0), (3, 1.0)], 1.0).is_err());
-    by_rows.push_null();
+    by_rows.push_null().unwrap();
     by_rows.push_nonzeros([(1, 5.0)], -1.0).unwrap();
     let built = by_rows.finish();
     let made = Examples::dense(vec![1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 5.0, 0.0], vec![1.0, 0.0, -1.0], 3)
@@ -121,7 +121,7 @@ fn builders_agree_with_the_constructors_and_refuse_without_harm() {
         assert!(sparse.push(&bad, &[1.0, 1.0], 1.0).is_err());
     }
     assert!(sparse.push(&[0], &[1.0, 1.0], 1.0).is_err());
-    sparse.push_null();
+    sparse.push_null().unwrap();
     let built = sparse.finish();
     let made = Examples::sparse(vec![0, 2, 2], vec![0, 2], vec![1.0, 2.0], vec![1.0, 0.0], 3)
         .unwrap()

@@ -10,6 +10,7 @@ use csv_core::ReadRecordResult;
 
 use super::{BYTE_ORDER_MARK, Input, read_error};
 use crate::error::{DataError, DataErrorKind};
+use crate::memory::{self, OutOfMemory, reserve};
 
 /// Bytes asked of the source at a time.
 const CHUNK: usize = 256 * 1024;
@@ -180,6 +181,10 @@ fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, 
         return Err(after_quote(found, None));
     }
     let record = splitter.record();
+    // Each name is held twice, in a piece of memory of its own each time; a table of the map's size is 8/7 of its entries.
+    const BYTES_PER_NAME: usize = 2 * (size_of::<String>() + 16) + size_of::<usize>() + 16;
+    let bytes = record.len().saturating_mul(BYTES_PER_NAME).saturating_add(record.bytes.len().saturating_mul(2));
+    memory::check(bytes, HEADER).map_err(|error| DataError::from(error).at_line(record.line()))?;
     let mut header: Vec<String> = Vec::with_capacity(record.len());
     let mut positions = HashMap::with_capacity(record.len());
     for (position, cell) in record.cells().enumerate() {
@@ -366,9 +371,11 @@ impl Splitter {
         let mut cell_start = self.start;
         for found in memchr::memchr_iter(self.options.delimiter, content) {
             let cell_end = self.start + found;
+            reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.line))?;
             self.bounds.push((cell_start, cell_end));
             cell_start = cell_end + 1;
         }
+        reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.line))?;
         self.bounds.push((cell_start, self.start + content.len()));
         if let Err(error) = std::str::from_utf8(content) {
             let cell = self.bounds.iter().filter(|bounds| bounds.1 < self.start + error.valid_up_to()).count();
@@ -406,8 +413,14 @@ impl Splitter {
                 ReadRecordResult::InputEmpty if closing => return Ok(false),
                 ReadRecordResult::InputEmpty if length >= LONGEST => return Err(long_record(self.line)),
                 ReadRecordResult::InputEmpty => {}
-                ReadRecordResult::OutputFull => self.unquoted.resize(self.unquoted.len() * 2, 0),
-                ReadRecordResult::OutputEndsFull => self.ends.resize(self.ends.len() * 2, 0),
+                ReadRecordResult::OutputFull => {
+                    let longer = self.unquoted.len() * 2;
+                    lengthen(&mut self.unquoted, longer).map_err(|error| no_room(error, self.line))?;
+                }
+                ReadRecordResult::OutputEndsFull => {
+                    let longer = self.ends.len() * 2;
+                    lengthen(&mut self.ends, longer).map_err(|error| no_room(error, self.line))?;
+                }
                 ReadRecordResult::End => return Ok(false),
             }
         }
@@ -419,6 +432,7 @@ impl Splitter {
         self.in_unquoted = true;
         self.after_quote = text_after_quote(raw, self.options).map(|(cell, line)| (cell, self.line + line));
         self.bounds.clear();
+        reserve(&mut self.bounds, cells, RECORD).map_err(|error| no_room(error, self.line))?;
         let mut cell_start = 0;
         for &cell_end in &self.ends[..cells] {
             self.bounds.push((cell_start, cell_end));
@@ -438,7 +452,7 @@ impl Splitter {
         }
         if self.buffer.len() < self.end + CHUNK {
             let longer = (self.end + CHUNK).max(self.end * 2);
-            self.buffer.resize(longer, 0);
+            lengthen(&mut self.buffer, longer).map_err(|error| no_room(error, self.line))?;
         }
         loop {
             match self.source.read(&mut self.buffer[self.end..]) {
@@ -450,6 +464,17 @@ impl Splitter {
             return Ok(());
         }
     }
+}
+
+/// What is held, for messages.
+const RECORD: &str = "one row of the file";
+const HEADER: &str = "the names of the columns";
+
+/// Lengthens `numbers` by zeros.
+fn lengthen<T: Clone + Default>(numbers: &mut Vec<T>, length: usize) -> Result<(), OutOfMemory> {
+    reserve(numbers, length - numbers.len(), RECORD)?;
+    numbers.resize(length, T::default());
+    Ok(())
 }
 
 /// The first cell of a record, as it was written, that goes on after its closing quote, and how many lines the quote stands
@@ -503,6 +528,11 @@ pub(crate) fn line_end(line: u64, column: Option<&String>) -> DataError {
         Some(column) => error.at_column(column),
         None => error,
     }
+}
+
+/// How long a row is depends on its content, so that no size is said.
+fn no_room(error: OutOfMemory, line: u64) -> DataError {
+    DataError::from(error.without_sizes()).at_line(line)
 }
 
 fn long_record(line: u64) -> DataError {

@@ -9,6 +9,7 @@ use liblzma::read::XzDecoder;
 use super::background::ahead;
 use super::watched::{WatchedFile, changed, is_change};
 use crate::error::{DataError, DataErrorKind};
+use crate::memory;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
@@ -124,8 +125,8 @@ fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
     Cursor::new(head).chain(rest)
 }
 
-/// A failed read of the [`Input`] of this name in the words of this crate: `file.changed`, `file.truncated`, `file.corrupt` or
-/// `file.read`. For formats that this crate does not know.
+/// A failed read of the [`Input`] of this name in the words of this crate: `file.changed`, `file.truncated`, `file.corrupt`,
+/// `file.read` or `memory.exhausted`. For formats that this crate does not know.
 pub fn failed_read(name: &str, source: io::Error) -> DataError {
     read_error(source).in_file(name)
 }
@@ -134,6 +135,9 @@ pub fn failed_read(name: &str, source: io::Error) -> DataError {
 pub(crate) fn read_error(source: io::Error) -> DataError {
     if is_change(&source) {
         return changed(source);
+    }
+    if let Some(error) = memory::of_io(&source) {
+        return error.into();
     }
     let error = match source.kind() {
         io::ErrorKind::UnexpectedEof => {

@@ -3,10 +3,11 @@
 use super::{BYTE_ORDER_MARK, Input, read_error};
 use crate::encode::{LibsvmFormat, MAX_FEATURES, RowBuffer, parse_number};
 use crate::error::{DataError, DataErrorKind};
-use std::io::{BufRead, BufReader, Read};
+use crate::memory;
+use std::io::{BufReader, Read};
 
 /// The longest line.
-const LONGEST: u64 = 64 * 1024 * 1024;
+const LONGEST: usize = 64 * 1024 * 1024;
 
 /// Reads libsvm lines, blank lines and comments skipped.
 pub(super) struct LibsvmReader {
@@ -37,16 +38,12 @@ impl LibsvmReader {
         loop {
             self.line_bytes.clear();
             self.line += 1;
-            let read = self
-                .source
-                .by_ref()
-                .take(LONGEST)
-                .read_until(b'\n', &mut self.line_bytes)
-                .map_err(|source| read_error(source).in_file(&self.file))?;
+            let read = memory::read_line(&mut self.source, LONGEST, &mut self.line_bytes)
+                .map_err(|source| read_error(source).in_file(&self.file).at_line(self.line))?;
             if read == 0 {
                 return Ok(None);
             }
-            if read as u64 == LONGEST {
+            if read == LONGEST {
                 return Err(syntax("a line is longer than 64 MiB").in_file(&self.file).at_line(self.line));
             }
             if self.line == 1 && self.line_bytes.starts_with(BYTE_ORDER_MARK) {
@@ -73,6 +70,8 @@ impl LibsvmLine<'_> {
 
     fn collect_features(&self, format: &LibsvmFormat, row: &mut RowBuffer) -> Result<u32, DataError> {
         let limit = format.features.unwrap_or(MAX_FEATURES);
+        // A feature is written by four characters or more, the blank before it included; there may be an intercept.
+        row.reserve(self.features.len() / 4 + 2)?;
         let mut next = 0_u32;
         let tokens = self.features.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty());
         for token in tokens {

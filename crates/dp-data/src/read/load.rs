@@ -72,7 +72,7 @@ pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions
         encoder
             .encode_row(|column| record.cell(positions[column]), Some(record.cell(label)), &mut row)
             .map_err(|error| error.in_file(&file).at_line(record.line()))?;
-        collector.push(&row)?;
+        collector.push(&row).map_err(|error| error.in_file(&file).at_line(record.line()))?;
     }
     if collector.rows() == 0 {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
@@ -149,11 +149,12 @@ pub fn load_libsvm<F: Stored>(
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
 pub fn load_images<F: Stored>(input: Input, encoder: &Encoder) -> Result<Loaded<F>, DataError> {
+    let file = input.name().to_owned();
     let mut reader = ImageReader::new(input, encoder, true)?;
     let mut row = RowBuffer::new(encoder);
     let mut collector = Collector::new(encoder)?;
-    while reader.next_image(encoder, &mut row)?.is_some() {
-        collector.push(&row)?;
+    while let Some(number) = reader.next_image(encoder, &mut row)? {
+        collector.push(&row).map_err(|error| error.in_file(&file).at_line(number))?;
     }
     Ok(collector.finish(encoder, from_label(encoder, &row)))
 }
@@ -176,8 +177,8 @@ fn read_libsvm<F: Stored>(
         encoder
             .check_libsvm_label(line.label, true)
             .and_then(|()| encoder.finish_row(Some(line.label), false, &mut row))
+            .and_then(|()| collector.push(&row))
             .map_err(|error| error.in_file(&file).at_line(line.line))?;
-        collector.push(&row)?;
     }
     if collector.rows() == 0 {
         return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
@@ -235,7 +236,7 @@ impl<F: Stored> Collector<F> {
             match &mut self.storage {
                 Builder::Dense(builder) => builder.push_null(),
                 Builder::Sparse(builder) => builder.push_null(),
-            }
+            }?;
             return Ok(());
         };
         self.classes.count(target);
@@ -269,7 +270,10 @@ impl<F: Stored> Collector<F> {
     }
 }
 
-/// The encoder and the builder agree on the width, so that this is not expected.
+/// The encoder and the builder agree on the width, so that nothing is expected but that memory gives out.
 fn shape(error: ShapeError) -> DataError {
+    if let ShapeError::Memory(error) = error {
+        return error.into();
+    }
     DataError::new(DataErrorKind::SchemaColumns, error.to_string())
 }

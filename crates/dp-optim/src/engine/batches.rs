@@ -130,13 +130,13 @@ where
                 let held = carry.rows();
                 if block.len() - start < wanted - held {
                     if start < block.len() {
-                        carry.push(&block.slice(start..block.len()));
+                        carry.push(&block.slice(start..block.len()))?;
                     }
                     break;
                 }
                 let end = start + (wanted - held);
                 if held > 0 {
-                    carry.push(&block.slice(start..end));
+                    carry.push(&block.slice(start..end))?;
                     visit.batch(carry.block(dim), wanted)?;
                     carry.clear();
                 } else {

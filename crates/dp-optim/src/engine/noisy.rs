@@ -1,7 +1,7 @@
 //! The gradient estimate of training that releases every step: the batch's sum, with noise.
 
 use dp_accountant::{Adjacency, EventLog};
-use dp_data::{Block, BlockBuffer};
+use dp_data::{Block, BlockBuffer, OutOfMemory};
 use dp_losses::{Differences, Model};
 use dp_mechanisms::clip::ClippedSum;
 use dp_mechanisms::continual::{MatrixFactorisation, MatrixSession, Participation, StreamRelease};
@@ -336,7 +336,7 @@ where
         mut add: impl FnMut(&mut Self, Block<'_, F>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut buffer = core::mem::take(&mut self.counted);
-        let batch = counted(batch, &mut buffer);
+        let batch = counted(batch, &mut buffer)?;
         let step = self.microbatch.max(1);
         for start in (0..batch.len()).step_by(step) {
             add(self, batch.slice(start..batch.len().min(start.saturating_add(step))))?;
@@ -347,13 +347,13 @@ where
 }
 
 /// The examples of a batch that count; copied only where some do not.
-fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Block<'b, F> {
-    let Some(valid) = batch.valid.filter(|valid| valid.contains(&false)) else { return batch };
+fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
+    let Some(valid) = batch.valid.filter(|valid| valid.contains(&false)) else { return Ok(batch) };
     buffer.clear();
     for (i, _) in (0..).zip(valid).filter(|(_, valid)| **valid) {
-        buffer.push(&batch.slice(i..i + 1));
+        buffer.push(&batch.slice(i..i + 1))?;
     }
-    buffer.block(batch.dim())
+    Ok(buffer.block(batch.dim()))
 }
 
 impl<F, M, A, R> GradientEstimate<F, M> for NoisyGradient<'_, F, M, A, R>

@@ -1,5 +1,6 @@
 //! Some of a source's records as a source of their own.
 
+use dp_data::memory::{collect, reserve};
 use dp_data::{Block, Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};
 
 use crate::error::Error;
@@ -7,6 +8,8 @@ use crate::memory::{keyed_order, stream_of};
 
 /// Records gathered at a time.
 const ROWS: usize = 4096;
+/// What is held, for messages.
+const POSITIONS: &str = "the positions of a portion of the rows";
 
 /// The records at some positions, in this order; a keyed pass permutes them as memory would.
 ///
@@ -31,16 +34,16 @@ impl<'s, F> Portion<'s, F> {
 pub(super) fn portions(n: u64, portions: usize, key: [u8; 32]) -> Result<Vec<Vec<u32>>, Error> {
     let n = u32::try_from(n).map_err(|_| Error::Count { name: "number of records", value: n, range: "below 2^32" })?;
     let length = n as usize / portions.max(1);
-    let order = keyed_order(n, key, 0);
-    Ok(order
+    let order = keyed_order(n, key, 0)?;
+    order
         .chunks_exact(length.max(1))
         .take(portions)
         .map(|portion| {
-            let mut portion = portion.to_vec();
+            let mut portion = collect(portion.iter().copied(), POSITIONS)?;
             portion.sort_unstable();
-            portion
+            Ok(portion)
         })
-        .collect())
+        .collect()
 }
 
 impl<F> PassSource<F> for Portion<'_, F> {
@@ -50,10 +53,11 @@ impl<F> PassSource<F> for Portion<'_, F> {
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
         self.asked.clear();
+        reserve(&mut self.asked, self.positions.len(), POSITIONS)?;
         match request.order {
             Order::Declared => self.asked.extend_from_slice(self.positions),
             Order::Keyed { key, .. } => {
-                let order = keyed_order(self.positions.len() as u32, key, stream_of(request));
+                let order = keyed_order(self.positions.len() as u32, key, stream_of(request))?;
                 self.asked.extend(order.iter().map(|&i| self.positions[i as usize]));
             }
         }
@@ -64,6 +68,7 @@ impl<F> PassSource<F> for Portion<'_, F> {
 impl<F> SampleSource<F> for Portion<'_, F> {
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         self.asked.clear();
+        reserve(&mut self.asked, positions.len(), POSITIONS)?;
         for &position in positions {
             let Some(&at) = self.positions.get(position as usize) else {
                 let engine = self.source.describe()?.engine;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use dp_data::DataError;
+use dp_data::{DataError, OutOfMemory};
 
 use crate::error::Error;
 
@@ -149,6 +149,11 @@ impl ReadError {
             problem: Problem::Unreadable(error.message()),
             source: Some(error),
         }
+    }
+
+    /// Memory gave out, at this line.
+    pub(super) fn exhausted(file: &str, error: OutOfMemory, line: Option<u64>) -> Self {
+        Self::from_data(file, DataError::exhausted(error, file, line))
     }
 
     /// The input, as it was named by the caller.

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
+use dp_data::memory::{self, OutOfMemory, reserve};
+
 use super::error::{Column, Problem, ReadError, quote};
 use super::{ListOptions, Loaded, SplitLists};
+use crate::error::Error;
 use crate::lists::QueryLists;
 
 /// Rows of one query, features as (index from 0, value).
@@ -13,6 +16,18 @@ struct Rows {
     entries: Vec<(u32, f64)>,
     ends: Vec<usize>,
     split: bool,
+}
+
+/// What is held, for messages.
+const LISTS: &str = "the lists";
+
+impl Rows {
+    /// Makes room for a row of this many features.
+    fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
+        reserve(&mut self.grades, 1, LISTS)?;
+        reserve(&mut self.entries, entries, LISTS)?;
+        reserve(&mut self.ends, 1, LISTS)
+    }
 }
 
 /// Collects rows, in the order of the file, by query.
@@ -56,9 +71,15 @@ impl<'a> Gather<'a> {
                     list
                 }
                 None => {
-                    self.positions.insert(id.clone().into_owned(), self.lists.len());
+                    let room = self.reserve_list();
+                    let ids = room.and_then(|()| Ok((memory::text(&id, LISTS)?, memory::text(&id, LISTS)?)));
+                    let (known, own) = match ids {
+                        Ok(ids) => ids,
+                        Err(error) => return Err(self.exhausted(error, place().0)),
+                    };
+                    self.positions.insert(known, self.lists.len());
                     self.lists.push(Rows {
-                        id: id.into_owned(),
+                        id: own,
                         grades: Vec::new(),
                         entries: Vec::new(),
                         ends: Vec::new(),
@@ -70,6 +91,9 @@ impl<'a> Gather<'a> {
         };
         self.last = Some(list);
         let rows = &mut self.lists[list];
+        if let Err(error) = rows.reserve(entries.len()) {
+            return Err(self.exhausted(error, place().0));
+        }
         rows.grades.push(grade);
         rows.entries.extend_from_slice(entries);
         rows.ends.push(rows.entries.len());
@@ -77,17 +101,39 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
+    /// Makes room for a list more.
+    fn reserve_list(&mut self) -> Result<(), OutOfMemory> {
+        reserve(&mut self.lists, 1, LISTS)?;
+        let full = self.positions.len() == self.positions.capacity();
+        // A map that is full takes a new table, of twice the size, beside its own.
+        let table = if full { self.positions.capacity().max(4) * 2 * (size_of::<(String, usize)>() + 1) } else { 0 };
+        memory::check(table, LISTS)?;
+        self.positions.try_reserve(1).map_err(|_| OutOfMemory { what: LISTS, held: 0, needed: table as u64 })
+    }
+
+    /// Gives up the rows, so that there is memory to say why.
+    fn exhausted(&mut self, error: OutOfMemory, line: u64) -> ReadError {
+        (self.lists, self.positions) = (Vec::new(), HashMap::new());
+        ReadError::exhausted(&self.file, error, Some(line))
+    }
+
     pub(super) fn finish(self) -> Result<Loaded, ReadError> {
         if self.lists.is_empty() {
             return Err(ReadError::new(&self.file, Problem::NoRows));
         }
         let width = self.options.features.unwrap_or(self.needed).max(1);
-        let refused = |error| ReadError::new(&self.file, Problem::Options(error));
+        let refused = |error| match error {
+            Error::Memory(error) => ReadError::exhausted(&self.file, error, None),
+            error => ReadError::new(&self.file, Problem::Options(error)),
+        };
         let mut lists = QueryLists::new(width, self.options.largest_grade).map_err(refused)?;
+        let split_lists = self.lists.iter().filter(|rows| rows.split).count();
         let mut features = Vec::new();
-        for rows in &self.lists {
+        for rows in self.lists {
             features.clear();
-            features.resize(rows.grades.len() * width, 0.0);
+            let length = rows.grades.len().saturating_mul(width);
+            reserve(&mut features, length, LISTS).map_err(|error| refused(error.into()))?;
+            features.resize(length, 0.0);
             let mut start = 0;
             for (row, &end) in features.chunks_exact_mut(width).zip(&rows.ends) {
                 for &(index, value) in &rows.entries[start..end] {
@@ -97,7 +143,7 @@ impl<'a> Gather<'a> {
             }
             lists.push(&rows.id, &features, &rows.grades).map_err(refused)?;
         }
-        Ok(Loaded { lists, split_lists: self.lists.iter().filter(|rows| rows.split).count() })
+        Ok(Loaded { lists, split_lists })
     }
 }
 

@@ -1,8 +1,9 @@
 //! Lines of the form `grade qid:ID index:value ... # comment`.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufReader;
 
 use dp_data::error::DataErrorKind;
+use dp_data::memory::{OutOfMemory, read_line, reserve};
 use dp_data::read::{Input, failed_read};
 
 use super::error::{Column, Problem, ReadError, quote};
@@ -10,7 +11,7 @@ use super::gather::{Gather, parse_grade, parse_number};
 use super::{ListOptions, Loaded};
 
 /// The longest line.
-const LONGEST: u64 = 64 * 1024 * 1024;
+const LONGEST: usize = 64 * 1024 * 1024;
 /// The largest feature index that is accepted without a declaration: a dense row of more is rarely meant.
 const WIDEST: usize = 1 << 20;
 
@@ -49,12 +50,13 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
     loop {
         bytes.clear();
         line += 1;
-        let read = source.by_ref().take(LONGEST).read_until(b'\n', &mut bytes).map_err(|error| {
+        let read = read_line(&mut source, LONGEST, &mut bytes).map_err(|error| {
             let error = failed_read(&file, error);
             let problem = match error.kind() {
                 DataErrorKind::FileTruncated => Problem::Cut,
                 DataErrorKind::FileCorrupt => Problem::Damaged,
                 DataErrorKind::FileChanged => return ReadError::from_data(&file, error),
+                DataErrorKind::MemoryExhausted => return ReadError::from_data(&file, error).at(line, None),
                 _ => Problem::Unreadable(error.message()),
             };
             ReadError::new(&file, problem).at(line, None)
@@ -62,7 +64,7 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
         if read == 0 {
             return gather.finish();
         }
-        if read as u64 == LONGEST {
+        if read == LONGEST {
             let problem = Problem::Unreadable("a line is longer than 64 MiB".to_owned());
             return Err(ReadError::new(&file, problem).at(line, None));
         }
@@ -90,6 +92,7 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
             .ok_or(Problem::MissingQuery)
             .map_err(refused(at))?;
         row.clear();
+        row.reserve(content.len()).map_err(|error| ReadError::exhausted(&file, error, Some(line)))?;
         for (at, part) in parts {
             row.feature(part).map_err(refused(at))?;
         }
@@ -129,6 +132,11 @@ impl Row {
     fn clear(&mut self) {
         self.entries.clear();
         self.row += 1;
+    }
+
+    /// Makes room for the features of a line of this length: each is four characters or more, the blank before it included.
+    fn reserve(&mut self, length: usize) -> Result<(), OutOfMemory> {
+        reserve(&mut self.entries, length / 4 + 1, "one line of the file")
     }
 
     fn feature(&mut self, part: &[u8]) -> Result<(), Problem> {

@@ -1,7 +1,5 @@
 //! A question as it was asked, on the command line or in a line of a batch: every number optional, nothing checked.
 
-use std::io::Read;
-
 use dp_accountant::{AdjacencyKind, DpEvent};
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,6 +8,7 @@ use crate::args::{AccountJob, Accountant, Adjacency, DpsgdArgs, FileName, Questi
 use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::input::read_whole;
 use crate::model_file::ModelFile;
 
 /// The largest file of events that is read.
@@ -299,20 +298,8 @@ fn no_event(message: impl Into<String>) -> Failure {
 }
 
 fn read(name: &FileName) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let limit = LARGEST_FILE + 1;
-    let read = match &**name {
-        "-" => std::io::stdin().lock().take(limit).read_to_end(&mut bytes),
-        _ => std::fs::File::open(name).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
-    };
-    let shown = if &**name == "-" { "standard input" } else { name };
-    match read {
-        Err(error) => Err(Failure::new(ExitStatus::Failed, "account.read", format!("cannot read: {error}"))
-            .at_file(shown)
-            .help("name a file with a tree of events, or `-` for standard input")),
-        Ok(_) if bytes.len() as u64 > LARGEST_FILE => {
-            Err(no_event("the file is larger than 64 MiB").at_file(shown).help("use `self-composed` for what repeats"))
-        }
-        Ok(_) => Ok(bytes),
-    }
+    read_whole(name, LARGEST_FILE, |error| {
+        Failure::new(ExitStatus::Failed, "account.read", format!("cannot read: {error}"))
+            .help("name a file with a tree of events, or `-` for standard input")
+    })
 }

@@ -1,6 +1,7 @@
 //! What is trained and what it may cost, checked.
 
 use dp_accountant::{Delta, Epsilon};
+use dp_data::memory;
 use dp_optim::recipes::Budget;
 use dp_rank::ranking::LARGEST_GRADE;
 use dp_rank::spectral::Normalise;
@@ -10,10 +11,10 @@ use super::AnyLoss;
 use crate::args::{
     Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect, RankScaling,
 };
-use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, out_of_memory};
 use crate::input::conflict;
 use crate::ranker_file::{NamedLoss, ScorerShape, TrainedModel};
+use crate::sealed;
 
 /// The widest documents and layers that are accepted.
 const WIDEST: u64 = 1 << 20;
@@ -157,12 +158,15 @@ impl Settings {
         // Weights, gradients, a sum on a grid and their JSON.
         const BYTES: usize = 256;
         let none = || {
-            Failure::new(ExitStatus::Failed, "train.failed", "there is no memory for a scorer of this size")
+            out_of_memory("there is no room for a scorer of this size")
                 .help("ask for fewer --hidden units or --features; nothing was released")
         };
         let parameters = self.shape.parameters(width).ok_or_else(none)?;
-        let room = Vec::<u8>::new().try_reserve_exact(parameters.saturating_mul(BYTES));
-        room.map(|()| parameters).map_err(|_| none())
+        if sealed::text_of(parameters as u64) > sealed::LARGEST_MODEL {
+            return Err(none());
+        }
+        let room = memory::check(parameters.saturating_mul(BYTES), "a scorer of this size");
+        room.map(|()| parameters).map_err(|error| Failure { message: error.to_string(), ..none() })
     }
 }
 

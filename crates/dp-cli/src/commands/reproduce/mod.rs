@@ -4,6 +4,7 @@ mod export;
 mod list;
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -17,7 +18,7 @@ use super::dry_run::Foreseen;
 use crate::args::{GlobalArgs, ReproduceArgs, ReproduceJob, ReproduceRunArgs};
 use crate::atomic;
 use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
+use crate::failure::{Failure, out_of_memory};
 use crate::output::{Console, write_failure};
 use crate::progress::{Counted, Progress};
 
@@ -285,6 +286,9 @@ fn failure(error: &Error) -> Failure {
         Error::InUse { path } => of(ExitStatus::Failed, "reproduce.busy")
             .at_file(atomic::shown(path))
             .help("wait until the other run has ended, or name another folder with --out"),
+        Error::File { path, source } if source.kind() == ErrorKind::OutOfMemory => {
+            out_of_memory("there is no memory for the file").at_file(atomic::shown(path))
+        }
         Error::File { path, source } => write_failure(source, &atomic::shown(path))
             .help("runs that had finished are kept; see to the folder, then run the command again"),
         _ => of(ExitStatus::Failed, "reproduce.failed"),

@@ -8,6 +8,7 @@ use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::encode::Stored;
 use dp_data::examples::Feature;
+use dp_data::memory::{self, Bytes};
 use dp_data::{Encoder, Examples};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
@@ -20,11 +21,12 @@ use super::recipes::{self, Advice, Built, Shape, refusal};
 use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::{Failure, one_line, out_of_memory};
 use crate::model_file::{Model, assumed_public};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 use crate::protection;
+use crate::sealed;
 use crate::wording;
 
 /// The records in memory, with what is public about them.
@@ -56,6 +58,10 @@ where
     ZeroOut: TrainsAny<F>,
     ReplaceOne: TrainsAny<F>,
 {
+    // Where the width is known, before the records are read; of a libsvm file without --dim, after.
+    if let Known::Encoder(encoder, _) = &known {
+        check_memory(encoder.dim(), config.scores())?;
+    }
     let (encoder, loaded) = known.load::<F>(config, console)?;
     let n = loaded.examples.len() as u64;
     for warning in &loaded.warnings {
@@ -93,13 +99,22 @@ const BYTES_PER_FEATURE: usize = 256;
 const BYTES_PER_WEIGHT: usize = 128;
 
 /// Finds out before training whether there is room for a model of this width, so that a stray index in a libsvm file
-/// ends in a message and not in an abort.
+/// ends in a message; and whether the model's file could be read again.
 fn check_memory(dim: usize, outputs: u32) -> Result<(), Failure> {
     let of_feature = BYTES_PER_FEATURE.saturating_add(BYTES_PER_WEIGHT.saturating_mul(outputs as usize - 1));
-    Vec::<u8>::new().try_reserve_exact(dim.saturating_mul(of_feature)).map_err(|_| {
-        Failure::new(ExitStatus::Failed, "train.failed", format!("there is no memory for a model of {dim} features"))
-            .help("name the number of features with --dim, or train where there is more memory; nothing was released")
-    })
+    let room = memory::check(dim.saturating_mul(of_feature), "a model of this many features");
+    let text = sealed::text_of((dim as u64).saturating_mul(outputs.into()));
+    let why = match room {
+        Ok(()) if text <= sealed::LARGEST_MODEL => return Ok(()),
+        Ok(()) => format!("its file may take {}, and {} are the most", Bytes(text), Bytes(sealed::LARGEST_MODEL)),
+        Err(error) => format!("{} are needed", Bytes(error.needed)),
+    };
+    let model = if outputs == 1 { String::new() } else { format!(" and {outputs} outputs") };
+    let failure = out_of_memory(format!("there is no room for a model of {dim} features{model}: {why}"));
+    Err(failure.help(
+        "name the number of features with --dim, use fewer (--project), or train where there is more memory; nothing was \
+         released",
+    ))
 }
 
 fn secret() -> Result<OsSeeded, Failure> {

@@ -98,6 +98,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 8, 1, 0, 0, 0, 3, 0]),
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 9], &[]),
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 2], &[]),
+        DataError::exhausted(crate::memory::check(usize::MAX, "the rows").unwrap_err(), "people.csv", Some(3)),
     ]
 }
 

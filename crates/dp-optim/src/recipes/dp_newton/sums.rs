@@ -12,6 +12,7 @@ use crate::engine::Control;
 use crate::engine::grid_sum::{counts, each_record, exact_step, exact_sum};
 use crate::engine::rows::{dot, features};
 use crate::error::Error;
+use crate::recipes::noisy_moments::stage::check_square;
 
 /// What a step sums.
 pub(super) struct StepSums<'s, 'c, F> {
@@ -29,6 +30,7 @@ pub(super) struct StepSums<'s, 'c, F> {
 /// The squares of rows, weighted by their curvatures.
 pub(super) fn squares<A: Adjacency>(joint: Joint, dim: usize, n: u64) -> Result<MomentSum<A>, Error> {
     let longest = (joint.weight() * joint.margin.largest()).sqrt() * joint.row_norm;
+    check_square(dim, 0)?;
     Ok(MomentSum::squares(dim, ClippingNorm::new(longest)?, n)?)
 }
 

@@ -3,6 +3,7 @@
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog};
+use dp_data::memory::{self, OutOfMemory};
 use dp_data::{Order, PassRequest, PassSource, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::clip::{ClippingNorm, MomentSum, Moments};
@@ -16,6 +17,12 @@ use crate::recipes::noise_scale::NoiseScale;
 
 /// The ridge over the noise's standard deviation times `√d`, about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
+
+/// Whether there is room for the moments of `dim` features with `outputs` targets: exact, released, as a matrix and factorised.
+pub(crate) fn check_square(dim: usize, outputs: usize) -> Result<(), OutOfMemory> {
+    let numbers = dim.saturating_mul(dim.saturating_add(outputs));
+    memory::check(numbers.saturating_mul(3 * size_of::<f64>()), "the second moments of this many features")
+}
 
 /// What the moments are taken of, all public.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +42,9 @@ impl Stage {
         // A class is a unit vector.
         let target_norm = if outputs > 1 { 1.0 } else { self.target_bound };
         let (rows, targets) = (ClippingNorm::new(self.row_norm)?, ClippingNorm::new(target_norm)?);
-        Ok(MomentSum::new(size("dimension", self.dim)?, outputs, rows, targets, self.n)?)
+        let dim = size("dimension", self.dim)?;
+        check_square(dim, outputs)?;
+        Ok(MomentSum::new(dim, outputs, rows, targets, self.n)?)
     }
 
     /// How far neighbouring data sets move the moments.

@@ -1,5 +1,6 @@
 //! The library's refusals in the words of the command line.
 
+use dp_data::SourceError;
 use dp_optim::Error;
 
 use crate::exit_code::ExitStatus;
@@ -23,6 +24,7 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
         // No noise reaches the budget, or the accountant has no theorem for it.
         Error::Accountant(_) => at_flag_of("epsilon", privacy(message)),
         Error::Adjacency { .. } => Failure::new(ExitStatus::Privacy, "privacy.adjacency", message),
+        Error::Source(SourceError::Memory(error)) => Failure::from(*error),
         Error::Interrupted | Error::Source(_) | Error::Shape { .. } | Error::FloatKind { .. } => {
             Failure::new(ExitStatus::Failed, "train.failed", message).help("nothing was released; try again")
         }

@@ -1,0 +1,327 @@
+//! Where memory ends, or a file is larger than any such file: exit code, one JSON value, and nothing left behind.
+//!
+//! Every reader runs under a limit of its address space, fed by a pipe without end or by a file without blocks.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
+
+use std::fs::File;
+use std::io::Write;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use crate::support::{Run, Workplace};
+use serde_json::Value;
+
+#[cfg(not(target_os = "linux"))]
+#[test]
+fn limits_of_memory_are_tried_on_linux_alone() {
+    eprintln!("SKIPPED: no reader was run without memory");
+}
+
+/// Address space in KiB that is enough for a run on few records.
+const LITTLE: u32 = 100_000;
+
+const SCHEMA: &str = "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+    columns.a = { type = 'numeric', min = 0, max = 1 }\n\
+    columns.b = { type = 'categorical', categories = ['u', 'v', 'w'] }\n";
+
+const PRIVATE: [&str; 8] = ["--epsilon", "1", "--delta", "1e-8", "--out", "model.json", "--json", "--quiet"];
+
+fn with_memory(place: &Workplace, kib: u32, arguments: &[&str]) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v \"$0\" && exec \"$@\"", &kib.to_string(), env!("CARGO_BIN_EXE_dp")]);
+    command.args(arguments).current_dir(place.path("")).env("RUST_BACKTRACE", "0");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn dp(place: &Workplace, kib: u32, arguments: &[&str]) -> Run {
+    with_memory(place, kib, arguments).output().expect("sh runs").into()
+}
+
+/// Runs with `head` and then `line` again and again on standard input, until it is not read any more.
+fn dp_without_end(place: &Workplace, kib: u32, arguments: &[&str], head: &str, line: impl Fn(u64) -> String) -> Run {
+    let mut child = with_memory(place, kib, arguments).stdin(Stdio::piped()).spawn().expect("sh runs");
+    let mut input = child.stdin.take().expect("a pipe");
+    let mut send = |text: &str| input.write_all(text.as_bytes()).is_ok();
+    let mut listens = send(head);
+    let mut number = 0;
+    while listens {
+        let chunk: String = (number..number + 1000).map(&line).collect();
+        number += 1000;
+        listens = send(&chunk);
+    }
+    drop(input);
+    child.wait_with_output().expect("an end").into()
+}
+
+/// Checks how a run ended, and that the folder holds what it held.
+fn assert_ends(place: &Workplace, before: &[String], run: &Run, code: i32, error: &str) {
+    let json: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("no JSON: {run:?}"));
+    assert_eq!((run.code, json["error"]["code"].as_str()), (code, Some(error)), "{run:?}");
+    assert_eq!(place.files(), before, "{run:?}");
+}
+
+fn assert_exhausted(place: &Workplace, before: &[String], run: &Run) {
+    assert_ends(place, before, run, 1, "memory.exhausted");
+}
+
+/// Whether the readers themselves noticed, and not the end of last resort.
+fn assert_noticed(run: &Run, what: &str) {
+    assert!(run.stdout.contains(what) && !run.stdout.contains("was stopped where it was"), "{run:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn tables_beyond_memory() {
+    let place = Workplace::new();
+    place.write("s.toml", SCHEMA);
+    let before = place.files();
+    let line =
+        |i: u64| format!("0.{},{},{}\n", i % 1000, ["u", "v", "w"][i as usize % 3], ["yes", "no"][i as usize % 2]);
+    let run = |arguments: &[&str]| {
+        let arguments = [&["train", "--data", "-"], arguments, &PRIVATE].concat();
+        dp_without_end(&place, LITTLE, &arguments, "a,b,y\n", line)
+    };
+    for float in ["f64", "f32"] {
+        let run = run(&["--schema", "s.toml", "--float", float]);
+        assert_exhausted(&place, &before, &run);
+        assert_noticed(&run, "there is no memory for the ");
+    }
+    // Drafted, then read again: what comes from a pipe is kept.
+    let run = run(&["--schema-from-data", "--label", "y"]);
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "read more than once");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn compressed_tables_beyond_memory() {
+    let place = Workplace::new();
+    place.write("s.toml", SCHEMA);
+    let rows = format!("a,b,y\n{}", "0.5,u,yes\n0.25,v,no\n".repeat(700_000));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(rows.as_bytes()).unwrap();
+    place.write("rows.csv.gz", gzip.finish().unwrap());
+    let before = place.files();
+    let run = dp(&place, LITTLE, &[&["train", "--data", "rows.csv.gz", "--schema", "s.toml"], &PRIVATE[..]].concat());
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "rows.csv.gz");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sparse_rows_beyond_memory() {
+    let place = Workplace::new();
+    let before = place.files();
+    let line =
+        |i: u64| format!("{} {}:0.5 30:1 31:2 32:3 33:4\n", if i.is_multiple_of(2) { "+1" } else { "-1" }, 1 + i % 20);
+    for width in [&["--dim", "40"][..], &[]] {
+        let arguments = [&["train", "--data", "-", "--format", "libsvm"], width, &PRIVATE].concat();
+        let run = dp_without_end(&place, LITTLE, &arguments, "", line);
+        assert_exhausted(&place, &before, &run);
+        assert_noticed(&run, "standard input");
+    }
+    // A line that does not end, of features that do.
+    let arguments = [&["train", "--data", "-", "--format", "libsvm"], &PRIVATE[..]].concat();
+    let run = dp_without_end(&place, LITTLE * 4 / 5, &arguments, "+1", |i| format!(" {}:1", i + 1));
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "one line of the file");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn images_beyond_memory() {
+    let place = Workplace::new();
+    let count = 300_000_u32;
+    let idx = |name: &str, header: &[u8], length: u64| {
+        let mut file = File::create(place.path(name)).unwrap();
+        file.write_all(header).unwrap();
+        file.set_len(header.len() as u64 + length).unwrap();
+    };
+    let images = [&[0, 0, 8, 3][..], &count.to_be_bytes(), &[0, 0, 0, 28, 0, 0, 0, 28]].concat();
+    idx("images", &images, u64::from(count) * 784);
+    idx("labels", &[&[0, 0, 8, 1][..], &count.to_be_bytes()].concat(), count.into());
+    let before = place.files();
+    let given = ["train", "--data", "images", "--labels", "labels", "--format", "idx", "--loss", "softmax"];
+    let run = dp(&place, LITTLE, &[&given, &PRIVATE[..]].concat());
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "images");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lists_beyond_memory() {
+    let place = Workplace::new();
+    let before = place.files();
+    let given = ["rank", "train", "--data", "-", "--loss", "bayesrank", "--model", "linear", "--epsilon", "1"];
+    let given = [&given[..], &["--delta", "1e-4", "--out", "ranker.json", "--json", "--quiet"]].concat();
+    let letor = |i: u64| format!("{} qid:{} 1:0.5 2:0.25 3:1\n", i % 3, i / 5);
+    let run = dp_without_end(&place, LITTLE, &[&given[..], &["--format", "letor"]].concat(), "", letor);
+    assert_exhausted(&place, &before, &run);
+    let csv = |i: u64| format!("{},{},0.5,0.25,1\n", i / 5, i % 3);
+    let columns = ["--format", "csv", "--query", "q", "--label", "g"];
+    let run = dp_without_end(&place, LITTLE, &[&given[..], &columns].concat(), "q,g,a,b,c\n", csv);
+    assert_exhausted(&place, &before, &run);
+    // Each row is short, and a table of all would be wide.
+    place.write("wide.txt", (0..100).map(|i| format!("1 qid:{} {}:1\n", i / 5, 1_000_000 - i)).collect::<String>());
+    let before = place.files();
+    let given: Vec<_> = given.iter().map(|&word| if word == "-" { "wide.txt" } else { word }).collect();
+    let run = dp(&place, LITTLE, &given);
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "wide.txt");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn rows_without_end() {
+    let place = Workplace::new();
+    place.write("s.toml", SCHEMA);
+    let before = place.files();
+    let given = [&["train", "--data", "-", "--schema", "s.toml"], &PRIVATE[..]].concat();
+    // The header: by memory, and where there is more of it by the limit of a row.
+    let run = dp_without_end(&place, LITTLE, &given, "a,b,y", |i| format!(",c{i}"));
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "standard input");
+    let run = dp_without_end(&place, 4 * LITTLE, &given, "a,b,y", |_| format!(",{}", "column".repeat(100)));
+    assert_ends(&place, &before, &run, 3, "csv.long_record");
+    // A quote that swallows everything.
+    let run = dp_without_end(&place, LITTLE, &given, "a,b,y\n0.5,u,\"", |_| "no end in sight, no end\n".repeat(10));
+    assert_exhausted(&place, &before, &run);
+    place.write("line", "[0,".repeat(20_000_000));
+    let before = place.files();
+    let run = dp(&place, LITTLE, &["account", "batch", "line", "--quiet"]);
+    assert_ends(&place, &before, &run, 3, "account.line");
+}
+
+/// A file of this size without blocks on the disk.
+fn hollow(place: &Workplace, name: &str, size: u64) {
+    File::create(place.path(name)).unwrap().set_len(size).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_too_large() {
+    let place = Workplace::new();
+    place.write("rows.csv", "a,b,y\n0.5,u,yes\n");
+    hollow(&place, "huge", 5 << 30);
+    let before = place.files();
+    let train = |schema| [&["train", "--data", "rows.csv", "--schema", schema], &PRIVATE[..]].concat();
+    let predict = |model| vec!["predict", "--model", model, "--data", "rows.csv", "--out", "scores.csv", "--json"];
+    let rank = |model| vec!["rank", "predict", "--model", model, "--data", "rows.csv", "--out", "scores.csv", "--json"];
+    let event = |file| vec!["account", "event", file, "--delta", "1e-5", "--json"];
+    let verify = |model| vec!["verify", model, "--json"];
+    for arguments in [train("huge"), predict("huge"), rank("huge"), event("huge"), verify("huge")] {
+        let run = dp(&place, LITTLE, &arguments);
+        assert_ends(&place, &before, &run, 3, "file.too_large");
+        assert!(run.stdout.contains("5.0 GiB") && run.stdout.contains("\"file\":\"huge\""), "{run:?}");
+    }
+    // Of a pipe no more is held than the limit; where that is above what memory holds, memory ends first.
+    let line = |_| "# what is this?\n".to_owned();
+    for arguments in [train("-"), event("-")] {
+        let run = dp_without_end(&place, 3 * LITTLE, &arguments, "", line);
+        assert_ends(&place, &before, &run, 3, "file.too_large");
+    }
+    for arguments in [predict("-"), rank("-"), verify("-")] {
+        let run = dp_without_end(&place, LITTLE, &arguments, "", line);
+        assert_exhausted(&place, &before, &run);
+        assert_noticed(&run, "standard input");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_grow_when_they_are_read() {
+    let place = Workplace::new();
+    place.write("rows.csv", "a,b,y\n0.5,u,yes\n");
+    place.write("model.json", format!("{{\"model\":[0{}]}}", ",0".repeat(3_000_000)));
+    let categories: String = (0..300_000).map(|i| format!("'c{i}',")).collect();
+    place.write("wide.toml", SCHEMA.replace("'u',", &categories));
+    let before = place.files();
+    let run = dp(&place, 2 * LITTLE, &["verify", "model.json", "--json"]);
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "model.json");
+    let given =
+        ["train", "--data", "rows.csv", "--schema", "wide.toml", "--epsilon", "1", "--out", "new.json", "--json"];
+    let run = dp(&place, LITTLE, &given);
+    assert_exhausted(&place, &before, &run);
+    assert_noticed(&run, "wide.toml");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn sizes_that_flags_ask_for() {
+    let place = Workplace::new();
+    place.write("rows.txt", "+1 1:0.5\n-1 2:0.5\n".repeat(50));
+    place.write("lists.txt", "1 qid:1 1:0.5\n0 qid:1 2:0.5\n");
+    let before = place.files();
+    let svm = ["train", "--data", "rows.txt", "--format", "libsvm"];
+    let rank = ["rank", "train", "--data", "lists.txt", "--format", "letor", "--loss", "bayesrank"];
+    for (given, more) in [
+        (&svm[..], &["--dim", "60000000"][..]),
+        (&svm, &["--dim", "1000000", "--project", "gaussian:60"]),
+        (&svm, &["--dim", "100000", "--algorithm", "noisy-moments"]),
+        (&svm, &["--dim", "8000", "--algorithm", "dp-newton"]),
+        (&rank, &["--features", "1000000", "--model", "mlp", "--hidden", "1000000"]),
+    ] {
+        let run = dp(&place, LITTLE, &[given, more, &PRIVATE].concat());
+        assert_exhausted(&place, &before, &run);
+        assert_noticed(&run, "there is no ");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whatever_the_memory_a_run_ends_with_one_value() {
+    let place = Workplace::new();
+    let header: Vec<String> = (0..60_000).map(|i| format!("column-{i}")).collect();
+    place.write("wide.csv", format!("y,{}\nyes{}\nno{}\n", header.join(","), ",1".repeat(60_000), ",2".repeat(60_000)));
+    let before = place.files();
+    let mut last_resorts = 0;
+    for kib in (40_000..=160_000).step_by(10_000) {
+        let run = dp(&place, kib, &["schema", "wide.csv", "--label", "y", "--positive", "yes", "--json", "--quiet"]);
+        if run.code == 0 {
+            assert!(serde_json::from_str::<Value>(&run.stdout).is_ok(), "{kib}");
+        } else {
+            assert_exhausted(&place, &before, &run);
+            last_resorts += u32::from(run.stdout.contains("was stopped where it was"));
+        }
+    }
+    assert!(last_resorts > 0, "each limit was noticed in time, which leaves the end of last resort untried");
+}
+
+/// Waits until the run has its file, and says which others there are.
+fn await_file(place: &Workplace, child: &mut Child, others: usize) {
+    while place.files().len() <= others {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_abort_leaves_nothing_and_says_so() {
+    let place = Workplace::new();
+    place.write("rows.txt", "+1 1:0.5\n-1 2:0.5\n".repeat(50));
+    let trained =
+        place.dp(&[&["train", "--data", "rows.txt", "--format", "libsvm", "--dim", "2"], &PRIVATE[..]].concat());
+    assert_eq!(trained.code, 0, "{trained:?}");
+    let before = place.files();
+    let given = ["predict", "--model", "model.json", "--data", "-", "--format", "libsvm", "--out", "scores.csv"];
+    for json in [true, false] {
+        let arguments = [&given[..], if json { &["--json"] } else { &[] }].concat();
+        let mut child = with_memory(&place, 10 * LITTLE, &arguments).stdin(Stdio::piped()).spawn().unwrap();
+        let mut input: ChildStdin = child.stdin.take().unwrap();
+        input.write_all(b"+1 1:0.5\n").unwrap();
+        await_file(&place, &mut child, before.len());
+        let killed = Command::new("kill").args(["-ABRT", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let run: Run = child.wait_with_output().unwrap().into();
+        drop(input);
+        if json {
+            assert_exhausted(&place, &before, &run);
+        } else {
+            assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{run:?}");
+            assert!(run.stderr.contains("error[memory.exhausted]"), "{run:?}");
+            assert_eq!(place.files(), before);
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Growth that can fail: what holds records asks for memory here, and says what for when there is none.
+//!
+//! A collection that grows by itself ends the process when memory gives out. These functions ask first. A large step is also
+//! compared with what the system has left: under Linux a reservation succeeds beyond that, and the process is killed later,
+//! when it writes there.
+//!
+//! # Examples
+//! ```
+//! let mut rows: Vec<f64> = Vec::new();
+//! dp_data::memory::reserve(&mut rows, 3, "the rows")?;
+//! rows.extend([1.0, 2.0, 3.0]);
+//! let error = dp_data::memory::reserve(&mut rows, usize::MAX / 8, "the rows").unwrap_err();
+//! assert_eq!((error.what, error.held), ("the rows", 32));
+//! # Ok::<(), dp_data::memory::OutOfMemory>(())
+//! ```
+
+use core::fmt;
+use std::io::{self, BufRead, Read};
+
+/// From this size on a step is compared with what the system has left.
+const LARGE: usize = 64 << 20;
+/// Bytes that a collection larger than this grows by at the least: near the end of memory too a step is for many elements.
+const LEAST: usize = 64 << 10;
+
+/// There is no memory for what was to be held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// What was to be held, e.g. `the rows`.
+    pub what: &'static str,
+    /// Bytes that it takes already.
+    pub held: u64,
+    /// Bytes that were asked for besides, at the least; 0 where that is not said.
+    pub needed: u64,
+}
+
+impl OutOfMemory {
+    /// The same without its sizes, where they depend on the content of records: messages are public.
+    #[must_use]
+    pub fn without_sizes(self) -> Self {
+        Self { held: 0, needed: 0, ..self }
+    }
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no memory for {}", self.what)?;
+        match (self.held, self.needed) {
+            (_, 0) => Ok(()),
+            (0, needed) => write!(f, ": {} are needed", Bytes(needed)),
+            (held, needed) => write!(f, ": {} are held, and {} more are needed", Bytes(held), Bytes(needed)),
+        }
+    }
+}
+
+impl std::error::Error for OutOfMemory {}
+
+/// A number of bytes as people write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        if self.0 < 1 << 10 {
+            return write!(f, "{} bytes", self.0);
+        }
+        let power = (self.0.ilog2() / 10).min(UNITS.len() as u32);
+        let number = self.0 as f64 / 2f64.powi(10 * power as i32);
+        write!(f, "{number:.1} {}", UNITS[power as usize - 1])
+    }
+}
+
+/// Makes room for `additional` more elements. What grows often grows by a multiple of its size, so that its elements are
+/// copied a bounded number of times.
+///
+/// # Errors
+/// [`OutOfMemory`]; the collection is unchanged then.
+#[inline]
+pub fn reserve<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Result<(), OutOfMemory> {
+    if additional <= collection.capacity() - collection.len() { Ok(()) } else { grow(collection, additional, what) }
+}
+
+/// As [`reserve`], when there is no room.
+#[cold]
+fn grow<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Result<(), OutOfMemory> {
+    let (length, capacity) = (collection.len(), collection.capacity());
+    let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
+    let least = if bytes(capacity) < LEAST { 4 } else { LEAST / size_of::<T>().max(1) };
+    // Twice the size; where that is too much a fraction more.
+    for step in [capacity, capacity / 8, capacity / 64, least] {
+        let spare = additional.max(step).max(least);
+        let new = length.saturating_add(spare).saturating_sub(capacity);
+        if fits(bytes(new)) && collection.try_reserve_exact(spare).is_ok() {
+            return Ok(());
+        }
+    }
+    let needed = length.saturating_add(additional).saturating_sub(capacity);
+    Err(OutOfMemory { what, held: bytes(capacity) as u64, needed: bytes(needed) as u64 })
+}
+
+/// An empty collection with room for `elements`.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub fn with_capacity<T>(elements: usize, what: &'static str) -> Result<Vec<T>, OutOfMemory> {
+    let bytes = elements.saturating_mul(size_of::<T>());
+    let mut collection = Vec::new();
+    if fits(bytes) && collection.try_reserve_exact(elements).is_ok() {
+        return Ok(collection);
+    }
+    Err(OutOfMemory { what, held: 0, needed: bytes as u64 })
+}
+
+/// `elements` copies of `value`.
+///
+/// # Errors
+/// [`OutOfMemory`].
+///
+/// # Examples
+/// ```
+/// assert_eq!(dp_data::memory::filled(0.5, 2, "the weights")?, [0.5, 0.5]);
+/// assert!(dp_data::memory::filled(0.5, usize::MAX / 16, "the weights").is_err());
+/// # Ok::<(), dp_data::memory::OutOfMemory>(())
+/// ```
+pub fn filled<T: Clone>(value: T, elements: usize, what: &'static str) -> Result<Vec<T>, OutOfMemory> {
+    let mut collection = with_capacity(elements, what)?;
+    collection.resize(elements, value);
+    Ok(collection)
+}
+
+/// The elements of an iterator that knows their number.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>, what: &'static str) -> Result<Vec<T>, OutOfMemory> {
+    let mut collection = with_capacity(elements.len(), what)?;
+    collection.extend(elements);
+    Ok(collection)
+}
+
+/// A copy of a text.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub fn text(text: &str, what: &'static str) -> Result<String, OutOfMemory> {
+    let mut copy = String::new();
+    let needed = text.len() as u64;
+    copy.try_reserve_exact(text.len()).map_err(|_| OutOfMemory { what, held: 0, needed })?;
+    copy.push_str(text);
+    Ok(copy)
+}
+
+/// Whether there is room for `bytes`, before work whose memory is known beforehand. Nothing is kept.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub fn check(bytes: usize, what: &'static str) -> Result<(), OutOfMemory> {
+    with_capacity::<u8>(bytes, what).map(drop)
+}
+
+/// All that a reader gives, but no more than `limit` bytes and one, which tells that there are more.
+///
+/// # Errors
+/// Those of the reader; [`OutOfMemory`] as an error of input ([`of_io`]).
+pub fn read(reader: impl Read, limit: u64, what: &'static str) -> io::Result<Vec<u8>> {
+    const CHUNK: usize = 1 << 16;
+    let mut reader = reader.take(limit.saturating_add(1));
+    let mut bytes = Vec::new();
+    loop {
+        reserve(&mut bytes, CHUNK, what).map_err(to_io)?;
+        let room = bytes.capacity() - bytes.len();
+        if reader.by_ref().take(room as u64).read_to_end(&mut bytes)? < room {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Appends a line, its end included, but no more than `limit` bytes; returns how many bytes there were.
+///
+/// # Errors
+/// Those of the reader; [`OutOfMemory`] as an error of input ([`of_io`]).
+pub fn read_line(reader: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) -> io::Result<usize> {
+    let before = line.len();
+    loop {
+        let available = match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            available => available?,
+        };
+        let end = available.iter().position(|&byte| byte == b'\n').map(|at| at + 1);
+        let taken = end.unwrap_or(available.len()).min(limit - (line.len() - before));
+        reserve(line, taken, "one line of the file").map_err(|error| to_io(error.without_sizes()))?;
+        line.extend_from_slice(&available[..taken]);
+        reader.consume(taken);
+        let read = line.len() - before;
+        if taken == 0 || read == limit || line.last() == Some(&b'\n') {
+            return Ok(read);
+        }
+    }
+}
+
+/// The error of input that says that memory gave out.
+pub fn to_io(error: OutOfMemory) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, error)
+}
+
+/// What an error of input says of memory, if that is what it is about.
+pub fn of_io(error: &io::Error) -> Option<OutOfMemory> {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<OutOfMemory>()).copied();
+    let unknown = OutOfMemory { what: "what was read", held: 0, needed: 0 };
+    inner.or_else(|| (error.kind() == io::ErrorKind::OutOfMemory).then_some(unknown))
+}
+
+/// Whether the system has this much left, as far as it says.
+fn fits(bytes: usize) -> bool {
+    bytes < LARGE || system::left().is_none_or(|left| bytes as u64 <= left)
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    //! What the kernel says of memory: that of the machine, and that of the control groups of this process.
+
+    use std::fs::read_to_string;
+    use std::path::{Path, PathBuf};
+
+    /// Bytes that can be had without pushing anybody out, swap included; `None` where the kernel does not say.
+    pub(super) fn left() -> Option<u64> {
+        let machine = read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
+        let groups = read_to_string("/proc/self/cgroup").ok().and_then(|text| of_groups(&text, Path::new(ROOT)));
+        match (machine, groups) {
+            (Some(machine), Some(groups)) => Some(machine.min(groups)),
+            (machine, groups) => machine.or(groups),
+        }
+    }
+
+    const ROOT: &str = "/sys/fs/cgroup";
+
+    /// From the text of `/proc/meminfo`, in units of 1024 bytes.
+    pub(super) fn of_machine(text: &str) -> Option<u64> {
+        let field = |name: &str| {
+            let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+            rest.split_ascii_whitespace().next()?.parse::<u64>().ok()
+        };
+        Some(field("MemAvailable:")?.saturating_add(field("SwapFree:").unwrap_or(0)).saturating_mul(1024))
+    }
+
+    /// The least that any group above this process has left; `None` if none has a limit.
+    pub(super) fn of_groups(text: &str, root: &Path) -> Option<u64> {
+        text.lines()
+            .filter_map(|line| {
+                let mut parts = line.splitn(3, ':').skip(1);
+                let (controllers, path) = (parts.next()?, parts.next()?.trim_start_matches('/'));
+                let (base, names) = match controllers {
+                    "" => (root.to_owned(), ["memory.max", "memory.current"]),
+                    _ if controllers.split(',').any(|name| name == "memory") => {
+                        (root.join("memory"), ["memory.limit_in_bytes", "memory.usage_in_bytes"])
+                    }
+                    _ => return None,
+                };
+                // In a container the path may be that outside, where there is nothing; the root is its own group then.
+                let group: PathBuf = base.join(path);
+                let groups = group.ancestors().take_while(|group| group.starts_with(&base));
+                groups.filter_map(|group| of_group(group, names)).min()
+            })
+            .min()
+    }
+
+    /// The limit less what is used, files that can be dropped not counted. The largest number of the older interface says
+    /// that there is no limit, and does no harm.
+    fn of_group(group: &Path, [limit, used]: [&str; 2]) -> Option<u64> {
+        let number = |name: &str| read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
+        let (limit, used) = (number(limit)?, number(used)?);
+        let statistics = read_to_string(group.join("memory.stat")).unwrap_or_default();
+        let files = ["inactive_file ", "active_file "]
+            .iter()
+            .filter_map(|name| statistics.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok());
+        let swap = number("memory.swap.max").unwrap_or(0).saturating_sub(number("memory.swap.current").unwrap_or(0));
+        Some(limit.saturating_sub(used.saturating_sub(files.sum())).saturating_add(swap))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    //! Elsewhere a reservation that succeeds is taken at its word.
+
+    pub(super) fn left() -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_and_changes_nothing() {
+        let mut numbers = vec![1u64, 2, 3];
+        let error = reserve(&mut numbers, usize::MAX, "the numbers").unwrap_err();
+        assert_eq!(error, OutOfMemory { what: "the numbers", held: 24, needed: u64::MAX });
+        assert_eq!(numbers, [1, 2, 3]);
+        assert!(with_capacity::<u64>(usize::MAX / 4, "the numbers").is_err());
+        assert!(filled(0u64, usize::MAX / 4, "the numbers").is_err());
+        assert!(check(usize::MAX, "the numbers").is_err());
+        assert_eq!(collect((0..3).map(|i| i * i), "squares").unwrap(), [0, 1, 4]);
+        assert_eq!(text("a name", "a name").unwrap(), "a name");
+    }
+
+    #[test]
+    fn growth_copies_a_bounded_number_of_times() {
+        let (mut numbers, mut steps, mut last) = (Vec::new(), 0, 0);
+        for number in 0..1_000_000u32 {
+            reserve(&mut numbers, 1, "the numbers").unwrap();
+            steps += usize::from(numbers.capacity() != last);
+            last = numbers.capacity();
+            numbers.push(number);
+        }
+        assert!(steps < 25, "{steps}");
+        assert_eq!(numbers.iter().map(|&number| u64::from(number)).sum::<u64>(), 499_999_500_000);
+    }
+
+    #[test]
+    fn messages_name_what_and_how_much() {
+        let error = OutOfMemory { what: "the rows", held: 3 << 30, needed: 1536 << 10 };
+        let text = "there is no memory for the rows: 3.0 GiB are held, and 1.5 MiB more are needed";
+        assert_eq!(error.to_string(), text);
+        let none = OutOfMemory { held: 0, needed: 1000, ..error };
+        assert_eq!(none.to_string(), "there is no memory for the rows: 1000 bytes are needed");
+        assert_eq!(error.without_sizes().to_string(), "there is no memory for the rows");
+        assert_eq!(Bytes(u64::MAX).to_string(), "16.0 EiB");
+    }
+
+    #[test]
+    fn a_reader_is_read_to_its_end_or_its_limit() {
+        let bytes: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
+        assert_eq!(read(&bytes[..], u64::MAX, "a file").unwrap(), bytes);
+        assert_eq!(read(&bytes[..], 200_000, "a file").unwrap().len(), 200_000);
+        assert_eq!(read(&bytes[..], 99, "a file").unwrap(), bytes[..100]);
+        assert!(read(&bytes[..0], 0, "a file").unwrap().is_empty());
+        let error = to_io(OutOfMemory { what: "a file", held: 1, needed: 2 });
+        assert_eq!(of_io(&error).map(|error| error.needed), Some(2));
+        assert!(of_io(&io::Error::other("else")).is_none());
+        assert!(of_io(&io::ErrorKind::OutOfMemory.into()).is_some());
+    }
+
+    #[test]
+    fn lines_end_where_they_end_or_at_the_limit() {
+        for capacity in [1, 3, 100] {
+            let mut reader = io::BufReader::with_capacity(capacity, &b"one\n\nthree, long\nlast"[..]);
+            let mut found = Vec::new();
+            loop {
+                let mut line = vec![b'>'];
+                let read = read_line(&mut reader, 7, &mut line).unwrap();
+                assert_eq!(read, line.len() - 1);
+                if read == 0 {
+                    break;
+                }
+                found.push(String::from_utf8(line).unwrap());
+            }
+            assert_eq!(found, [">one\n", ">\n", ">three, ", ">long\n", ">last"], "{capacity}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn more_than_the_machine_has_is_refused() {
+        // The kernel would promise this much where it promises anything; the machine does not have it.
+        let (Some(left), Ok(bytes)) = (system::left(), usize::try_from(1u64 << 46)) else { return };
+        assert!(left > 0 && left < 1 << 46, "{left}");
+        assert!(check(bytes, "a test").is_err());
+        assert!(check(1 << 20, "a test").is_ok());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_machine_says_what_it_has() {
+        let text = "MemTotal: 900 kB\nMemFree:  100 kB\nMemAvailable:  500 kB\nSwapFree: 24 kB\n";
+        assert_eq!(system::of_machine(text), Some(524 * 1024));
+        assert_eq!(system::of_machine("MemAvailable: 5 kB\n"), Some(5 * 1024));
+        assert_eq!(system::of_machine("MemFree: 5 kB\n"), None);
+    }
+
+    #[cfg(all(target_os = "linux", feature = "files"))]
+    #[test]
+    fn the_narrowest_group_counts_without_the_files_that_can_be_dropped() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let left = |text: &str| system::of_groups(text, root.path());
+        assert_eq!(left("0::/a/b\n"), None);
+        write("a/b/memory.max", "max\n");
+        write("a/b/memory.current", "700\n");
+        assert_eq!(left("0::/a/b\n"), None);
+        write("a/memory.max", "1000\n");
+        write("a/memory.current", "900\n");
+        assert_eq!(left("0::/a/b\n"), Some(100));
+        write("a/memory.stat", "anon 500\nactive_file 30\ninactive_file 50\n");
+        assert_eq!(left("0::/a/b\n"), Some(180));
+        write("a/memory.swap.max", "64");
+        write("a/memory.swap.current", "60");
+        assert_eq!(left("0::/a/b\n"), Some(184));
+        write("memory/c/memory.limit_in_bytes", "50");
+        write("memory/c/memory.usage_in_bytes", "60");
+        assert_eq!(left("9:name=x:/c\n5:cpu,memory:/c\n0::/a\n"), Some(0));
+        assert_eq!(left("4:cpu:/c\n"), None);
+    }
+}
