@@ -274,15 +274,19 @@ impl Objective<'_> {
     ) -> Result<Vec<F>, Error> {
         let Self { recipe, dim, regularization, .. } = *self;
         let n = self.n as f64;
-        let norm = |vector: &[f64]| vector.iter().fold(0.0f64, |norm, entry| norm.hypot(*entry)) * (1.0 + 1e-12);
         // Of the terms, not of their sum: what rounds is each of them.
-        let largest = (norm(noise) + regularization * norm(centre)) / n;
+        let largest = (norm_above(noise) + regularization * norm_above(centre)) / n;
         let certificate = Certificate::new(&self.risk(largest)?, tolerance)?;
         let linear: Vec<F> = noise.iter().zip(centre).map(|(b, c)| convert((b - regularization * c) / n)).collect();
         let start = centre.iter().map(|&weight| convert(weight)).collect();
         let visitor = Minimise { source, linear: &linear, start, certificate: &certificate, control };
         recipe.loss.visit_model(size("dimension", dim)?, visitor)
     }
+}
+
+/// A vector's norm, with room for what its sum rounds.
+fn norm_above(vector: &[f64]) -> f64 {
+    vector.iter().fold(0.0f64, |norm, entry| norm.hypot(*entry)) * (1.0 + 1e-12)
 }
 
 /// The least tolerance of a gradient that is summed plainly, in two levels: what certificates rest on that were made before
@@ -516,6 +520,15 @@ mod tests {
             let events = vec![noise.event(0.5, dim), release.event(apart, dim)];
             assert_eq!(log.to_event(), DpEvent::Composed { events });
             assert_eq!(objective.events(release).unwrap()[1], release.plain_event(apart, dim));
+        }
+    }
+
+    #[test]
+    fn norms_are_rounded_up() {
+        assert_eq!(norm_above(&[]), 0.0);
+        for (vector, norm) in [(vec![3.0, -4.0], 5.0), (vec![2.0; 4], 4.0), (vec![0.1; 10_000], 10.0)] {
+            let above = norm_above(&vector);
+            assert!(above > norm && above < norm * (1.0 + 2e-12), "{above} {norm}");
         }
     }
 }
