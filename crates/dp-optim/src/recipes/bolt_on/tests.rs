@@ -602,7 +602,7 @@ fn terms_follow_their_formulas_and_limits() {
     // Iterates stay within L/λ = 1, a hair more for rounding, and the constants are those of that ball.
     let domain = Domain::unit_rows().with_row_norm(0.5).unwrap().with_target_bound(1.0).unwrap();
     let regulariser = L2::new(0.5).unwrap();
-    let within = |radius: f64| loss.constants(regulariser, &domain.clone().with_radius(radius).unwrap());
+    let within = |radius: f64| loss.constants(regulariser, &domain.with_radius(radius).unwrap());
     let found = terms(&strongly).unwrap();
     assert_eq!(found.constants, within(1.0 + 1e-12));
     assert!(found.constants != within(1.0 - 1e-12) && found.constants.data_lipschitz < found.lipschitz_everywhere);
