@@ -391,7 +391,8 @@ mod tests {
             // Of ten equal scores each has probability 1/10.
             (LossKind::Softmax(softmax), -(0.1f64.ln())),
         ] {
-            let recipe = ObjPert::new(loss);
+            // Whatever the bound on targets is.
+            let recipe = ObjPert { target_bound: 0.5, ..ObjPert::new(loss) };
             let noise = NoiseScale::Gaussian { std_dev: 3.0 };
             let certification = Certification::Compensated;
             let regularization = 50.0;
