@@ -32,6 +32,8 @@ pub mod rsgd_ar;
 pub mod scs13;
 pub mod searched_descent;
 pub mod snowball_sgd;
+#[cfg(test)]
+mod tests;
 
 pub use admm_obj_pert::AdmmObjPert;
 pub use any::{AnyPlan, AnyRecipe};

@@ -2,6 +2,8 @@
 //! iterate is released.
 
 mod formula;
+#[cfg(test)]
+mod tests;
 mod training;
 
 pub use formula::{Zcdp, per_batch};

@@ -168,4 +168,26 @@ mod tests {
             assert!(gamma.sf(0.5 * (ball + dim as f64)) > rarely, "{dim}");
         }
     }
+
+    /// A pure event's epsilon is never below the quotient, whatever rounds; a coordinate of the ball's noise has the standard
+    /// deviation that `E‖Z‖² = d (d + 1) s²` gives.
+    #[test]
+    fn a_pure_event_is_rounded_up_and_coordinates_share_the_norm() {
+        for k in 1..200u32 {
+            let (sensitivity, scale) = (f64::from(k) / 7.0, 3.0 / f64::from(k));
+            let DpEvent::PureDp { epsilon } = NoiseScale::LaplaceBall { scale }.plain_event(sensitivity, 5) else {
+                panic!("of the ball")
+            };
+            let quotient = sensitivity / scale;
+            assert!(epsilon > quotient && epsilon <= quotient * (1.0 + 3.0 * f64::EPSILON), "{epsilon} {quotient}");
+        }
+        let gaussian = NoiseScale::Gaussian { std_dev: 2.0 };
+        assert_eq!(gaussian.plain_event(3.0, 5), DpEvent::Gaussian { std_dev: 2.0, sensitivity: 3.0 });
+        for dim in [1u64, 3, 24] {
+            let of_one = NoiseScale::LaplaceBall { scale: 0.5 }.coordinate_std_dev(dim);
+            let moments = (dim * (dim + 1)) as f64 * 0.25;
+            assert!((of_one * of_one * dim as f64 / moments - 1.0).abs() < 1e-14, "{dim}");
+            assert_eq!(gaussian.coordinate_std_dev(dim), 2.0);
+        }
+    }
 }

@@ -531,3 +531,119 @@ fn progress_tells_only_what_is_public() {
         assert_eq!(last, if reports { plan.summary().rows } else { 0 });
     }
 }
+
+/// What each record counts: right, wrong or nothing, of dense rows as of sparse ones, at ties as elsewhere.
+#[test]
+fn agreement_is_counted_by_hand() {
+    let rows = vec![0.5, 0.0, 0.0, -0.5, 0.25, 0.5, -0.25, 0.25, 0.0, 0.0];
+    let offsets = vec![0, 1, 2, 4, 6, 6];
+    let (indices, values) = (vec![0, 1, 0, 1, 0, 1], vec![0.5, -0.5, 0.25, 0.5, -0.25, 0.25]);
+    let count = |targets: &[f64], weights: &[f64]| {
+        let bound = 9.0;
+        let dense = Examples::dense(rows.clone(), targets.to_vec(), 2).unwrap();
+        let sparse = Examples::sparse(offsets.clone(), indices.clone(), values.clone(), targets.to_vec(), 2).unwrap();
+        let [one, other] = [dense, sparse].map(|examples| {
+            let mut source = MemorySource::<f64>::new(examples, 1.0, bound);
+            agreement(&mut source, weights, &Control::default()).unwrap()
+        });
+        assert_eq!(one, other);
+        one
+    };
+    // Scores 1, -1/2, 1, -1/4 and 0, of which the last says -1.
+    let weights = [2.0, 1.0];
+    for (k, score) in [1.0, -0.5, 1.0, -0.25, 0.0].into_iter().enumerate() {
+        for label in [1.0, -1.0, 0.0, 2.0] {
+            let mut targets = [5.0; 5];
+            targets[k] = label;
+            let expected = match label {
+                1.0 => {
+                    if score > 0.0 {
+                        1
+                    } else {
+                        -1
+                    }
+                }
+                -1.0 => {
+                    if score > 0.0 {
+                        -1
+                    } else {
+                        1
+                    }
+                }
+                _ => 0,
+            };
+            assert_eq!(count(&targets, &weights), expected, "{score} {label}");
+        }
+    }
+    // Of three classes the first of the largest scores: (x, y, x) is class 0 or 1, or 0 at the tie of all.
+    let three = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0];
+    for (k, class) in [0, 0, 1, 1, 0].into_iter().enumerate() {
+        for label in 0..3 {
+            let mut targets = [7.0; 5];
+            targets[k] = f64::from(label);
+            assert_eq!(count(&targets, &three), if label == class { 1 } else { -1 }, "{k} {label}");
+        }
+    }
+}
+
+/// What a choice says beside its event: which candidate it was, what all of them take on trust, once, and the noise on a
+/// score.
+#[test]
+fn derivations_name_a_candidate_and_no_other() {
+    let plan =
+        RandomStopping::new(good_and_bad(), 3.0).plan_copies::<ReplaceOne>(400, 20, budget(1.0, 1e-6), 1).unwrap();
+    assert!(plan.score_noise().scale() > 1.0 && plan.score_noise() == plan.derivation().score);
+    let repeated = plan.derivation().clone();
+    let portions = Portions::new(good_and_bad()).plan_copies::<ReplaceOne>(400, 20, budget(1.0, 1e-6), 1).unwrap();
+    let portions = portions.derivation().clone();
+    for (chosen, accept) in [(None, true), (Some(0), true), (Some(1), true), (Some(2), false), (Some(u32::MAX), false)]
+    {
+        assert_eq!(portions::PortionsDerivation { chosen, ..portions.clone() }.event().is_ok(), accept);
+        assert_eq!(random_stopping::RandomStoppingDerivation { chosen, ..repeated.clone() }.event().is_ok(), accept);
+    }
+    let mut trained = (0..4).map(|seed| {
+        plan.train::<f64>(&mut separable(400), &mut SeededRng::new(seed), &mut Control::default()).unwrap()
+    });
+    assert!(trained.all(|trained| chosen(&trained).is_some()), "the truncated law repeats once at least");
+    let rounded = good_and_bad().map(|recipe| match recipe {
+        AnyRecipe::BoltOn(recipe) => {
+            BoltOn { noise_mode: dp_accountant::certificate::NoiseMode::Rounded, ..recipe }.into()
+        }
+        recipe => recipe,
+    });
+    let rounded = Portions::new(rounded).plan_copies::<ReplaceOne>(400, 20, budget(1.0, 1e-6), 1).unwrap();
+    let assumptions = rounded.derivation().assumptions();
+    assert_eq!(assumptions.len(), 4, "{assumptions:?}");
+    let twice: BTreeSet<String> = assumptions.iter().map(|one| format!("{one:?}")).collect();
+    assert_eq!(twice.len(), 4);
+}
+
+#[test]
+fn laws_at_their_limits_are_refused() {
+    let check = |eta, gamma| repetitions::check(Repetitions::TruncatedNegativeBinomial { eta, gamma }).is_ok();
+    assert!(check(1.0, 0.5) && check(-0.999, 0.5) && check(0.0, 1e-6));
+    assert!(
+        !check(-1.0, 0.5) && !check(1.001, 0.5) && !check(0.0, 1.0) && !check(0.0, 0.9e-6) && !check(f64::NAN, 0.5)
+    );
+    let poisson = |mean| repetitions::check(Repetitions::Poisson { mean }).is_ok();
+    assert!(poisson(1e6) && poisson(1e-3) && !poisson(0.0) && !poisson(1.1e6) && !poisson(f64::NAN));
+}
+
+/// Two public records are halves of one each; of candidates that are equally right the first is chosen, and the noise of a
+/// half is that of the records which will be trained on.
+#[test]
+fn public_halves_stand_for_the_records() {
+    let choose = |candidates: &[AnyRecipe], records: usize, n: u64| {
+        let rng = &mut SeededRng::new(1);
+        let public = &mut separable(records);
+        public::choose::<ReplaceOne, f64>(candidates, public, n, budget(0.1, 0.0), 3, rng, &Control::default())
+    };
+    assert!(choose(&good_and_bad(), 1, 100).is_err());
+    let usual: AnyRecipe =
+        BoltOn { batch_size: 1, passes: 1, ..BoltOn::strongly_convex(LossKind::Logistic, 0.05) }.into();
+    assert_eq!(choose(&[usual.clone(), usual.clone()], 2, 100).unwrap(), 0);
+    // The first is all noise at what hides one of 200 records, and without a fault at what hides one of 10^8.
+    for (n, expected) in [(200, GOOD as usize), (100_000_000, 0)] {
+        assert_eq!(choose(&good_and_bad(), 400, n).unwrap(), expected, "{n}");
+    }
+}

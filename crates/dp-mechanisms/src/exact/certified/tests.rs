@@ -120,3 +120,59 @@ fn comparisons_end() {
     let uniform = Uniform { base: 0, width: 1, digits: 1 << 63 };
     assert_eq!(uniform.below_exp(1, &mut Script(Vec::new()), vague), Err(Error::StuckGenerator));
 }
+
+/// Integers of any length are compared exactly at both ends of a certified bracket: a uniform number that may reach the lower
+/// end is not yet below it, and one that starts at the upper end is not below.
+#[test]
+fn comparisons_are_exact_at_the_ends_of_brackets() {
+    let below =
+        |base, width, digits, unit, low, high| Uniform { base, width, digits }.below(unit, Bracket { low, high });
+    // 1/4 to 1/2 of 8 units are 2 to 4; a width of 1 beyond the base's digits.
+    let of = |base, digits| below(base, 1, digits, 8, ONE / 4, ONE / 2);
+    assert_eq!(
+        [of(1, 0), of(1, u64::MAX), of(2, 0), of(3, u64::MAX), of(4, 0)],
+        [Some(true), Some(true), None, None, Some(false)]
+    );
+    // The digits count in units of the width: 3/2 of them from 1 on are 5/2 to 5/2 and a little.
+    let half = 1u64 << 63;
+    assert_eq!(below(1, 3, half, 10, ONE / 4 + 10, ONE / 2), Some(true));
+    assert_eq!(below(1, 3, half, 10, ONE / 4 - 10, ONE / 2), None);
+    assert_eq!(below(1, 3, half, 10, ONE / 8, ONE / 4), Some(false));
+}
+
+/// A quotient's interval has it between neighbours: with a coin that ties the first 64 digits of `exp(-1/3)`, the next decide.
+#[test]
+fn quotients_are_decided_by_further_digits() {
+    let exact = || (BigUint::from(1u32), BigUint::from(3u32));
+    let digits = (reference(1, 3) >> (PLACES - 192)).to_u64_digits();
+    for (last, expected) in [(digits[0] - 9, true), (digits[0] + 9, false)] {
+        let words = vec![digits[2], digits[1], last, 0];
+        assert_eq!(bernoulli_exp(None, exact, &mut Script(words)), Ok(expected));
+    }
+}
+
+/// Brackets of narrow intervals, where no width hides what the series leaves out.
+#[test]
+fn narrow_brackets_hold_the_exponential() {
+    for k in 0..=256u64 {
+        for (off, width) in [(0, 0), (12_345, 1), (99, 100)] {
+            let low = (k * (ONE / 512) + off).min(ONE / 2 - width);
+            let bracket = exp_minus(low, low + width);
+            assert!(units(bracket.low, 63) <= reference(low + width, ONE), "{k}");
+            assert!(reference(low, ONE) <= units(bracket.high, 63), "{k}");
+        }
+    }
+}
+
+/// The bracket of an approximate exponent has room for the errors of 16 operations, `16 · 2^-62` of it to either side.
+#[test]
+fn approximate_exponents_have_room_for_their_errors() {
+    const PARTS: u64 = 1 << 58;
+    for (numerator, denominator) in [(1, 1), (1, 2), (2, 3), (3, 2), (5, 3), (2, 1), (3, 1), (5, 1)] {
+        let of = |x: u64| Approximate::of(u128::from(x));
+        let bracket = exp_minus_approximate(of(numerator).over(of(denominator)));
+        let exact = |parts: u64| reference(numerator * parts, denominator * PARTS);
+        assert!(units(bracket.low, 63) <= exact(PARTS + 1), "{numerator}/{denominator}");
+        assert!(exact(PARTS - 1) <= units(bracket.high, 63), "{numerator}/{denominator}");
+    }
+}

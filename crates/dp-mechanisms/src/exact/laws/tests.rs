@@ -180,3 +180,102 @@ fn signs_are_fair() {
         assert!((negative - 0.5 * COUNT as f64).abs() < allowance(COUNT, 0.5), "{negative}");
     }
 }
+
+/// Comparisons in a wedge are those of the exact numbers, down to the digits behind the place that the first word holds: a
+/// point between the curve's heights at both ends of that place is decided by where in it the number lies.
+#[test]
+fn points_of_a_wedge_are_compared_with_the_curve() {
+    let mut through_the_sampler = 0;
+    for table in [&HALF_NORMAL, &EXPONENTIAL] {
+        for strip in (4..table.strips).step_by(9) {
+            for place in [3u64 << 30, (1 << 37) - 1, 12_345_678_901] {
+                let height = |place_behind: f64| {
+                    let x = (strip as f64 + (place as f64 + place_behind) / (1u64 << 37) as f64) / 32.0;
+                    let f = match table.law {
+                        Law::HalfNormal => (-0.5 * x * x).exp(),
+                        Law::Exponential => (-x).exp(),
+                    };
+                    let share = (table.unit as f64 * f - table.core[strip] as f64) / table.wedge[strip] as f64;
+                    (share.clamp(0.0, 1.0) * 2f64.powi(64)) as u64
+                };
+                // The number's digits behind its place, and where the curve has the point's height.
+                for behind in [0.1, 0.9] {
+                    for crossing in [-1e9, -1e3, -4.0, 0.5, 5.0, 1e3, 1e9] {
+                        let mut real = Real {
+                            head: ((strip as i64) << PLACE_BITS) + place as i64,
+                            head_bits: HEAD_BITS,
+                            known: Vec::new(),
+                        };
+                        let digits = [height(crossing), (behind * 2f64.powi(64)) as u64];
+                        // Where the curve is low the next digits, all 0, are asked for.
+                        let words = [&digits[..], &[0; 16]].concat();
+                        let below =
+                            wedge::<PLACE_BITS, _>(table, strip, place, &mut real, &mut Script(&words)).unwrap();
+                        assert_eq!(below, crossing > behind, "{:?} {strip} {place} {behind} {crossing}", table.law);
+                        // The sampler asks for the wedge of the symbol's strip.
+                        let first = word(MOST_STRIPS + strip, 0, false, place);
+                        let is_column = table.columns[MOST_STRIPS + strip].threshold >> COARSE_BITS > 0;
+                        if is_column && table.left[strip].low > 1 << 55 {
+                            let found = magnitude::<PLACE_BITS, _>(table, &EXPONENTIAL, first, &mut Script(&digits));
+                            let head = ((strip as i64) << PLACE_BITS) + place as i64;
+                            assert_eq!(found.is_ok_and(|real| real.head == head), below, "{strip} {place} {crossing}");
+                            through_the_sampler += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(through_the_sampler > 300, "{through_the_sampler}");
+}
+
+/// An exponent's interval holds `(constant + linear x + square x²)/2` for both ends of what is known of the number, and is
+/// rounded by two units at most.
+#[test]
+fn exponents_are_enclosed() {
+    let mut rng = SeededRng::new(12);
+    let source = &mut Words(&mut rng);
+    for (constant, linear, square) in [(0, 2, 0), (0, 0, 1), (1, 0, 1), (9, 4, 1)] {
+        for bits in [64u32, 74, 106, 128, 320] {
+            for head in [0i64, 1, (1 << 42) - 1, (7 << 42) + 12_345] {
+                let mut real = Real { head, head_bits: HEAD_BITS, known: Vec::new() };
+                let found = exponent(constant, linear, square, &mut real, bits, source).unwrap();
+                let (digits, places) = real.digits(bits, &mut Script(&[])).unwrap();
+                // In units of 2^-(2 places + 1): exactly.
+                let exact =
+                    |x: &BigUint| (BigUint::from(constant) << (2 * places)) + ((x * linear) << places) + x * x * square;
+                let up = 2 * places + 1 - bits;
+                let (low, high) = (exact(&digits), exact(&(digits + 1u32)));
+                assert!(
+                    &found.low << up <= low && high <= &found.high << up,
+                    "{constant} {linear} {square} {bits} {head}"
+                );
+                assert!((found.high - found.low) << up <= (high - low) + (BigUint::from(2u32) << up));
+            }
+        }
+    }
+    for t in [0u64, 1, (1 << 11) - 1, 1 << 11, 1 << 36, (1 << 37) - 1] {
+        assert_eq!(u128::from(half_square(t)), (u128::from(t) * u128::from(t)) >> 22);
+    }
+}
+
+/// A point of the tail's mass counts where all of its unit lies below the curve; in the unit that the curve crosses the digits
+/// decide.
+#[test]
+fn the_tail_ends_at_the_curve() {
+    let table = &EXPONENTIAL;
+    let start = (table.strips / STRIPS_PER_UNIT) as u64;
+    let mass = table.unit * STRIPS_PER_UNIT as u64;
+    let below = (crate::exact::table::tests::reference(start, 1) * mass) >> 512u32;
+    let crossed = below.to_u64_digits()[0];
+    assert!(crossed > 1 && crossed < table.tail);
+    let bits = u64::BITS - (table.tail - 1).leading_zeros();
+    let tail = |whole: u64, more: &[u64]| {
+        exponential_tail(table, start, &mut Script(&[&[whole << (64 - bits)], more].concat()))
+    };
+    assert_eq!((tail(0, &[]), tail(crossed - 1, &[])), (Ok(true), Ok(true)));
+    assert_eq!((tail(crossed, &[0]), tail(crossed, &[u64::MAX])), (Ok(true), Ok(false)));
+    if crossed + 1 < table.tail {
+        assert_eq!(tail(crossed + 1, &[0]), Ok(false));
+    }
+}

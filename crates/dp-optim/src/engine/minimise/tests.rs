@@ -340,3 +340,48 @@ fn idle_gradients_make_the_passes_a_public_number() {
     }
     assert!(different.iter().any(|needed| *needed != different[0]), "no data told anything: {different:?}");
 }
+
+/// Goes to the minimiser by the quasi-Newton method: the gradients it took, whether it is certified, and whether curvatures
+/// are still computed, or kept, in the end.
+struct Gradients<'e> {
+    examples: &'e Examples<f64>,
+    risk: Risk,
+}
+
+impl ModelVisitor<f64> for Gradients<'_> {
+    type Output = (u64, bool, bool);
+    fn visit<M>(self, model: M) -> (u64, bool, bool)
+    where
+        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
+    {
+        let certificate =
+            Certificate::new(&self.risk, 20.0 * Certificate::least_tolerance(&self.risk).unwrap()).unwrap();
+        let target_bound = self.examples.targets().iter().fold(1.0, |most, target| target.max(most));
+        let mut source = MemorySource::new(self.examples.clone(), 1.0, target_bound);
+        let mut batches = RowBatches::new(&mut source, Order::Declared);
+        let mut full = FullGradient::new(&model, &[], &certificate);
+        let start = vec![0.0; model.parameters()];
+        let control = &mut Control::default();
+        let found = quasi_newton(&mut full, &model, &mut batches, start, &certificate, control).unwrap();
+        let curved = full.since_curved.is_some() || full.preconditioner.is_some();
+        (full.computed[0], matches!(found, Found::Certified(_)), curved)
+    }
+}
+
+/// Twenty classes and hardly a regulariser: what couples the classes, of which the curvature's blocks know nothing, takes more
+/// gradients than have curvatures. After the 48th there is none, and the point is certified all the same.
+#[test]
+fn curvatures_are_given_up_after_so_many_gradients() {
+    let (n, dim, classes) = (100, 3, 20u32);
+    let mut rng = SeededRng::new(3);
+    let rows = (0..n * dim).map(|k| rng.random_range(-0.5..0.5) * 0.5f64.powi((k % dim) as i32)).collect();
+    let targets = (0..n).map(|i| f64::from(i as u32 % classes)).collect();
+    let examples = Examples::dense(rows, targets, dim).unwrap();
+    let kind = LossKind::Softmax(Softmax::new(classes).unwrap());
+    for (size, more) in [(1e6, false), (1e8, true)] {
+        let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, dim * classes as usize, classes, size) };
+        let (gradients, certified, curved) = kind.visit_model(dim, Gradients { examples: &examples, risk });
+        assert!(certified && gradients < u64::from(QUASI_NEWTON_GRADIENTS), "{size:e}: {gradients}");
+        assert_eq!((gradients > u64::from(CURVED_GRADIENTS), curved), (more, !more), "{size:e}: {gradients}");
+    }
+}

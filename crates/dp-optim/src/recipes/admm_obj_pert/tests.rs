@@ -170,3 +170,16 @@ fn refuses_what_is_not_proved() {
     };
     assert!(dp_accountant::certificate::Derivation::event(&relation).is_err());
 }
+
+/// Each iteration's objective has the bounds and the noise of the recipe, and a plan its ρ.
+#[test]
+fn every_parameter_reaches_the_iterations() {
+    let loss: LossKind = "huber-regression:0.5".parse().unwrap();
+    let (law, noise_mode) = (OutputNoise::LaplaceBall, NoiseMode::Rounded);
+    let all = AdmmObjPert { loss, law, noise_mode, row_norm: 0.5, target_bound: 3.0, ..recipe() };
+    let usual = ObjPert::new(loss);
+    assert!(usual.law != law && usual.noise_mode != noise_mode && usual.target_bound != 3.0);
+    assert_eq!(all.each(), ObjPert { law, noise_mode, row_norm: 0.5, target_bound: 3.0, ..usual });
+    let plan = AdmmObjPert { rho: Some(0.25), ..recipe() }.plan::<ZeroOut>(500, 2, budget(1.0)).unwrap();
+    assert_eq!(plan.rho(), 0.25);
+}

@@ -592,3 +592,83 @@ fn copies_share_a_budget() {
     assert!(reached <= 1.0 && reached > 0.999 && plan.reached().epsilon == reached);
     assert!(gaussian.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), 0).is_err());
 }
+
+/// What a plan derives before its noise, and what it refuses, each at its limit.
+#[test]
+fn terms_follow_their_formulas_and_limits() {
+    let loss = LossKind::Logistic;
+    let strongly = BoltOn { row_norm: 0.5, ..BoltOn::strongly_convex(loss, 0.5) };
+    let terms = |recipe: &BoltOn| recipe.terms(100, 3, AdjacencyKind::ReplaceOne);
+    // Iterates stay within L/λ = 1, a hair more for rounding, and the constants are those of that ball.
+    let domain = Domain::unit_rows().with_row_norm(0.5).unwrap().with_target_bound(1.0).unwrap();
+    let regulariser = L2::new(0.5).unwrap();
+    let within = |radius: f64| loss.constants(regulariser, &domain.with_radius(radius).unwrap());
+    let found = terms(&strongly).unwrap();
+    assert_eq!(found.constants, within(1.0 + 1e-12));
+    assert!(found.constants != within(1.0 - 1e-12) && found.constants.data_lipschitz < found.lipschitz_everywhere);
+    // A radius of the recipe's own is kept where it is smaller than L/λ within it.
+    assert_eq!(terms(&BoltOn { radius: Some(0.3), ..strongly.clone() }).unwrap().constants, within(0.3));
+    let reach = within(3.0).data_lipschitz / 0.5 * (1.0 + 1e-12);
+    assert_eq!(terms(&BoltOn { radius: Some(3.0), ..strongly.clone() }).unwrap().constants, within(reach));
+    // Steps beyond 1/λ do not contract, and merely convex runs nowhere.
+    let everywhere = loss.constants(regulariser, &domain);
+    let schedule = |step| Some(Schedule::Constant { step });
+    for (step, stays) in [(2.0, true), (2.001, false)] {
+        let found = terms(&BoltOn { schedule: schedule(step), ..strongly.clone() }).unwrap();
+        assert_eq!(found.constants, if stays { within(1.0 + 1e-12) } else { everywhere });
+    }
+    let rounding = found.growth.rounding.unwrap();
+    assert!(rounding.unit_roundoff == f64::EPSILON / 2.0 && rounding.dim == 3 && rounding.outputs == 1);
+    assert_eq!(rounding.data_lipschitz, found.constants.data_lipschitz);
+    // The usual step is 1/√n, at most 2/β.
+    for (n, row_norm, step) in [(100u64, 1.0, 0.1), (1, 1.0, 1.0), (400, 0.5, 0.05)] {
+        let recipe = BoltOn { row_norm, ..BoltOn::convex(loss) };
+        let found = recipe.terms(n, 3, AdjacencyKind::ReplaceOne).unwrap();
+        assert_eq!(found.growth.schedule, Schedule::Constant { step });
+    }
+    let steep = BoltOn::convex("huber-svm:0.005".parse().unwrap());
+    let found = terms(&steep).unwrap();
+    assert_eq!(found.growth.schedule, Schedule::Constant { step: 2.0 / found.constants.smoothness });
+    assert!((found.constants.smoothness - 100.0).abs() < 1e-9);
+
+    let accepts = |recipe: BoltOn, accept: bool| assert_eq!(terms(&recipe).is_ok(), accept, "{recipe:?}");
+    let convex = BoltOn::convex(loss);
+    accepts(BoltOn { passes: (1 << 24) - 1, ..convex.clone() }, true);
+    accepts(BoltOn { passes: 1 << 24, ..convex.clone() }, false);
+    accepts(BoltOn { lambda: 0.0, ..strongly.clone() }, false);
+    let certified = Stopping::CertifiedMinimiser { tolerance: None };
+    accepts(BoltOn { stopping: certified, ..convex.clone() }, false);
+    accepts(BoltOn { stopping: certified, ..strongly }, true);
+    // Single precision: radii whose squares vanish, steps beyond 2/β (β = 1/4), and ways beyond 1e15.
+    let single = BoltOn { float: FloatKind::F32, ..convex.clone() };
+    accepts(BoltOn { radius: Some(1e-12), ..single.clone() }, true);
+    accepts(BoltOn { radius: Some(0.99e-12), ..single.clone() }, false);
+    accepts(BoltOn { radius: Some(0.99e-12), ..convex.clone() }, true);
+    accepts(BoltOn { schedule: schedule(8.0), ..single.clone() }, true);
+    accepts(BoltOn { schedule: schedule(8.0 * (1.0 + 0.9e-12)), ..single.clone() }, true);
+    accepts(BoltOn { schedule: schedule(8.0 * (1.0 + 1.2e-12)), ..single.clone() }, false);
+    accepts(BoltOn { schedule: schedule(8.1), ..convex.clone() }, true);
+    // Twenty updates of slope at most 1 + λR each, in all at most 1e140, or 1e15 of single precision.
+    for (lambda, radius, steepest) in [(0.0, None, 1.0), (0.25, Some(8.0), 3.0)] {
+        for (share, accept) in [(0.999, true), (1.001, false)] {
+            let step = share * 1e140 / (20.0 * steepest);
+            accepts(BoltOn { lambda, radius, schedule: schedule(step), ..convex.clone() }, accept);
+        }
+    }
+    // Of numbers as targets too, whose slope of a loss with h = 1e15 is far below 1.
+    let flat: LossKind = "huber-regression:1e14".parse().unwrap();
+    for (share, accept) in [(0.999, true), (1.001, false)] {
+        let recipe = BoltOn { schedule: schedule(share * 1e15 / 20.0), float: FloatKind::F32, ..BoltOn::convex(flat) };
+        accepts(recipe, accept);
+    }
+}
+
+/// Recipes that were written before noise modes had names keep their form.
+#[cfg(feature = "serde")]
+#[test]
+fn an_earlier_noise_mode_is_not_written() {
+    let rounded = BoltOn { noise_mode: NoiseMode::Rounded, ..BoltOn::convex(LossKind::Logistic) };
+    let text = serde_json::to_string(&rounded).unwrap();
+    assert!(!text.contains("noise_mode"), "{text}");
+    assert_eq!(serde_json::from_str::<BoltOn>(&text).unwrap(), rounded);
+}

@@ -122,3 +122,29 @@ fn what_is_not_proved_is_refused() {
     let copies = Bst14 { calibration, sampling: Sampling::FixedSize, ..recipe };
     assert!(copies.plan_copies::<ReplaceOne>(500, 2, budget(), 2).is_err());
 }
+
+/// What is shown of a plan, and the numbers of passes at their limits.
+#[test]
+fn figures_and_limits() {
+    let recipe = Bst14 {
+        sampling: Sampling::FixedSize,
+        passes: 3,
+        batch_size: 70,
+        lambda: 0.5,
+        ..Bst14::convex(LossKind::Logistic, 2.0)
+    };
+    let plan = recipe.plan::<ReplaceOne>(1000, 5, budget()).unwrap();
+    assert_eq!((plan.steps(), plan.divisor()), (42, 70.0));
+    // Slopes at most 1/(1 + e^-2) in the ball.
+    let slope = 1.0 / (1.0 + (-2f64).exp());
+    let domain = recipe.bounds().domain().unwrap();
+    let apart = recipe.loss.constants(L2::NONE, &domain).gradient_difference;
+    assert!((plan.sensitivity() / apart - 1.0).abs() < 1e-9 && apart > slope, "{} {apart}", plan.sensitivity());
+    assert!((recipe.lipschitz().unwrap() - (slope + 0.5 * 2.0)).abs() < 1e-12);
+    #[cfg(feature = "audit")]
+    assert_eq!(plan.lipschitz().unwrap(), recipe.lipschitz().unwrap());
+    let runs = |passes| Bst14 { passes, ..recipe.clone() }.run(10, 5, AdjacencyKind::ReplaceOne).is_ok();
+    assert!(!runs(0) && runs(1) && runs((1 << 24) - 1) && !runs(1 << 24));
+    let strongly = |lambda| Bst14 { lambda, ..Bst14::strongly_convex(LossKind::Logistic, 0.1) };
+    assert!(strongly(0.0).run(10, 5, AdjacencyKind::ReplaceOne).is_err());
+}

@@ -232,3 +232,22 @@ proptest! {
         prop_assert!((ratio - 2.0).abs() < 1e-3, "{}", ratio);
     }
 }
+
+/// What is shown of a plan: a record moves a step's sum by its clipped gradient, and sums have the noise of the factor.
+#[test]
+fn figures_follow_their_formulas() {
+    let clipping = Some(ClippingNorm::new(0.3).unwrap());
+    let recipe = DpFtrl { clipping, batch_size: 30, passes: 2, ..DpFtrl::new(LossKind::Logistic) };
+    let plan = recipe.plan::<ReplaceOne>(600, 3, budget(1.0, 1e-6)).unwrap();
+    assert!((plan.sensitivity() / 0.6 - 1.0).abs() < 1e-9, "{}", plan.sensitivity());
+    assert_eq!((plan.steps(), plan.divisor()), (40, 30.0));
+    let norm = plan.error_of_sums() * 3f64.sqrt();
+    assert!(plan.summary().text.contains(&format!("{norm:.4e}")), "{} {norm:e}", plan.summary().text);
+    // An increment of noisy sums is the difference of two of them, each with the noise of the worst.
+    let run = recipe.run(600, 3, AdjacencyKind::ReplaceOne, plan.bands()).unwrap();
+    let most = 2.0 * run.factor.as_ref().unwrap().largest_error().max(1.0);
+    assert!((run.largest_noise(0.25) / (1000.0 * most * 0.25 * 3f64.sqrt()) - 1.0).abs() < 1e-14);
+    assert!(most > 2.0);
+    assert_eq!(run.rows(), 1200);
+    assert!((recipe.resolved_schedule(40).prepare(40).unwrap().at(1) - 1.0 / 40f64.sqrt()).abs() < 1e-15);
+}

@@ -170,6 +170,110 @@ fn null_records_and_sparse_rows_are_summed_as_such() {
     assert_eq!(train::<ZeroOut>(&recipe, sparse, budget(1.0, 1e-6)), expected);
 }
 
+/// The sensitivities by their formulas, with rows and numbers of records with which no part is lost in another.
+#[test]
+fn sensitivities_follow_their_formulas() {
+    let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-14, "{found} {expected}");
+    for share in [0.2f64, 0.4, 0.6] {
+        for row_norm in [0.3, 0.5] {
+            let recipe = DpNewton { row_norm, share, ..DpNewton::new(huber(0.1)) };
+            let joint = recipe.joint().unwrap();
+            let ratio = share / (1.0 - share);
+            // ω = (f/(1 - f))^{1/2}/(βX), of which b = ωβX².
+            close(joint.weight(), ratio.sqrt() / (5.0 * row_norm));
+            let b = ratio.sqrt() * row_norm;
+            let across = if ratio > 0.5 { 2.0 + 2.0 * ratio + 0.5 / ratio } else { 0.0 };
+            let replaced = |slack: f64| {
+                let square = (4.0 + ratio).max(across) * row_norm * row_norm + slack;
+                square.min(4.0 * row_norm * row_norm * (1.0 + ratio)).sqrt() * (1.0 + 1e-9)
+            };
+            close(joint.truncated(AdjacencyKind::ReplaceOne, 1e-3).unwrap(), replaced(1e-3));
+            close(joint.truncated(AdjacencyKind::ReplaceOne, 9.0).unwrap(), replaced(9.0));
+            // So many records that the grids are coarse: 20 bits of a gradient's numbers, 10 of a row's.
+            let (n, dim) = (1u64 << 32, 4u64);
+            let squares = sums::squares::<ReplaceOne>(joint, 4, n).unwrap();
+            close(squares.rounding(), f64::EPSILON * dim as f64 * n as f64 * b);
+            let of_gradient = 2f64.powi(-20) * 2f64.powi(row_norm.log2().floor() as i32) * (dim as f64).sqrt();
+            let of_row = squares.row_grid().step() * (dim as f64).sqrt();
+            let slack = 4.0 * of_gradient * row_norm + 8.0 * of_row * b.powf(1.5);
+            let expected = replaced(slack) + squares.rounding();
+            close(recipe.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap().sensitivity(), expected);
+            assert!(slack > 1e-4 * row_norm * row_norm && 4.0 * of_gradient * row_norm > 1e-7, "{slack}");
+            // Gradients alone.
+            let once = DpNewton { curvature: Curvature::Once, ..recipe };
+            close(once.plan::<ReplaceOne>(100, dim, budget(1.0, 1e-6)).unwrap().sensitivity(), 2.0 * row_norm);
+            close(once.plan::<ZeroOut>(100, dim, budget(1.0, 1e-6)).unwrap().sensitivity(), row_norm);
+        }
+    }
+}
+
+/// How the budget is shared, and the regulariser.
+#[test]
+fn noise_and_regulariser_follow_their_formulas() {
+    let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
+    let (n, dim) = (1000u64, 7u64);
+    for once in [false, true] {
+        let usual = if once { DpNewton::with_one_curvature(huber(0.5)) } else { DpNewton::new(huber(0.5)) };
+        let form = if once { Curvature::Once } else { Curvature::EachStep };
+        let (share, steps) = if once { (0.2, 6) } else { (0.4, 12) };
+        assert!(usual.curvature == form && usual.share == share && usual.steps == steps, "{usual:?}");
+        let recipe = DpNewton { row_norm: 0.7, ..usual };
+        let plan = recipe.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap();
+        let of_steps = steps as f64 * (plan.sensitivity() / plan.std_dev()).powi(2);
+        let of_moments = match plan.moments_std_dev() {
+            Some(std_dev) => (recipe.stage(n, dim).sensitivity::<ReplaceOne>().unwrap() / std_dev).powi(2),
+            None => 0.0,
+        };
+        assert_eq!(plan.moments_std_dev(), plan.derivation().moments_std_dev);
+        let inverse = of_steps + of_moments;
+        assert_eq!(of_moments > 0.0, once);
+        if once {
+            close(of_moments / inverse, share);
+        }
+        // Λ = 0.3 n q^{3/2}, q of one release of the mean gradient.
+        let q = plan.sensitivity() / inverse.sqrt() * (dim as f64).sqrt() / n as f64;
+        close(plan.regularization(), 0.3 * n as f64 * q.powf(1.5));
+        let given = DpNewton { lambda: Some(0.02), ..recipe }.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap();
+        close(given.regularization(), 20.0);
+    }
+}
+
+/// A regulariser so small that a step could leave the doubles is refused before any record is read, at the limit that is
+/// stated: `(nX + K)/(ridge + Λ)` a step, and from where the moments start.
+#[test]
+fn weights_that_could_overflow_are_refused() {
+    let (n, dim, steps) = (100u64, 4u64, 30u64);
+    let mut both = 0;
+    for curvature in [Curvature::EachStep, Curvature::Once] {
+        for exponent in [-99, -96, -90] {
+            let row_norm = 10f64.powi(exponent);
+            let recipe = DpNewton { row_norm, target_bound: row_norm, curvature, steps, ..DpNewton::new(huber(0.1)) };
+            let plan = |lambda: f64| {
+                DpNewton { lambda: Some(lambda), ..recipe.clone() }.plan::<ZeroOut>(n, dim, budget(0.1, 1e-6))
+            };
+            let usual = plan(1.0).unwrap();
+            let std_dev = usual.std_dev();
+            let noise = 1000.0 * std_dev * (dim as f64).sqrt();
+            let of_matrix = match usual.moments_std_dev() {
+                Some(std_dev) => 5.0 * std_dev,
+                None => std_dev / recipe.joint().unwrap().weight(),
+            };
+            let ridge = 0.3 * of_matrix * (dim as f64).sqrt();
+            let start = 1000.0 * usual.moments_std_dev().unwrap_or(0.0) + n as f64;
+            let least = (n as f64 * row_norm + noise) * (steps as f64 + start) / 1e100 - ridge;
+            if least > 0.0 {
+                both += 1;
+                assert!(plan(1.001 * least / n as f64).is_ok(), "{curvature:?} {exponent}");
+                let error = plan(0.999 * least / n as f64).unwrap_err();
+                assert!(matches!(error, Error::OutOfRange { name: "lambda", .. }), "{error}");
+            } else {
+                assert!(plan(0.0).is_ok(), "{curvature:?} {exponent}");
+            }
+        }
+    }
+    assert!(both >= 3, "{both}");
+}
+
 #[test]
 fn what_is_not_proved_is_refused() {
     let usual = DpNewton::new(LossKind::Logistic);
@@ -198,6 +302,18 @@ fn what_is_not_proved_is_refused() {
         ] {
             assert!(matches!(refused(&recipe, 100, 3, 1e-6), Error::OutOfRange { .. }), "{recipe:?}");
         }
+    }
+    for (share, row_norm, refuse) in [
+        (1e-6, 1.0, false),
+        (1.0 - 1e-6, 1.0, false),
+        (0.99e-6, 1.0, true),
+        (1.0 - 0.5e-6, 1.0, true),
+        (0.4, 1.1e-100, false),
+        (0.4, 1e-100, true),
+        (0.4, 1.0 + 1e-15, true),
+    ] {
+        let recipe = DpNewton { share, row_norm, ..usual.clone() };
+        assert_eq!(recipe.joint().is_err(), refuse, "{share} {row_norm}");
     }
     let none = DpNewton { noise_mode: NoiseMode::None, ..usual.clone() };
     assert!(matches!(refused(&none, 100, 3, 1e-6), Error::NotProved { .. }));

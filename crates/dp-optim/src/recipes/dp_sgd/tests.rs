@@ -398,3 +398,91 @@ proptest! {
 
 mod consensus;
 mod penalised;
+
+/// What is shown of a run, and the bound on its noise.
+#[test]
+fn runs_are_described_by_their_numbers() {
+    let usual = DpSgd { batch_size: 40, passes: 3, ..DpSgd::new(LossKind::Logistic) };
+    let run = |recipe: &DpSgd| recipe.run(400, 2, AdjacencyKind::ReplaceOne).unwrap();
+    let passes = DpSgd { sampling: Sampling::Passes, ..usual.clone() };
+    let whole = DpSgd { batch_size: 400, ..passes.clone() };
+    for (recipe, rows, words) in [
+        (usual.clone(), 1200, "30 steps on Poisson batches of "),
+        (DpSgd { sampling: Sampling::FixedSize, ..usual.clone() }, 1200, "30 steps on random batches of 40"),
+        (passes.clone(), 1200, "3 passes, batches of 40"),
+        (DpSgd { batch_size: 399, ..passes.clone() }, 1200, "3 passes, batches of 399"),
+        (whole.clone(), 1200, "3 passes, all records at each step"),
+        (DpSgd { passes: 5, ..DpSgd::dp_admm(LossKind::Logistic, 4) }, 2000, "5 rounds of 4 parties"),
+    ] {
+        let run = run(&recipe);
+        let found = run.describe_batches();
+        if words.ends_with("of ") {
+            assert_eq!(found, format!("{words}{:.1} on average", run.divisor));
+        } else {
+            assert_eq!(found, words);
+        }
+        assert_eq!(run.rows(), rows);
+        assert!((run.largest_noise(0.25) / (250.0 * 2f64.sqrt()) - 1.0).abs() < 1e-15);
+        let plan = recipe.plan::<ReplaceOne>(400, 2, budget()).unwrap();
+        let norm = plan.std_dev() * 2f64.sqrt();
+        let text = plan.summary().text;
+        assert!(text.contains(&format!("noise of norm {norm:.4e} on each, {words}")), "{text}");
+    }
+    assert!((usual.resolved_schedule(25).prepare(25).unwrap().at(1) - 0.2).abs() < 1e-15);
+    assert!(matches!(DpSgd::adam(LossKind::Logistic).descent, Descent::Adam { .. }));
+    assert!(matches!(DpSgd::adam_bc(LossKind::Logistic).descent, Descent::AdamBc { .. }));
+    let consensus = DpSgd::dp_admm(LossKind::Logistic, 4);
+    assert!(consensus.batch_size == u64::MAX && consensus.passes == 10 && consensus.sampling == Sampling::Passes);
+    let l1 = || Penalty::L1 { lambda: 0.001 };
+    for (recipe, falls) in [
+        (DpSgd::ss_admm(LossKind::Logistic, l1(), 400, AdjacencyKind::ZeroOut), true),
+        (DpSgd::mp_admm(LossKind::Logistic, l1()), false),
+    ] {
+        assert!(matches!(recipe.descent, Descent::Admm { .. }) && recipe.penalty == Some(l1()), "{recipe:?}");
+        assert_eq!(matches!(recipe.schedule, Some(Schedule::PerDrawnPass { .. })), falls);
+        assert_eq!(matches!(recipe.schedule, Some(Schedule::Constant { step: 1.0 })), !falls);
+        // Its steps add up to what suits plain descent: 1/pass for as many updates as a pass has, or all alike, at most 1/β.
+        let (n, dim, relation) = (400, 5, AdjacencyKind::ZeroOut);
+        for epsilon in [0.01, 1.0] {
+            let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), ..budget() };
+            let total = crate::defaults::Defaults::new(recipe.loss, n, dim, budget, relation).unwrap().total_step();
+            let suited = recipe.clone().with_suited_first_step(n, dim, budget, relation).unwrap();
+            let updates = suited.updates(n);
+            let steps = suited.schedule.clone().unwrap().prepare(updates).unwrap();
+            let sum: f64 = (1..=updates).map(|t| steps.at(t)).sum();
+            let all = (sum / (defaults::TOTAL_STEP * total) - 1.0).abs() < 1e-9 && steps.at(1) < 4.0;
+            assert!(all || (epsilon == 1.0 && steps.at(1) == 4.0), "{epsilon} {sum} {total} {}", steps.at(1));
+        }
+    }
+}
+
+/// The step sizes that suit Adam and consensus, by the formulas that are documented.
+#[test]
+fn suited_steps_follow_their_formulas() {
+    let (n, dim, relation) = (2000, 20, AdjacencyKind::ReplaceOne);
+    let step = |recipe: &DpSgd| match &recipe.schedule {
+        Some(Schedule::Constant { step }) => *step,
+        schedule => panic!("{schedule:?}"),
+    };
+    let plain = DpSgd::new(LossKind::Logistic).with_suited_steps(n, dim, budget(), relation).unwrap();
+    for (recipe, share) in [(DpSgd::adam(LossKind::Logistic), 1.0), (DpSgd::adam_bc(LossKind::Logistic), 0.1)] {
+        let run = recipe.run(n, dim, relation).unwrap();
+        let noise = run.least_std_dev(budget(), 1).unwrap() / run.divisor;
+        let suited = recipe.with_adaptive_steps(n, dim, budget(), relation).unwrap();
+        let expected = step(&plain) * (share * noise * noise + 0.09 / 20.0).sqrt();
+        assert!((step(&suited) / expected - 1.0).abs() < 1e-12, "{share}");
+    }
+    for (parties, rounds) in [(4u64, 7u64), (16, 1), (1, 1000)] {
+        let recipe = DpSgd::dp_admm(LossKind::Logistic, parties);
+        let Descent::Consensus { rho, .. } = recipe.descent else { panic!("{:?}", recipe.descent) };
+        let fewer = (2000.0 / (parties as f64).sqrt()) as u64;
+        let defaults = crate::defaults::Defaults::new(recipe.loss, fewer, dim, budget(), relation).unwrap();
+        let moved = defaults::TOTAL_STEP * defaults.total_step() / rounds as f64;
+        // β = 1/4 of the logistic loss.
+        let expected = if moved * rho < 1.0 { (moved / (1.0 - moved * rho)).min(4.0) } else { 4.0 };
+        let suited = recipe.with_suited_rounds(Some(rounds), n, dim, budget(), relation).unwrap();
+        assert_eq!(suited.passes, rounds);
+        assert!((step(&suited) / expected - 1.0).abs() < 1e-12, "{parties} {rounds}: {} {expected}", step(&suited));
+        assert_eq!(suited.averaging, Averaging::Suffix { updates: rounds * parties / 2 });
+    }
+}

@@ -250,3 +250,36 @@ fn refuses_what_is_not_proved() {
     let pure = Budget { delta: Delta::ZERO, ..budget(1.0) };
     assert!(recipe.plan::<ZeroOut>(1000, 4, pure).unwrap_err().to_string().contains("delta"));
 }
+
+/// The bound on a step's estimate, the number of steps, and who may be told that a release was private.
+#[test]
+fn figures_follow_their_formulas() {
+    use dp_mechanisms::OsSeeded;
+
+    let clipping = Some(ClippingNorm::new(0.25).unwrap());
+    let sampling = Sampling::FixedSize;
+    let recipe = DpSvrg {
+        clipping,
+        sampling,
+        batch_size: 20,
+        epochs: 3,
+        epoch_steps: Some(4),
+        ..DpSvrg::new(LossKind::Logistic)
+    };
+    let plan = recipe.plan::<ReplaceOne>(100, 3, budget(1.0)).unwrap();
+    assert_eq!((plan.steps(), plan.divisor()), (12, 20.0));
+    assert!((plan.full_sensitivity().unwrap() / 0.5 - 1.0).abs() < 1e-9);
+    assert!((plan.sensitivity().unwrap() / 2.0 - 1.0).abs() < 1e-9);
+    let run = recipe.run(100, 3, AdjacencyKind::ReplaceOne).unwrap();
+    let noise = |std_dev: f64| 1000.0 * std_dev * 3f64.sqrt();
+    let of_batch = 0.25 * (20.0 + noise(2.0));
+    let of_all = 0.25 * 100.0 + noise(3.0);
+    assert!((run.largest_sum(3.0, 2.0) / (of_batch + 0.2 * of_all) - 1.0).abs() < 1e-14);
+    for full_share in [0.0, 1.0, f64::NAN] {
+        assert!(DpSvrg { full_share, ..recipe.clone() }.plan::<ReplaceOne>(100, 3, budget(1.0)).is_err());
+    }
+    let told = plan.train::<f64>(&mut source(100, 3), &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    let secret =
+        plan.train::<f64>(&mut source(100, 3), &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
+    assert!(!told.log.is_private() && secret.log.is_private());
+}

@@ -137,6 +137,7 @@ where
             sum: zeros(),
             ball: self.ball,
             session: self.mechanism.start(&mut log, self.rng)?,
+            planned: self.descent.updates_per_pass().saturating_mul(self.descent.passes),
             rng: self.rng,
         };
         let mut batches = RowBatches::new(&mut *self.source, self.order);
@@ -160,6 +161,8 @@ struct NoisyIterate<'m, 'r, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     sum: Vec<F>,
     ball: f64,
     session: LastIterateSession<'m, A>,
+    /// Updates in all.
+    planned: u64,
     rng: &'r mut R,
 }
 
@@ -172,6 +175,10 @@ where
 {
     #[inline]
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+        // Those after the last one that was paid for would have no noise of their own.
+        if step.update > self.planned {
+            return Err(dp_mechanisms::Error::SessionOver { what: "updates", most: self.planned }.into());
+        }
         self.gradient.estimate(model, &self.parameters, batch, examples, &mut self.sum)?;
         self.rule.apply(&mut self.parameters, &self.sum, step);
         if self.session.iterates_left() > 1 {

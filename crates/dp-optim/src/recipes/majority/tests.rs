@@ -87,3 +87,39 @@ fn nonsense_is_refused() {
         assert!(MajorityDerivation { scale, ..derivation.clone() }.event().is_err());
     }
 }
+
+/// Numbers in units of their bound: sums, answers, what is shown, and which answers a noisy sum on a grid can give.
+#[test]
+fn targets_are_counted_in_units_of_their_bound() {
+    let four = [4.0, -2.0, 1.0, 0.5];
+    let rows = four.iter().flat_map(|_| [0.3, 0.9]).collect();
+    let mut source = MemorySource::new(Examples::dense(rows, four.to_vec(), 2).unwrap(), 1.0, 4.0);
+    let recipe = Majority { target_bound: 4.0, ..Majority::new(LossKind::Absolute) };
+    let plan = recipe.plan::<ReplaceOne>(4, 2, budget(1.0)).unwrap();
+    assert_eq!(plan.sum(&mut source, &mut Control::default()).unwrap(), 3.5 / 4.0);
+    assert!((plan.scale() - 2.0).abs() < 1e-14 && plan.scale() == plan.derivation().scale);
+    let summary = plan.summary();
+    assert_eq!(summary.sensitivity, Some(8.0));
+    assert!(summary.text.contains("noise of scale 8.0000e0"), "{}", summary.text);
+    assert_eq!((recipe.answer(0.25, 4), recipe.answer(3.0, 4), recipe.answer(-3.0, 4)), (1.0, 4.0, -4.0));
+    let labels = Majority::new(LossKind::Logistic);
+    // At most one record's worth short of certainty: 1 - 1/5 of 4 records, odds of 9.
+    for (mean, odds) in [(0.0, 1.0f64), (0.5, 3.0), (1.0, 9.0), (7.0, 9.0), (-1.0, 1.0 / 9.0)] {
+        assert!((labels.answer(mean, 4) - odds.ln()).abs() < 1e-14, "{mean}");
+    }
+    // Sums on a grid of eighths, of 4 records.
+    for recipe in [recipe, labels] {
+        let of = |sum: f64| recipe.answer(sum / 4.0, 4);
+        for sum in [-9.0, -4.0, -0.5, 0.0, 0.125, 1.375, 3.875, 4.0, 30.0] {
+            let weight = of(sum);
+            assert!(recipe.can_answer(weight, 4, 0.125), "{sum}");
+            assert!(recipe.can_answer(f64::from(weight as f32), 4, 0.125), "{sum}");
+        }
+        // Half-way between two of them, a hair beside one, and beyond all.
+        for weight in
+            [of(0.1875), of(-1.9375), of(1.375) * (1.0 + 1e-13), of(-0.5) * (1.0 - 1e-5), 1.01 * of(9.0), -50.0]
+        {
+            assert!(!recipe.can_answer(weight, 4, 0.125), "{weight}");
+        }
+    }
+}

@@ -143,3 +143,51 @@ proptest! {
         prop_assert!(is_one_release);
     }
 }
+
+/// A target that is no class is that of a record which does not count; and the targets' bound is in the sensitivity of
+/// numbers, not of classes.
+#[test]
+fn what_is_no_class_does_not_count() {
+    let three: LossKind = "softmax:3".parse().unwrap();
+    let recipe = NoisyMoments { target_bound: 9.0, ..NoisyMoments::new(three) };
+    let with = |last: f64| {
+        let rows = [[0.3, 0.4, 0.5], [0.1, -0.6, 0.5], [-0.5, 0.2, 0.5], [0.6, 0.1, 0.5]].concat();
+        train(&recipe, Examples::dense(rows, vec![0.0, 1.0, 2.0, last], 3).unwrap(), budget(1.0, 1e-6))
+    };
+    let null = with(7.0);
+    for no_class in [-1.0, -0.5, 0.5, 1.5, 3.0, 8.0] {
+        assert_eq!(with(no_class), null, "{no_class}");
+    }
+    for class in [0.0, 1.0, 2.0] {
+        assert_ne!(with(class), null, "{class}");
+    }
+    let moved = |loss: LossKind, target_bound: f64| {
+        NoisyMoments { target_bound, ..NoisyMoments::new(loss) }.stage(10, 3).sensitivity::<ZeroOut>().unwrap()
+    };
+    // One record: x² and x y, together X √(X² + Y²).
+    for bound in [0.5f64, 1.0, 3.0] {
+        assert!((moved(LossKind::Squared, bound) / (1.0 + bound * bound).sqrt() - 1.0).abs() < 1e-12);
+        assert!((moved(three, bound) / 2f64.sqrt() - 1.0).abs() < 1e-12);
+    }
+}
+
+/// The ridge is 0.3 of a coordinate's noise times `√d`: of one record and no eigenvalue below it, the weights by hand.
+#[test]
+fn the_ridge_follows_its_formula() {
+    let plan = |delta| NoisyMoments::new(LossKind::Squared).plan::<ZeroOut>(1, 2, budget(1.0, delta)).unwrap();
+    for delta in [0.0, 1e-6] {
+        let noise = plan(delta).noise();
+        let stage = NoisyMoments::new(LossKind::Squared).stage(1, 2);
+        let one =
+            dp_mechanisms::LaplaceBall::<ZeroOut>::from_scale(dp_mechanisms::L2Sensitivity::new(1.0).unwrap(), 1e-9, 5)
+                .unwrap();
+        // Moments of the row (1, 0) with target 1/2: x₁², √2 x₁x₂, x₁y, x₂², x₂y.
+        let exact = dp_mechanisms::Bounded::with_proven_sensitivity(vec![1.0, 0.0, 0.5, 0.0, 0.0], one.sensitivity());
+        let released =
+            dp_mechanisms::Mechanism::release(&one, exact, &mut dp_accountant::EventLog::new(), &mut SeededRng::new(1))
+                .unwrap();
+        let weights = stage.solve(released, noise, 0.25).unwrap().into_inner();
+        let ridge = 0.25 + 0.3 * noise.coordinate_std_dev(5) * 2f64.sqrt();
+        assert!((weights[0] / (0.5 / (1.0 + ridge)) - 1.0).abs() < 1e-6, "{weights:?} {ridge}");
+    }
+}

@@ -274,15 +274,19 @@ impl Objective<'_> {
     ) -> Result<Vec<F>, Error> {
         let Self { recipe, dim, regularization, .. } = *self;
         let n = self.n as f64;
-        let norm = |vector: &[f64]| vector.iter().fold(0.0f64, |norm, entry| norm.hypot(*entry)) * (1.0 + 1e-12);
         // Of the terms, not of their sum: what rounds is each of them.
-        let largest = (norm(noise) + regularization * norm(centre)) / n;
+        let largest = (norm_above(noise) + regularization * norm_above(centre)) / n;
         let certificate = Certificate::new(&self.risk(largest)?, tolerance)?;
         let linear: Vec<F> = noise.iter().zip(centre).map(|(b, c)| convert((b - regularization * c) / n)).collect();
         let start = centre.iter().map(|&weight| convert(weight)).collect();
         let visitor = Minimise { source, linear: &linear, start, certificate: &certificate, control };
         recipe.loss.visit_model(size("dimension", dim)?, visitor)
     }
+}
+
+/// A vector's norm, with room for what its sum rounds.
+fn norm_above(vector: &[f64]) -> f64 {
+    vector.iter().fold(0.0f64, |norm, entry| norm.hypot(*entry)) * (1.0 + 1e-12)
 }
 
 /// The least tolerance of a gradient that is summed plainly, in two levels: what certificates rest on that were made before
@@ -321,7 +325,12 @@ impl<F: Real> ModelVisitor<F> for Minimise<'_, '_, '_, F> {
 
 #[cfg(test)]
 mod tests {
+    use dp_data::Examples;
+    use dp_losses::{HuberRegression, LossKind};
+    use dp_mechanisms::SeededRng;
+
     use super::*;
+    use crate::MemorySource;
 
     /// Each rounding of a plain gradient by itself, in units of it: within what is allowed for, and not much more. A gradient's
     /// error is doubled for the test, and doubled for the fallback.
@@ -371,7 +380,7 @@ mod tests {
     /// step of the grid in each coordinate.
     #[test]
     fn a_risk_knows_the_value_at_zero_and_the_grid() {
-        use dp_losses::{HuberSvm, Logistic, Loss as _, LossKind, Softmax};
+        use dp_losses::{HuberSvm, Logistic, Loss as _, Softmax};
         let wide = HuberSvm::new(2.0).unwrap();
         let narrow = HuberSvm::new(0.25).unwrap();
         let softmax = Softmax::new(10).unwrap();
@@ -382,7 +391,8 @@ mod tests {
             // Of ten equal scores each has probability 1/10.
             (LossKind::Softmax(softmax), -(0.1f64.ln())),
         ] {
-            let recipe = ObjPert::new(loss);
+            // Whatever the bound on targets is.
+            let recipe = ObjPert { target_bound: 0.5, ..ObjPert::new(loss) };
             let noise = NoiseScale::Gaussian { std_dev: 3.0 };
             let certification = Certification::Compensated;
             let regularization = 50.0;
@@ -395,6 +405,131 @@ mod tests {
             assert!(risk.linear_error >= corner * (1.0 - 1e-12), "{} {corner}", risk.linear_error);
             // As long as the linear term is, so much its quotient and difference round.
             assert!(objective.risk(7.0).unwrap().linear_error >= corner + 2.0 * f64::EPSILON * 7.0);
+        }
+    }
+
+    /// Every figure of an objective by its formula, for rows and targets whose bounds are not 1, with a centre and without.
+    #[test]
+    fn every_figure_follows_its_formula() {
+        let close = |found: f64, expected: f64, what: &str| {
+            assert!((found - expected).abs() <= 1e-14 * expected.abs(), "{what}: {found} {expected}");
+        };
+        let (n, dim) = (1000u64, 40u64);
+        let loss = LossKind::HuberRegression(HuberRegression::new(0.5).unwrap());
+        let of_margin = MarginLoss::BoundedSlope { slope: 1.0, curvature: 2.0 };
+        let recipe = ObjPert { row_norm: 0.5, target_bound: 3.0, ..ObjPert::new(loss) };
+        let (mut by_rounding, mut inner) = (0, 0);
+        for (noise, least, most) in [
+            (NoiseScale::Gaussian { std_dev: 3.0 }, 1.5, 30.0),
+            (NoiseScale::Gaussian { std_dev: 300.0 }, 1.5, 30.0),
+            (NoiseScale::LaplaceBall { scale: 2.0 }, 2.0, 1000.0),
+            (NoiseScale::LaplaceBall { scale: 0.02 }, 2.0, 1000.0),
+        ] {
+            for (regularization, gradient_tolerance) in [
+                (50.0, None),
+                (1e-6, None),
+                (50.0, Some(1e-9)),
+                (50.0, Some(2e-6)),
+                (50.0, Some(6e-5)),
+                (50.0, Some(1e-3)),
+            ] {
+                for centred in [false, true] {
+                    let recipe = ObjPert { gradient_tolerance, ..recipe.clone() };
+                    let certification = Certification::Compensated;
+                    let objective =
+                        Objective { recipe: &recipe, n, dim, regularization, noise, centred, certification };
+                    let radius = if centred { 2000.0 } else { 0.0 };
+                    close(objective.centre_radius(), radius, "radius of the centre");
+                    let linear = (noise.largest_norm(dim) + regularization * radius) / n as f64;
+                    close(objective.largest_linear_norm(), linear, "norm of the linear term");
+                    let risk = objective.risk(linear).unwrap();
+                    let smoothness = 2.0 * 0.25 + regularization / n as f64;
+                    close(risk.smoothness, smoothness, "smoothness");
+                    let fine = 0.01 / (2.0 * most * smoothness * n as f64);
+                    let rounding = 8.0 * Certificate::least_tolerance(&risk).unwrap();
+                    by_rounding += u32::from(rounding > fine);
+                    let asked = gradient_tolerance.map_or(0.0, |gamma| gamma * n as f64 / regularization);
+                    let tolerance = fine.max(rounding).max(asked);
+                    close(objective.tolerance().unwrap(), tolerance, "tolerance");
+                    let in_a_prediction = noise.coordinate_std_dev(dim) * 2.0 * tolerance;
+                    close(objective.in_a_prediction(tolerance), in_a_prediction, "noise in a prediction");
+                    close(objective.unit_of_predictions(), 3.0, "unit");
+                    let apart = dim as f64 / (2.0 * tolerance * smoothness * n as f64);
+                    let balanced = if noise.is_pure() { apart.powf(2.0 / 3.0) } else { apart.sqrt() };
+                    let multiplier = balanced.min(0.02 * 3.0 / in_a_prediction).max(least).min(most);
+                    inner += u32::from(multiplier > least && multiplier < most);
+                    close(
+                        objective.release_in_a_prediction().unwrap(),
+                        multiplier * in_a_prediction / 3.0,
+                        "noise of the release in a prediction",
+                    );
+                    let release = objective.release_noise().unwrap();
+                    assert_eq!(release.is_pure(), noise.is_pure());
+                    let scale = multiplier * noise.scale() / 0.5 * 2.0 * tolerance;
+                    close(release.scale(), scale, "noise on the minimiser");
+                    // Never below the multiple of the sensitivity that it was calibrated for.
+                    assert!(release.scale() > objective.release_in_units().scale() * 2.0 * tolerance);
+                    // Rows of norm 1/2 and weights w are rows of norm 1 and weights w/2.
+                    let [minimiser, hidden] = objective.events(release).unwrap();
+                    assert_eq!(hidden, release.plain_event(2.0 * objective.tolerance().unwrap(), dim));
+                    let down = 1.0 - 4.0 * f64::EPSILON;
+                    let (std_dev, regularization) = (noise.scale() * 2.0 * down, regularization * 4.0 * down);
+                    match minimiser {
+                        DpEvent::PureDp { epsilon } => {
+                            let expected =
+                                objective_perturbation::pure_epsilon(std_dev, regularization, of_margin).unwrap();
+                            assert_eq!(epsilon, expected);
+                        }
+                        event => {
+                            let loss = of_margin;
+                            assert_eq!(event, DpEvent::ObjectivePerturbation { std_dev, regularization, loss });
+                        }
+                    }
+                }
+            }
+        }
+        assert!(by_rounding >= 6 && inner >= 4, "{by_rounding} {inner}");
+        let classes = ObjPert::new("softmax:3".parse().unwrap());
+        let (noise, certification) = (NoiseScale::Gaussian { std_dev: 3.0 }, Certification::Plain);
+        let of_classes =
+            Objective { recipe: &classes, n, dim, regularization: 50.0, noise, centred: false, certification };
+        assert_eq!(of_classes.unit_of_predictions(), 1.0);
+        // What earlier certificates rest on.
+        let risk = of_classes.risk(of_classes.largest_linear_norm()).unwrap();
+        assert_eq!(of_classes.tolerance().unwrap(), 8.0 * least_tolerance_of_plain_sums(&risk));
+    }
+
+    /// A release logs two noises: that of the linear term against a row's norm, and that of the minimiser against twice the
+    /// tolerance, which is what the plan charges for.
+    #[test]
+    fn a_release_logs_both_of_its_noises() {
+        let (n, dim) = (20u64, 2u64);
+        let rows: Vec<f64> = (0..n).flat_map(|i| [0.02 * i as f64, 0.3]).collect();
+        let labels = (0..n).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+        let examples = Examples::dense(rows, labels, 2).unwrap();
+        let recipe = ObjPert { row_norm: 0.5, ..ObjPert::new(LossKind::Logistic) };
+        for noise in [NoiseScale::Gaussian { std_dev: 3.0 }, NoiseScale::LaplaceBall { scale: 2.0 }] {
+            let certification = Certification::Compensated;
+            let objective =
+                Objective { recipe: &recipe, n, dim, regularization: 5.0, noise, centred: false, certification };
+            let release = objective.release_noise().unwrap();
+            let mut source = MemorySource::new(examples.clone(), 0.5, 1.0);
+            let (mut log, mut rng) = (EventLog::new(), SeededRng::new(7));
+            let mut control = Control::default();
+            objective.release::<f64, _>(release, &mut source, &[0.0; 2], &mut log, &mut rng, &mut control).unwrap();
+            let apart = 2.0 * objective.tolerance().unwrap();
+            let events = vec![noise.event(0.5, dim), release.event(apart, dim)];
+            assert_eq!(log.to_event(), DpEvent::Composed { events });
+            assert_eq!(objective.events(release).unwrap()[1], release.plain_event(apart, dim));
+        }
+    }
+
+    #[test]
+    fn norms_are_rounded_up() {
+        assert_eq!(norm_above(&[]), 0.0);
+        for (vector, norm) in [(vec![3.0, -4.0], 5.0), (vec![2.0; 4], 4.0), (vec![0.1; 10_000], 10.0)] {
+            let above = norm_above(&vector);
+            assert!(above > norm && above < norm * (1.0 + 2e-12), "{above} {norm}");
         }
     }
 }

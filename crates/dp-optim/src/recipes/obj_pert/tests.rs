@@ -502,3 +502,72 @@ fn a_tolerance_buys_time_for_noise() {
     let apart: f64 = weights(&tight).iter().zip(weights(&loose)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     assert!(apart <= loose.tolerance() && apart > 0.0, "{apart}");
 }
+
+/// The recommended regulariser, `max(0.3 n q^{3/2}, least/ε)` and 0.35 around a centre, of rows of norm 2: with many records
+/// the first, with few the least of each loss and law.
+#[test]
+fn the_regulariser_follows_its_formula() {
+    use super::part::Part;
+    let huber = |text: &str| -> LossKind { text.parse().unwrap() };
+    for (loss, law, copies, least) in [
+        (LossKind::Logistic, OutputNoise::LaplaceBall, 1, [0.5, 0.4]),
+        (LossKind::Logistic, OutputNoise::Gaussian, 1, [0.7, 0.8]),
+        (LossKind::Logistic, OutputNoise::Gaussian, 4, [3.0, 3.0]),
+        (huber("huber-svm:0.25"), OutputNoise::Gaussian, 1, [20.0, 20.0]),
+        (huber("huber-regression:0.25"), OutputNoise::Gaussian, 1, [40.0, 40.0]),
+        (huber("log-cosh:0.25"), OutputNoise::Gaussian, 1, [9.6, 9.6]),
+        (huber("log-cosh:0.25"), OutputNoise::Gaussian, 4, [24.0, 24.0]),
+        (huber("softmax:4"), OutputNoise::Gaussian, 1, [7.5, 7.5]),
+    ] {
+        for (centre_share, least) in [0.0, 0.1].into_iter().zip(least) {
+            let recipe = ObjPert { law, centre_share, row_norm: 2.0, ..ObjPert::new(loss) };
+            let part = Part::of(&recipe, 9, budget(0.8, 1e-6), AdjacencyKind::ZeroOut, copies).unwrap();
+            let epsilon = 0.8 / if part.pure { copies as f64 } else { (copies as f64).sqrt() };
+            let parameters = if loss.outputs() > 1 { 36.0f64 } else { 9.0 };
+            let of_gradient = if loss.outputs() > 1 { 2f64.sqrt() } else { 1.0 };
+            let of_coordinate = if part.pure { (parameters + 1.0).sqrt() / epsilon } else { part.multiplier };
+            for n in [20u64, 1 << 36] {
+                let q = of_gradient * of_coordinate * parameters.sqrt() / n as f64;
+                let balance = if centre_share > 0.0 { 0.35 } else { 0.3 };
+                let expected = 4.0 * (balance * n as f64 * q.powf(1.5)).max(least / epsilon);
+                let found = part.regularization(&recipe, n, 9).unwrap();
+                assert!(
+                    (found / expected - 1.0).abs() < 1e-12,
+                    "{loss} {law:?} {copies} {centre_share} {n}: {found} {expected}"
+                );
+            }
+        }
+    }
+    // Around a centre the noise is Gaussian, whatever is less.
+    for (centre_share, pure) in [(0.0, true), (0.1, false)] {
+        let recipe = ObjPert { centre_share, ..ObjPert::new(LossKind::Logistic) };
+        let part = Part::of(&recipe, 2, budget(0.8, 1e-9), AdjacencyKind::ZeroOut, 1).unwrap();
+        assert_eq!(part.pure, pure);
+    }
+    // What a paper prescribes for each of several copies is that of its part of the budget, in units of the rows' norm.
+    for calibration in [Calibration::Kst12, Calibration::Amp] {
+        let recipe = ObjPert { calibration, row_norm: 2.0, ..ObjPert::new(LossKind::Logistic) };
+        let part = Part::of(&recipe, 9, budget(0.8, 1e-6), AdjacencyKind::ZeroOut, 4).unwrap();
+        let found = part.published(&recipe, 60.0, budget(0.8, 1e-6), AdjacencyKind::ZeroOut, 4).unwrap();
+        let margin = MarginLoss::Logistic;
+        let one = published::published(calibration, margin, 15.0, budget(0.2, 0.25e-6), AdjacencyKind::ZeroOut);
+        assert_eq!(found, Some(one.unwrap()), "{calibration:?}");
+    }
+    for (bound, accept) in [(1.0, true), (0.5, true), (1.0 + 1e-15, false)] {
+        let recipe = ObjPert { target_bound: bound, ..ObjPert::new(LossKind::Logistic) };
+        assert_eq!(recipe.check(100, 3).is_ok(), accept, "{bound}");
+    }
+}
+
+/// Certificates that were made before gradients were compensated do not say how a minimiser was certified, and keep their form.
+#[cfg(feature = "serde")]
+#[test]
+fn an_earlier_certification_is_not_written() {
+    let plan = ObjPert::new(LossKind::Logistic).plan::<ZeroOut>(300, 3, budget(1.0, 1e-6)).unwrap();
+    for (certification, said) in [(Certification::Compensated, true), (Certification::Plain, false)] {
+        let derivation = ObjPertDerivation { certification, ..plan.derivation().clone() };
+        let text = serde_json::to_string(&derivation).unwrap();
+        assert_eq!(text.contains("certification"), said, "{text}");
+        assert_eq!(serde_json::from_str::<ObjPertDerivation>(&text).unwrap(), derivation);
+    }
+}

@@ -271,3 +271,86 @@ fn recipes_and_derivations_round_trip() {
         assert_ne!(edited.event().unwrap(), plan.event());
     }
 }
+
+/// A model's terms and parts of a budget: three models of three weights each; the parts together are never more than the
+/// whole.
+#[test]
+fn stacks_and_parts_follow_their_formulas() {
+    for classes in [2u32, 3, 7, 11] {
+        let recipe = BoltOn { output_noise: OutputNoise::Gaussian, ..BoltOn::strongly_convex(huber(), 0.1) };
+        let joint = one_vs_all(recipe.clone(), classes, Share::Joint);
+        let plan = joint.plan_copies::<ReplaceOne>(1000, 3, budget(1.0, 1e-6), 1).unwrap();
+        let alone = BoltOn { hide_position: false, ..recipe.clone() };
+        let alone = alone.plan::<ReplaceOne>(1000, 3, budget(1.0, 1e-6)).unwrap();
+        let DpEvent::Gaussian { std_dev, sensitivity } = plan.event() else { panic!("{:?}", plan.event()) };
+        // Rounded up: strictly above √c times, by a few units.
+        let least = alone.sensitivity() * f64::from(classes).sqrt();
+        assert!(sensitivity > least && sensitivity < least * (1.0 + 6.0 * f64::EPSILON), "{classes}");
+        let summary = plan.summary();
+        assert_eq!(summary.sensitivity, Some(sensitivity));
+        let norm = std_dev * (3.0 * f64::from(classes)).sqrt();
+        assert!(summary.text.contains(&format!("noise of norm {norm:.4e}")), "{}", summary.text);
+        let terms = Planned::<ReplaceOne>::derivation(&plan).model_terms().unwrap();
+        assert_eq!((terms.models, terms.weights), (classes.into(), 3 * u64::from(classes)));
+        // An equal part of the budget each.
+        let split = one_vs_all(recipe.clone(), classes, Share::Split)
+            .plan_copies::<ReplaceOne>(1000, 3, budget(1.0, 1e-6), 1)
+            .unwrap();
+        let parts = f64::from(classes);
+        let part = recipe.plan::<ReplaceOne>(1000, 3, budget(1.0 / parts, 1e-6 / parts)).unwrap();
+        let event = |event: DpEvent| match event {
+            DpEvent::SelfComposed { event, count } => {
+                assert_eq!(count, u64::from(classes));
+                *event
+            }
+            event => panic!("{event:?}"),
+        };
+        let (DpEvent::Gaussian { std_dev: found, .. } | DpEvent::GaussianMixture { std_dev: found, .. }) =
+            event(split.event())
+        else {
+            panic!("{:?}", split.event())
+        };
+        let (DpEvent::Gaussian { std_dev: expected, .. } | DpEvent::GaussianMixture { std_dev: expected, .. }) =
+            part.event()
+        else {
+            panic!("{:?}", part.event())
+        };
+        assert!(found >= expected && found < expected * (1.0 + 1e-9), "{found} {expected}");
+        assert!(split.reached().delta <= 1e-6);
+        assert!(split.summary().text.contains("an equal part of the budget each"), "{}", split.summary().text);
+    }
+    for classes in [0, 1] {
+        assert!(
+            one_vs_all(BoltOn::convex(huber()), classes, Share::Split)
+                .plan_copies::<ReplaceOne>(1000, 3, budget(1.0, 1e-6), 1)
+                .is_err()
+        );
+    }
+}
+
+/// A record that does not count does not count for any class, however many there are of them.
+#[test]
+fn what_does_not_count_is_marked_in_every_model() {
+    let classes = Softmax::new(3).unwrap();
+    for targets in
+        [vec![0.0, 1.0, 2.0], vec![0.0, 7.0, 2.0], vec![9.0, 7.0, 2.0], vec![9.0, 7.0, 0.5], vec![9.0, 1.0, -1.0]]
+    {
+        let examples = Examples::dense(vec![0.1; 9], targets.clone(), 3).unwrap();
+        let mut source = MemorySource::new(examples, 1.0, 10.0);
+        let mut one = OneAgainstRest::new(&mut source, classes, 2);
+        let block = one.gather(&[0, 1, 2]).unwrap();
+        let counts: Vec<bool> = targets.iter().map(|target| [0.0, 1.0, 2.0].contains(target)).collect();
+        let all = counts.iter().all(|&counts| counts);
+        assert_eq!(block.valid.map(<[bool]>::to_vec), (!all).then_some(counts.clone()), "{targets:?}");
+        for ((found, target), counts) in block.targets.iter().zip(&targets).zip(counts) {
+            let expected = if !counts {
+                0.0
+            } else if *target == 2.0 {
+                1.0
+            } else {
+                -1.0
+            };
+            assert_eq!(*found, expected);
+        }
+    }
+}

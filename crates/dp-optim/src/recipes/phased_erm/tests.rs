@@ -167,3 +167,19 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
         }
     }
 }
+
+/// The noise that is shown is that of the event: of each phase, and of the last one's weights.
+#[test]
+fn noise_is_shown_as_it_is_drawn() {
+    let plan = PhasedErm::new(LossKind::Logistic, 2.0).plan::<ReplaceOne>(300, 4, budget()).unwrap();
+    let dp_accountant::DpEvent::Parallel { events } = plan.event() else { panic!("{:?}", plan.event()) };
+    let drawn: Vec<f64> = events
+        .iter()
+        .map(|event| match event {
+            dp_accountant::DpEvent::Gaussian { std_dev, .. } => *std_dev,
+            event => panic!("{event:?}"),
+        })
+        .collect();
+    assert_eq!(plan.std_devs(), drawn);
+    assert!((plan.noise_norm() / (2.0 * drawn[drawn.len() - 1]) - 1.0).abs() < 1e-14);
+}

@@ -182,3 +182,22 @@ fn records_of_other_phases_and_the_last_of_each_do_not_count() {
         assert_eq!(output != unread, i < 5, "{i}");
     }
 }
+
+/// The noise that is shown is that of the event: of each phase, and of the last one's weights.
+#[test]
+fn noise_is_shown_as_it_is_drawn() {
+    for recipe in recipes() {
+        let plan = recipe.plan::<ReplaceOne>(300, 4, budget()).unwrap();
+        let dp_accountant::DpEvent::Parallel { events } = plan.event() else { panic!("{:?}", plan.event()) };
+        let drawn: Vec<f64> = events
+            .iter()
+            .map(|event| match event {
+                dp_accountant::DpEvent::Gaussian { std_dev, .. } => *std_dev,
+                event => panic!("{event:?}"),
+            })
+            .collect();
+        assert_eq!(plan.std_devs(), drawn);
+        let expected = drawn[drawn.len() - 1] * (recipe.loss.parameters(4) as f64).sqrt();
+        assert!((plan.noise_norm() / expected - 1.0).abs() < 1e-14);
+    }
+}

@@ -67,3 +67,111 @@ fn without_delta_there_is_no_gaussian_noise() {
     let budget = Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::ZERO };
     assert!(matches!(noise_multiplier("phases", budget, 1), Err(Error::NotProved { .. })));
 }
+
+/// Every figure by its formula, of a problem none of whose numbers is 1.
+#[test]
+fn bounds_and_stages_follow_their_formulas() {
+    let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-14, "{found} {expected}");
+    let problem = Problem { lipschitz: 3.0, gradient_difference: 5.0, distance: 2.0, dim: 4, rho: 0.5 };
+    close(problem.step(100), 2.0 * (4.0 / 30.0f64).min(0.5 / 10.0));
+    close(problem.step(1 << 20), 2.0 * 4.0 / (3.0 * 1024.0));
+    let two = [Phase { records: 50, step: 0.1 }, Phase { records: 20, step: 0.025 }];
+    let noise = |step: f64| 5.0 * step / 0.5;
+    let first = 4.0 / (2.0 * 0.1 * 50.0) + 0.1 * 9.0 / 2.0;
+    let second = 4.0 * noise(0.1).powi(2) / (2.0 * 0.025 * 20.0) + 0.025 * 9.0 / 2.0;
+    close(problem.excess_bound(&two), first + second + 3.0 * 2.0 * noise(0.025));
+    // 2^8 < 300 <= 2^16: four stages of 75 records.
+    let reduction = problem.reduction(300, 0.25, 7.0).unwrap();
+    assert_eq!((reduction.stages, reduction.records), (4, 75));
+    let rate = 1.0 / 75f64.sqrt() + 2.0 / (0.5 * 75.0);
+    let mut radius = 2.0;
+    for found in &reduction.radii {
+        close(*found, radius);
+        radius = (2.0 * 7.0 * 3.0 * radius * rate / 0.25).sqrt().min(radius);
+    }
+    close(reduction.excess_bound, 7.0 * 3.0 * reduction.radii[3] * rate);
+    // Where strong convexity tells more than the distance.
+    let tight = problem.reduction(300, 400.0, 7.0).unwrap();
+    close(tight.radii[1], (2.0 * 7.0 * 3.0 * 2.0 * rate / 400.0).sqrt());
+    close(tight.radii[2], (2.0 * 7.0 * 3.0 * tight.radii[1] * rate / 400.0).sqrt());
+}
+
+/// The phases that recipes run: their steps balance optimisation and noise, are at most `8/β` where gradient steps are
+/// taken, and follow the stages' distances.
+#[test]
+fn recipes_take_the_steps_of_the_formulas() {
+    use dp_accountant::AdjacencyKind;
+    use dp_losses::LossKind;
+    use terms::{Inputs, Reach};
+
+    let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-13, "{found} {expected}");
+    let usual = Inputs {
+        recipe: "phases",
+        loss: LossKind::Logistic,
+        lambda: 0.0,
+        radius: 3.0,
+        distance: None,
+        step: None,
+        restarts: false,
+        row_norm: 0.5,
+        target_bound: 1.0,
+        noise_mode: NoiseMode::Exact,
+        declared_order: false,
+    };
+    let phases = |inputs: Inputs, n, rho, reach| inputs.phases(n, 4, rho, reach, AdjacencyKind::ReplaceOne).unwrap();
+    let everywhere = |inputs: Inputs, n, rho| phases(inputs, n, rho, Reach::Anywhere);
+    // L = 1/2 + λR, G = 1.
+    close(everywhere(usual, 100, 0.5)[0].step * 4.0, 3.0 * (4.0 / (0.5 * 10.0f64)).min(0.5 / 2.0));
+    close(everywhere(usual, 1 << 20, 50.0)[0].step * 4.0, 3.0 * 4.0 / (0.5 * 1024.0));
+    let curved = Inputs { lambda: 0.1, ..usual };
+    close(everywhere(curved, 1 << 20, 50.0)[0].step * 4.0, 3.0 * 4.0 / (0.8 * 1024.0));
+    close(
+        everywhere(Inputs { distance: Some(2.0), ..curved }, 1 << 20, 50.0)[0].step * 4.0,
+        2.0 * 4.0 / (0.8 * 1024.0),
+    );
+    close(everywhere(Inputs { step: Some(0.3), ..curved }, 100, 0.5)[0].step, 0.3 / 4.0);
+    // In the ball β = X²/4 + λ, and the longest η is 8/β, never a rounding more.
+    let far = Inputs { distance: Some(1e6), lambda: 0.1, ..usual };
+    let (smoothness, longest) = (0.0625 + 0.1, phases(far, 100, 50.0, Reach::Ball)[0].step * 4.0);
+    close(longest, 8.0 / smoothness);
+    assert!(longest < 8.0 / smoothness);
+    assert!(everywhere(far, 100, 50.0)[0].step > 1e3);
+    // In stages: from at most 2L/λ, on as many records, for each stage's distance.
+    let n = 1u64 << 22;
+    for (lambda, distance, step) in [
+        (0.1, None, None),
+        (2.0, None, None),
+        (2.0, Some(10.0), None),
+        (0.1, Some(0.5), None),
+        (0.1, None, Some(0.2)),
+        (2.0, None, Some(0.2)),
+    ] {
+        let staged = Inputs { lambda, distance, step, restarts: true, ..usual };
+        let lipschitz = 0.5 + lambda * 3.0;
+        let start = distance.unwrap_or(3.0).min(2.0 * lipschitz / lambda);
+        let problem = Problem { lipschitz, gradient_difference: 1.0, distance: start, dim: 4, rho: 50.0 };
+        let reduction = problem.reduction(n, lambda, 16.0).unwrap();
+        assert!(reduction.radii[1] < start || lambda < 1.0);
+        let expected: Vec<Phase> = reduction.radii[..5]
+            .iter()
+            .flat_map(|&distance| {
+                let balanced = Problem { distance, ..problem }.step(n / 5);
+                localising(n / 5, step.map_or(balanced, |step| step * distance / start))
+            })
+            .collect();
+        let found = everywhere(staged, n, 50.0);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found.records, expected.records);
+            close(found.step, expected.step);
+        }
+    }
+    assert!(Inputs { restarts: true, ..usual }.check(4).is_err());
+    for (radius, accept) in [(1e30, true), (1.1e30, false), (0.0, false), (f64::NAN, false)] {
+        assert_eq!(Inputs { radius, ..usual }.check(4).is_ok(), accept, "{radius}");
+    }
+    // A loss without a bound on its slope.
+    let refused = |inputs: Inputs, radius| inputs.constants(radius, AdjacencyKind::ReplaceOne).is_err();
+    assert!(refused(Inputs { loss: LossKind::Squared, ..usual }, None));
+    assert!(!refused(Inputs { loss: LossKind::Squared, ..usual }, Some(3.0)));
+}

@@ -191,3 +191,30 @@ fn nonsense_is_refused() {
     }
     assert!(matches!(plan.event(), DpEvent::BoundedRange { .. }));
 }
+
+/// Lengths of steps, the cost of a round, and every bound at its limit.
+#[test]
+fn rounds_and_limits_follow_their_formulas() {
+    let usual = PrivGene::new(LossKind::Logistic);
+    let lengths: Vec<f64> = PrivGene { step: 0.5, decay: 0.5, ..usual.clone() }.steps(4).collect();
+    assert_eq!(lengths, [0.5, 0.25, 0.125, 0.0625]);
+    let five = PrivGene { rounds: Some(5), ..usual.clone() };
+    let plan = five.plan::<ReplaceOne>(100, 3, budget(1.0, 0.0)).unwrap();
+    let DpEvent::SelfComposed { event, count: 5 } = plan.event() else { panic!("{:?}", plan.event()) };
+    assert_eq!(*event, DpEvent::BoundedRange { epsilon: plan.epsilon_of_round() });
+    assert!(plan.epsilon_of_round() > 0.199 && plan.epsilon_of_round() <= 0.2 * (1.0 + 1e-12));
+    let accepts = |recipe: &PrivGene, dim, accept: bool| {
+        assert_eq!(recipe.check(100, dim).is_ok(), accept, "{recipe:?} {dim}");
+    };
+    accepts(&usual, 1 << 31, true);
+    accepts(&usual, (1 << 31) + 1, false);
+    for (row_norm, accept) in [(1.0, true), (0.5, true), (1.0 + 1e-15, false), (0.0, false), (f64::NAN, false)] {
+        accepts(&PrivGene { row_norm, ..usual.clone() }, 3, accept);
+        // With a slope that is given no loss is asked for its own.
+        accepts(&PrivGene { row_norm, slope: Some(1.0), ..usual.clone() }, 3, accept);
+    }
+    for (target_bound, accept) in [(1.0, true), (0.5, true), (1.0 + 1e-15, false), (0.0, false)] {
+        accepts(&PrivGene { target_bound, slope: Some(1.0), ..usual.clone() }, 3, accept);
+    }
+    accepts(&PrivGene { target_bound: 2.0, ..PrivGene::new(LossKind::Absolute) }, 3, true);
+}

@@ -140,3 +140,72 @@ proptest! {
         prop_assert_eq!(plan.sensitivity(), worst.sensitivity());
     }
 }
+
+/// What is bounded and trained is the recipe with every one of its parameters.
+#[test]
+fn every_parameter_reaches_the_run() {
+    let loss = LossKind::HuberSvm(HuberSvm::USUAL);
+    let recipe = RsgdAr {
+        passes: 7,
+        batch_size: 30,
+        step: 0.07,
+        radius: Some(1.5),
+        divisor: Divisor::Actual,
+        noise_mode: NoiseMode::Rounded,
+        hide_position: false,
+        float: FloatKind::F32,
+        arithmetic: Arithmetic::Scaled,
+        row_norm: 0.5,
+        target_bound: 0.75,
+        ..RsgdAr::new(loss, 0.03)
+    };
+    let usual = BoltOn::convex(loss);
+    // 100 records in batches of 30 are four updates a pass.
+    let every = recipe.restart_every.unwrap();
+    let falling = Schedule::PerPass { step: 0.07, updates_per_pass: 4 };
+    let expected = BoltOn {
+        lambda: 0.03,
+        passes: 7,
+        batch_size: 30,
+        schedule: Some(Schedule::Restarted { every: 4 * every, schedule: falling.into() }),
+        radius: Some(1.5),
+        averaging: Averaging::Restarts { updates: 4 * every },
+        divisor: Divisor::Actual,
+        output_noise: OutputNoise::Gaussian,
+        noise_mode: NoiseMode::Rounded,
+        hide_position: false,
+        float: FloatKind::F32,
+        arithmetic: Arithmetic::Scaled,
+        row_norm: 0.5,
+        target_bound: 0.75,
+        ..usual.clone()
+    };
+    assert_eq!(recipe.as_bolt_on(100), expected);
+    // Each differs from what a bolt-on recipe has by itself, so that none is lost unseen.
+    assert!(usual.divisor != Divisor::Actual && usual.arithmetic != Arithmetic::Scaled && usual.target_bound != 0.75);
+    let nsgd = RsgdAr::nsgd(loss, 0.03);
+    assert!(nsgd.steps == PassSteps::Falling && nsgd.restart_every.is_none() && !nsgd.hide_position);
+    let full = RsgdAr::full_gradient(loss, 0.03);
+    assert!(full.batch_size == u64::MAX && full.passes == 100 && full.steps == PassSteps::Constant);
+    assert!(full.restart_every.is_none() && !full.hide_position);
+    let suited = RsgdAr::new(LossKind::Squared, 0.03);
+    let suited = suited.with_suited_steps(1000, 3, budget(1.0, 1e-6), AdjacencyKind::ReplaceOne).unwrap();
+    assert_eq!(suited.radius, Some(SQUARED_RADIUS));
+    // Whatever the step was.
+    let other = RsgdAr { step: 7.0, ..RsgdAr::new(LossKind::Squared, 0.03) };
+    let other = other.with_suited_steps(1000, 3, budget(1.0, 1e-6), AdjacencyKind::ReplaceOne).unwrap();
+    assert_eq!(other.step, suited.step);
+    for recipe in all() {
+        let plan = recipe.plan::<ReplaceOne>(1000, 2, budget(1.0, 1e-6)).unwrap();
+        let (DpEvent::Gaussian { std_dev, .. } | DpEvent::GaussianMixture { std_dev, .. }) = plan.event() else {
+            panic!("{:?}", plan.event())
+        };
+        assert_eq!(plan.std_dev(), std_dev);
+        assert!((plan.noise_norm() / (std_dev * 2f64.sqrt()) - 1.0).abs() < 1e-14);
+        let text = plan.summary().text;
+        assert_eq!(text.contains("averaged every"), recipe.restart_every.is_some(), "{text}");
+    }
+    let refused = RsgdAr { restart_every: Some(0), ..RsgdAr::new(loss, 0.03) };
+    let error = refused.plan::<ReplaceOne>(1000, 2, budget(1.0, 1e-6)).unwrap_err();
+    assert!(matches!(error, Error::Count { name: "passes between restarts", .. }), "{error}");
+}

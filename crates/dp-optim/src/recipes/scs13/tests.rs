@@ -393,3 +393,55 @@ fn the_last_batch_decides_about_the_range() {
     assert!(refused(Divisor::Actual, step(largest)) && refused(Divisor::Actual, step(largest - 1)));
     assert!(plan(Divisor::Actual, step(largest - 2)).is_ok());
 }
+
+/// The noise's mean square, and the published noise of several copies: each has its part of the budget.
+#[test]
+fn noise_follows_its_formulas() {
+    let of = |scale| noise::Calibrated { scale }.mean_squared_norm(7);
+    assert!((of(NoiseScale::LaplaceBall { scale: 3.0 }) / (7.0 * 8.0 * 9.0) - 1.0).abs() < 1e-15);
+    assert!((of(NoiseScale::Gaussian { std_dev: 3.0 }) / (7.0 * 9.0) - 1.0).abs() < 1e-15);
+    for law in [StepLaw::LaplaceBall, StepLaw::Gaussian] {
+        let recipe =
+            Scs13 { calibration: StepCalibration::AsPublished, law, passes: 3, ..Scs13::new(LossKind::Logistic) };
+        let copies = recipe.plan_copies::<ReplaceOne>(1000, 5, budget(1.2, 4e-6), 4).unwrap();
+        let alone = recipe.plan::<ReplaceOne>(1000, 5, budget(0.3, 1e-6)).unwrap();
+        assert_eq!(copies.event(), alone.event(), "{law:?}");
+    }
+}
+
+/// Counts nothing: remembers in which orders it was asked for passes.
+struct Asked(MemorySource<f64>, Vec<dp_data::Order>);
+
+impl dp_data::PassSource<f64> for Asked {
+    fn describe(&mut self) -> Result<dp_data::Description, dp_data::SourceError> {
+        self.0.describe()
+    }
+    fn open_pass(
+        &mut self,
+        request: &dp_data::PassRequest,
+    ) -> Result<Box<dyn dp_data::RowStream<f64> + '_>, dp_data::SourceError> {
+        self.1.push(request.order);
+        self.0.open_pass(request)
+    }
+}
+
+/// Rows are read as they lie where the curator vouches for that or a batch holds all of them, else under a key.
+#[test]
+fn rows_are_shuffled_unless_their_order_is_vouched_for() {
+    use dp_data::Order;
+    let orders = |recipe: Scs13| {
+        let plan = recipe.plan::<ReplaceOne>(50, 3, budget(1.0, 1e-6)).unwrap();
+        let mut source = Asked(MemorySource::new(data(50, 3, 12), 1.0, 1.0), Vec::new());
+        plan.train::<f64>(&mut source, &mut SeededRng::new(4), &mut Control::default()).unwrap();
+        source.1
+    };
+    let usual = Scs13 { law: StepLaw::Gaussian, passes: 2, batch_size: 20, ..Scs13::new(LossKind::Logistic) };
+    for (order, fresh) in [(OrderPolicy::Fixed, false), (OrderPolicy::Fresh, true)] {
+        let asked = orders(Scs13 { order, ..usual.clone() });
+        let keyed = |order: &Order| matches!(order, Order::Keyed { fresh_each_pass, .. } if *fresh_each_pass == fresh);
+        assert!(asked.len() == 2 && asked.iter().all(keyed), "{asked:?}");
+    }
+    for declared in [Scs13 { declared_order: true, ..usual.clone() }, Scs13 { batch_size: 50, ..usual }] {
+        assert!(orders(declared).iter().all(|order| *order == Order::Declared));
+    }
+}

@@ -378,3 +378,72 @@ proptest! {
         }
     }
 }
+
+/// The noise of a gradient never costs more than its share, `Δ²/(2σ²) <= ρ`, rounding included, and the least rounding more.
+#[test]
+fn noise_costs_no_more_than_its_share() {
+    fn check<A: RecordAdjacency>(records: f64) {
+        let recipe = SearchedDescent { clipping: 0.7, ..SearchedDescent::dp_blgd(LossKind::Logistic) };
+        let plan = recipe.plan::<A>(100, 3, budget(1.0, 1e-6)).unwrap();
+        for k in 1..60 {
+            let (rho, clipping) = (1.3f64.powi(-k), 0.1 + 0.03 * f64::from(k));
+            let noise = plan.noise(rho, clipping).unwrap();
+            assert_eq!(noise.sensitivity().get(), records * clipping);
+            let least = records * clipping / (2.0 * rho).sqrt();
+            assert!(noise.std_dev() > least && noise.std_dev() < least * (1.0 + 6.0 * f64::EPSILON), "{k}");
+        }
+        // Of a budget of zCDP the gradients' half, a hair less of each step's so that all of them fit.
+        let FilterBudget::Zcdp { rho } = plan.budget() else { panic!("{:?}", plan.budget()) };
+        let first = plan.noise(rho / (2.0 * recipe.steps as f64) * (1.0 - 1e-9), 0.7).unwrap().std_dev();
+        assert_eq!(plan.first_std_dev().unwrap(), first);
+    }
+    check::<ReplaceOne>(2.0);
+    check::<ZeroOut>(1.0);
+    let sampled = SearchedDescent::dp_blsgd(LossKind::Logistic, 40);
+    assert!(sampled.batch_size == Some(40) && sampled.steps == 100 && sampled.clip_decay == 0.0);
+    let decaying = SearchedDescent::dp_blsgd_ac(LossKind::Logistic, 40);
+    assert!(decaying == SearchedDescent { clip_decay: 0.05, ..sampled });
+    let noisy_min = SearchedDescent::dp_agd(LossKind::Logistic);
+    assert!(noisy_min.search == Search::NoisyMin && noisy_min.step == 2.0);
+}
+
+/// What a step must gain: its share of the squared direction, and what the regulariser loses or gains by it, in units of the
+/// largest loss and for as many records as there are.
+#[test]
+fn what_is_required_follows_its_formula() {
+    let recipe = SearchedDescent { lambda: 0.5, armijo: 0.25, ..SearchedDescent::dp_blgd(LossKind::Logistic) };
+    let (weights, direction, steps) = ([0.5, -1.0, 0.25], [1.0, -0.5, 0.5], [0.5, 0.125]);
+    for (search, armijo) in [(Search::Backtracking, 0.25), (Search::Selection, 0.25), (Search::NoisyMin, 0.0)] {
+        let recipe = SearchedDescent { search, ..recipe.clone() };
+        let plan = recipe.plan::<ZeroOut>(64, 3, budget(1.0, 1e-6)).unwrap();
+        let found = plan.required(&weights, &direction, &steps, 4.0).unwrap();
+        let square = |at: &[f64]| at.iter().map(|x| x * x).sum::<f64>();
+        for (found, step) in found.iter().zip(steps) {
+            let there: Vec<f64> = weights.iter().zip(direction).map(|(w, d)| w - step * d).collect();
+            let of_regulariser = 0.25 * (square(&there) - square(&weights));
+            let expected = 64.0 * (of_regulariser + step * armijo * square(&direction)) / 4.0;
+            // Up to the grid of 30 bits.
+            assert!((found - expected).abs() <= 1e-8, "{search:?} {step}: {found} {expected}");
+        }
+    }
+}
+
+#[test]
+fn numbers_beyond_their_limits_are_refused() {
+    let usual = SearchedDescent::dp_blgd("absolute".parse().unwrap());
+    let accepts = |recipe: SearchedDescent, accept: bool| {
+        assert_eq!(recipe.plan::<ReplaceOne>(100, 3, budget(1.0, 1e-6)).is_ok(), accept, "{recipe:?}");
+    };
+    for (value, accept) in [(1e6, true), (1.1e6, false), (1e-100, true), (0.9e-100, false), (0.0, false)] {
+        accepts(SearchedDescent { step: value, ..usual.clone() }, accept);
+        accepts(SearchedDescent { most_loss: value, ..usual.clone() }, accept);
+        accepts(SearchedDescent { lambda: value, ..usual.clone() }, value <= 1e6);
+    }
+    for (row_norm, accept) in [(1.0, true), (1.0 + 1e-15, false)] {
+        accepts(SearchedDescent { row_norm, ..usual.clone() }, accept);
+    }
+    for (share, accept) in [(0.5, true), (0.0, false), (1.0, false), (f64::NAN, false)] {
+        accepts(SearchedDescent { shrink: share, ..usual.clone() }, accept);
+        accepts(SearchedDescent { armijo: share, ..usual.clone() }, accept);
+    }
+}

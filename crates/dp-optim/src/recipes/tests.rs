@@ -1,0 +1,213 @@
+//! What all recipes have in common: what a derivation says beside its event, and which bounds are refused.
+
+use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
+use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
+use dp_data::{Block, Description, Examples, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+use dp_losses::{LossKind, Penalty};
+use dp_mechanisms::{OsSeeded, SeededRng};
+
+use super::*;
+use crate::MemorySource;
+use crate::engine::Control;
+use crate::tuning::portions::Portions;
+use crate::tuning::random_stopping::RandomStopping;
+
+const N: u64 = 600;
+const DIM: u64 = 3;
+
+fn budget() -> Budget {
+    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+}
+
+/// One bound on rows, one on targets, and how noise is drawn.
+#[derive(Debug, Clone, Copy)]
+struct Common {
+    row_norm: f64,
+    target_bound: f64,
+    noise_mode: NoiseMode,
+}
+
+const USUAL: Common = Common { row_norm: 0.5, target_bound: 1.0, noise_mode: NoiseMode::Exact };
+
+/// Every recipe of one model whose noise is drawn, with these bounds.
+fn all(common: Common) -> Vec<(&'static str, AnyRecipe)> {
+    let Common { row_norm, target_bound, noise_mode } = common;
+    let loss = LossKind::Logistic;
+    macro_rules! recipe {
+        ($recipe:ident; $usual:expr) => {
+            (stringify!($recipe), $recipe { row_norm, target_bound, noise_mode, ..$usual }.into())
+        };
+    }
+    vec![
+        recipe!(AdmmObjPert; AdmmObjPert::new(loss, Penalty::L1 { lambda: 0.001 })),
+        recipe!(BoltOn; BoltOn::strongly_convex(loss, 0.01)),
+        recipe!(Bst14; Bst14::convex(loss, 1.0)),
+        recipe!(DpFtrl; DpFtrl::new(loss)),
+        recipe!(DpNewton; DpNewton::with_one_curvature(loss)),
+        recipe!(DpSgd; DpSgd::new(loss)),
+        recipe!(DpSgd; DpSgd::adam(loss)),
+        recipe!(DpSvrg; DpSvrg::new(loss)),
+        recipe!(Majority; Majority::new(loss)),
+        recipe!(NoisyMoments; NoisyMoments::new(loss)),
+        recipe!(ObjPert; ObjPert::new(loss)),
+        recipe!(PhasedErm; PhasedErm::new(loss, 1.0)),
+        recipe!(PhasedSgd; PhasedSgd::new(loss, 1.0)),
+        recipe!(Pnsgd; Pnsgd::new(loss)),
+        recipe!(RsgdAr; RsgdAr::new(loss, 0.01)),
+        recipe!(Scs13; Scs13 { law: scs13::StepLaw::Gaussian, ..Scs13::new(loss) }),
+        recipe!(SearchedDescent; SearchedDescent::dp_blgd(loss)),
+        recipe!(SnowballSgd; SnowballSgd::new(loss)),
+    ]
+}
+
+/// The number of records, what is taken on trust and the work of a verification, of every recipe by itself and of those
+/// that are made of others.
+#[test]
+fn derivations_say_how_many_records_and_what_is_trusted() {
+    for (mode, idealised) in [(NoiseMode::Exact, false), (NoiseMode::Rounded, true)] {
+        for (name, recipe) in all(Common { noise_mode: mode, ..USUAL }) {
+            let mut expected = vec![Assumption::PublicN, Assumption::OneRowPerUnit];
+            if name != "Majority" {
+                expected.push(Assumption::RowNorm { bound: 0.5 });
+            }
+            if idealised {
+                expected.push(Assumption::IdealisedFloat);
+            }
+            let check = |name: &str, recipe: &AnyRecipe| {
+                let plan = recipe.plan_copies::<ReplaceOne>(N, DIM, budget(), 1).unwrap();
+                let derivation = plan.derivation();
+                assert_eq!(derivation.records(), Some(N), "{name}");
+                // Within a second or so, and no less than a release's own.
+                assert!((1 << 24..1 << 28).contains(&derivation.work()), "{name}: {}", derivation.work());
+                let found = derivation.assumptions();
+                assert!(
+                    found.len() == expected.len() && found.iter().all(|one| expected.contains(one)),
+                    "{name}: {found:?}"
+                );
+            };
+            check(name, &recipe);
+            // Candidates are told from one another, and certificates of both kinds list what all of them take on trust once.
+            if name == "BoltOn" {
+                check("of classes", &OneVsAll::new(recipe.clone(), 3).into());
+                let two = [
+                    recipe.clone(),
+                    BoltOn { row_norm: 0.5, noise_mode: mode, ..BoltOn::strongly_convex(LossKind::Logistic, 0.1) }
+                        .into(),
+                ];
+                check("best of portions", &Portions::new(two.clone()).into());
+                check("best of repetitions", &RandomStopping::new(two, 3.0).into());
+            }
+        }
+    }
+    let evolved = PrivGene { row_norm: 0.5, ..PrivGene::new(LossKind::Logistic) };
+    let derivation = Planned::<ReplaceOne>::derivation(&evolved.plan::<ReplaceOne>(N, DIM, budget()).unwrap());
+    assert_eq!(derivation.records(), Some(N));
+    let rows = Assumption::RowNorm { bound: 0.5 };
+    assert_eq!(derivation.assumptions(), [Assumption::PublicN, rows, Assumption::OneRowPerUnit]);
+}
+
+/// Every bound up to its limit, and none beyond: rows and targets longer than a proof allows, no noise, no copies.
+#[test]
+fn bounds_beyond_a_proof_are_refused_by_every_recipe() {
+    let refuses = |common: Common, name: &str, recipe: AnyRecipe, refuse: bool| {
+        let planned = recipe.plan_copies::<ReplaceOne>(N, DIM, budget(), 1);
+        assert_eq!(planned.is_err(), refuse, "{name}: {common:?} {:?}", planned.err());
+    };
+    let each = |common: Common, refuse: bool| {
+        all(common).into_iter().for_each(|(name, recipe)| refuses(common, name, recipe, refuse));
+    };
+    each(Common { row_norm: 1.0, ..USUAL }, false);
+    for row_norm in [0.0, -0.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        each(Common { row_norm, ..USUAL }, true);
+    }
+    for (name, recipe) in all(Common { row_norm: 1.0 + 1e-15, ..USUAL }) {
+        // Those whose proof holds for rows of any length.
+        let any = ["AdmmObjPert", "Majority", "NoisyMoments", "ObjPert"].contains(&name);
+        refuses(USUAL, name, recipe, !any);
+    }
+    for target_bound in [-1.0, f64::NAN, f64::INFINITY] {
+        each(Common { target_bound, ..USUAL }, true);
+    }
+    for (name, recipe) in all(Common { target_bound: 1.0 + 1e-15, ..USUAL }) {
+        // Moments are of targets of any size.
+        refuses(USUAL, name, recipe, name != "NoisyMoments");
+    }
+    each(Common { target_bound: 0.5, ..USUAL }, false);
+    each(Common { noise_mode: NoiseMode::None, ..USUAL }, true);
+    for (name, recipe) in all(USUAL) {
+        assert!(recipe.plan_copies::<ReplaceOne>(N, DIM, budget(), 0).is_err(), "{name}");
+        for (n, dim) in [(0, DIM), (N, 0)] {
+            assert!(recipe.plan_copies::<ReplaceOne>(n, dim, budget(), 1).is_err(), "{name}");
+        }
+    }
+}
+
+/// Six hundred records that a line separates; a source that fails when it is asked whether all passes were the same.
+struct Failing(MemorySource<f64>);
+
+impl PassSource<f64> for Failing {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.0.describe()
+    }
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        self.0.open_pass(request)
+    }
+    fn finish(&mut self) -> Result<(), SourceError> {
+        Err(SourceError::CountChanged { expected: N, found: N - 1 })
+    }
+}
+
+impl SampleSource<f64> for Failing {
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
+        self.0.gather(positions)
+    }
+}
+
+fn source() -> MemorySource<f64> {
+    let rows = (0..N).flat_map(|i| [if i % 2 == 0 { 0.4 } else { -0.4 }, 0.1, 0.2]).collect();
+    let labels = (0..N).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    MemorySource::new(Examples::dense(rows, labels, 3).unwrap(), 0.5, 1.0)
+}
+
+/// Every training logs what was planned, is private under a secret generator alone, and releases nothing where its source
+/// says in the end that the records were not the same throughout.
+#[test]
+fn every_training_keeps_its_promise_or_releases_nothing() {
+    let mut secret = OsSeeded::new().unwrap();
+    let evolved = PrivGene { row_norm: 0.5, ..PrivGene::new(LossKind::Logistic) };
+    for (name, recipe) in all(USUAL).into_iter().chain([("PrivGene", evolved.into())]) {
+        let plan = recipe.plan_copies::<ReplaceOne>(N, DIM, budget(), 1).unwrap();
+        let mut control = Control::default();
+        let trained = plan.train::<f64>(&mut source(), &mut secret, &mut control).unwrap();
+        assert!(trained.log.is_private(), "{name}");
+        assert_eq!(trained.log.to_event(), plan.event(), "{name}");
+        let told = plan.train::<f64>(&mut source(), &mut SeededRng::new(1), &mut control).unwrap();
+        assert!(!told.log.is_private(), "{name}");
+        let failed = plan.train::<f64>(&mut Failing(source()), &mut secret, &mut control);
+        assert!(failed.is_err(), "{name}");
+    }
+}
+
+/// What was logged of null records is the whole log under their own relation, and each at the price of two records where
+/// records are replaced.
+#[test]
+fn logs_of_null_records_are_kept_or_paid_for_twice() {
+    let event = DpEvent::Gaussian { std_dev: 2.0, sensitivity: 1.0 };
+    for private in [true, false] {
+        let logged = || {
+            let mut log = EventLog::<ZeroOut>::new();
+            log.record(event.clone(), 3);
+            log.assume(Assumption::FloatSum);
+            if !private {
+                log.mark_not_private();
+            }
+            log
+        };
+        let (kept, replaced) = (ZeroOut::from_null_records(logged()), ReplaceOne::from_null_records(logged()));
+        let all = logged().to_event();
+        assert_eq!(kept.to_event(), all);
+        assert_eq!(replaced.to_event(), DpEvent::AddRemoveTwice { event: Box::new(all) });
+        assert_eq!((kept.is_private(), replaced.is_private()), (private, private));
+        assert!([kept.assumptions(), replaced.assumptions()].iter().all(|said| said.contains(&Assumption::FloatSum)));
+    }
+}
