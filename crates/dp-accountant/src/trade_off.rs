@@ -47,6 +47,9 @@ const LARGEST_EPSILON: f64 = 1e6;
 /// Of the epsilons asked for, about as many are looked at in any case.
 const FEWEST: usize = 16;
 
+/// Steps of a search for a maximum, however little work is left.
+const FEWEST_STEPS: u32 = 8;
+
 /// Covers the rounding of the two lines.
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
@@ -132,10 +135,14 @@ impl TradeOff {
     /// # Errors
     /// `count` = 0, and what `delta_at` gives.
     pub fn new(delta_at: impl Fn(f64) -> Result<f64, Error>, count: usize) -> Result<Self, Error> {
-        let mut end = 1e-6;
-        while end < LARGEST_EPSILON && delta_at(end)? > 1e-9 {
-            end *= 2.0;
+        // The least power of two that ends the range, as deltas fall.
+        let doubled = |times: u32| 1e-6 * f64::from(times).exp2();
+        let (mut least, mut most) = (0, (LARGEST_EPSILON / 1e-6).log2().ceil() as u32);
+        while least < most {
+            let middle = (least + most) / 2;
+            if delta_at(doubled(middle))? > 1e-9 { least = middle + 1 } else { most = middle }
         }
+        let end = doubled(least);
         let steps = count.saturating_sub(1).max(1) as f64;
         let pair = |i: usize| {
             let fraction = i as f64 / steps;
@@ -225,7 +232,8 @@ fn shallow(epsilon: f64, delta: f64, type_one: f64) -> f64 {
 }
 
 /// The largest value of a function with one maximum on `[low, high]`, and where: Brent's method, parabolas through the
-/// three best points where they make progress and golden sections elsewhere.
+/// three best points where they make progress and golden sections elsewhere. Where a [limit](work::limited) is reached, the
+/// largest of the values that were computed.
 pub(crate) fn largest(low: f64, high: f64, f: impl Fn(f64) -> Result<f64, Error>) -> Result<(f64, f64), Error> {
     // The least of the negated function; NaN is never the best.
     let cost = |x: f64| f(x).map(|value| if value.is_nan() { f64::INFINITY } else { -value });
@@ -236,7 +244,11 @@ pub(crate) fn largest(low: f64, high: f64, f: impl Fn(f64) -> Result<f64, Error>
     let (mut w, mut at_w, mut v, mut at_v) = (x, at_x, x, at_x);
     // The last step and the one before.
     let (mut step, mut before) = (0.0f64, 0.0f64);
-    for _ in 0..MAX_STEPS {
+    for done in 0..MAX_STEPS {
+        if done >= FEWEST_STEPS && work::is_exhausted() {
+            work::cut_short();
+            break;
+        }
         let middle = 0.5 * (a + b);
         let width = WIDTH * (b - a).min(1.0) + f64::EPSILON * x.abs();
         if (x - middle).abs() <= 2.0 * width - 0.5 * (b - a) || b - a <= WIDTH * (high - low).min(1.0) {

@@ -29,7 +29,7 @@ use std::rc::Rc;
 pub const USUAL: f64 = 1.5e9;
 
 /// What each part of a question may take although nothing is left, as a share of the limit.
-const LEAST_SHARE: f64 = 1.0 / 256.0;
+const LEAST_SHARE: f64 = 1.0 / 1024.0;
 
 /// Steps between two reports to an observer.
 const REPORT: f64 = 5e7;

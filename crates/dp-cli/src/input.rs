@@ -200,18 +200,19 @@ pub(crate) const LARGEST_SCHEMA: u64 = 64 << 20;
 /// # Errors
 /// `file.too_large`, `memory.exhausted`, and what `unreadable` makes of an error.
 pub(crate) fn read_whole(
-    name: &str,
+    name: &FileName,
     limit: u64,
     unreadable: impl FnOnce(&io::Error) -> Failure,
 ) -> Result<Vec<u8>, Failure> {
-    let shown = if name == "-" { "standard input" } else { name };
+    let is_stdin = &**name == "-";
+    let shown: &str = if is_stdin { "standard input" } else { name };
     let too_large = |size: String| {
         Failure::new(ExitStatus::Input, "file.too_large", format!("the file has {size}"))
             .at_file(shown)
             .expected(format!("at most {}", Bytes(limit)))
             .help("check that the right file was named: data, for which there is no limit, have flags of their own")
     };
-    let size = std::fs::metadata(name).ok().filter(|metadata| name != "-" && metadata.is_file());
+    let size = std::fs::metadata(name).ok().filter(|metadata| !is_stdin && metadata.is_file());
     if let Some(size) = size.map(|metadata| metadata.len()).filter(|&size| size > limit) {
         return Err(too_large(Bytes(size).to_string()));
     }
@@ -225,8 +226,8 @@ pub(crate) fn read_whole(
     }
 }
 
-fn open(name: &str) -> io::Result<Box<dyn Read>> {
-    Ok(match name {
+fn open(name: &FileName) -> io::Result<Box<dyn Read>> {
+    Ok(match &**name {
         "-" => Box::new(io::stdin().lock()),
         _ => Box::new(File::open(name)?),
     })

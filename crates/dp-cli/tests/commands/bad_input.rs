@@ -330,7 +330,7 @@ fn a_stray_index_or_a_width_without_memory_is_a_message_and_no_abort() {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", limited, env!("CARGO_BIN_EXE_dp")]).current_dir(place.path("."));
     let run: Run = shell.output().unwrap().into();
-    run.fails(1, "train.failed").says("--dim");
+    run.fails(1, "memory.exhausted").says("--dim");
     assert_eq!(place.files(), ["a.libsvm", "b.libsvm"]);
 }
 

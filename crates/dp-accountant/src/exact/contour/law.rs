@@ -172,10 +172,10 @@ impl SearchGrid {
     fn cumulant(&mut self, c: f64, made: impl Fn(f64) -> Option<Nodes>) -> Option<[f64; 3]> {
         if !(c <= self.reach) {
             self.nodes = made(2.0 * c)?;
-            work::charge(100.0 * self.nodes.nodes.len() as f64);
+            work::charge(150.0 * self.nodes.nodes.len() as f64);
             self.reach = 2.0 * c;
         }
-        work::charge(60.0 * self.nodes.nodes.len() as f64);
+        work::charge(120.0 * self.nodes.nodes.len() as f64);
         Some(self.nodes.cumulant(c))
     }
 }

@@ -113,7 +113,7 @@ struct Sum {
 /// However a sum ends, its nodes were work.
 impl Drop for Sum {
     fn drop(&mut self) {
-        work::charge(60.0 * f64::from(self.nodes));
+        work::charge(120.0 * f64::from(self.nodes));
     }
 }
 
