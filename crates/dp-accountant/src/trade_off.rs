@@ -245,13 +245,13 @@ pub(crate) fn largest(low: f64, high: f64, f: impl Fn(f64) -> Result<f64, Error>
     // The last step and the one before.
     let (mut step, mut before) = (0.0f64, 0.0f64);
     for done in 0..MAX_STEPS {
-        if done >= FEWEST_STEPS && work::is_exhausted() {
-            work::cut_short();
-            break;
-        }
         let middle = 0.5 * (a + b);
         let width = WIDTH * (b - a).min(1.0) + f64::EPSILON * x.abs();
         if (x - middle).abs() <= 2.0 * width - 0.5 * (b - a) || b - a <= WIDTH * (high - low).min(1.0) {
+            break;
+        }
+        if done >= FEWEST_STEPS && work::is_exhausted() {
+            work::cut_short();
             break;
         }
         let r = (x - w) * (at_x - at_v);

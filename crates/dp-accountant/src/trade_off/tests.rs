@@ -1,7 +1,7 @@
 use super::*;
 use crate::gaussian;
 use crate::normal::upper_tail;
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 
 /// The exact pairs of errors of `N(0, 1)` against `N(mu, 1)`: the test with threshold `t`.
 fn gaussian_errors(mu: f64, threshold: f64) -> (f64, f64) {
@@ -87,4 +87,51 @@ fn ends_and_refusals() {
     assert!(TradeOff::from_pairs(&[(1.0, 1.5)]).is_err() && TradeOff::from_pairs(&[(-1.0, 0.5)]).is_err());
     assert_eq!(TradeOff::from_pairs(&[(f64::INFINITY, 0.0)]).unwrap().type_two_error(0.5).unwrap(), 0.0);
     assert!(TradeOff::new(nothing, 0).is_err() && TradeOff::new(nothing, 1).unwrap().points(1).is_err());
+}
+
+/// Every value of a search holds, so that one that ends with its work gives a bound, if a weaker one.
+#[test]
+fn searches_end_with_the_work_and_what_they_found_holds() {
+    let calls = Cell::new(0);
+    let delta_at = |epsilon: f64| {
+        calls.set(calls.get() + 1);
+        work::charge(1e6);
+        gaussian::delta(1.0, epsilon)
+    };
+    let mut ended = 0;
+    for rate in [1e-6, 1e-3, 0.05, 0.2, 0.6] {
+        let whole = type_two_error(rate, delta_at).unwrap();
+        let all = calls.replace(0);
+        let short = work::limited(1.0, || type_two_error(rate, delta_at).unwrap());
+        let few = calls.replace(0);
+        assert!(short.is_short == (few < all) && few <= all && few <= FEWEST_STEPS + 6, "{few} of {all}");
+        ended += u32::from(few < all);
+        assert!(short.value <= whole && short.value >= whole - 0.1, "{} {whole}", short.value);
+    }
+    for factor in [0.5, 3.0] {
+        let whole = crate::semantics::of_curve::odds_beyond(factor, delta_at).unwrap();
+        let short = work::limited(1.0, || crate::semantics::of_curve::odds_beyond(factor, delta_at).unwrap());
+        assert!(short.value >= whole && short.value <= 2.0 * whole, "{} {whole}", short.value);
+        ended += u32::from(short.is_short);
+    }
+    assert!(ended >= 3, "{ended}");
+}
+
+/// The range of a curve is found by halving: as far as by doubling, in a few evaluations.
+#[test]
+fn the_range_of_a_curve_is_found_in_few_evaluations() {
+    for mu in [1e-3, 0.1, 1.0, 30.0, 1000.0] {
+        let asked = RefCell::new(Vec::new());
+        let delta_at = |epsilon: f64| {
+            asked.borrow_mut().push(epsilon);
+            gaussian::delta(mu, epsilon)
+        };
+        TradeOff::new(delta_at, 2).unwrap();
+        let mut end = 1e-6;
+        while end < LARGEST_EPSILON && gaussian::delta(mu, end).unwrap() > 1e-9 {
+            end *= 2.0;
+        }
+        let asked = asked.into_inner();
+        assert!(asked.len() <= 8 && asked.last() == Some(&end), "{mu}: {asked:?}, {end}");
+    }
 }
