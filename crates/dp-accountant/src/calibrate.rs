@@ -13,9 +13,8 @@
 //! | further releases after those already made | [`releases_left`] | - |
 //! | epsilon, delta | [`Evaluator::epsilon`], [`Evaluator::delta`] | - |
 //!
-//! A search takes about the [usual work](work::USUAL), after which its evaluations are coarse; within a
-//! [limit](work::limited) of the caller's it takes that. [`Limited::is_short`](work::Limited::is_short) tells whether the
-//! answer is less close for it.
+//! Within a [limit](crate::work::limited) evaluations are coarse once it is reached; the answer still meets the target, and
+//! [`Limited::is_short`](crate::work::Limited::is_short) tells whether it is less close for it.
 //!
 //! Where the cost is not monotone the answer still meets the target, but another may be better. A target that nothing
 //! reaches, or everything, is [`Error::Unreachable`]. [`Calibration`] is the same with an evaluator, a relation and a
@@ -53,7 +52,6 @@ use crate::event::DpEvent;
 use crate::exact;
 use crate::leaves::leaves_under;
 use crate::params::{Delta, Epsilon};
-use crate::work;
 use most::Most;
 use search::{Found, Range, Start};
 
@@ -234,11 +232,7 @@ impl Calibration {
             })?;
             Ok::<_, Error>((found, best.get().1))
         };
-        let is_met = |(found, _): &(Most, f64)| match *found {
-            Most::At(count) => Ok(self.epsilon(&event_at(count), &evaluations)? <= self.target.get()),
-            _ => Ok(false),
-        };
-        let (found, epsilon) = hurried(search, is_met)?;
+        let (found, epsilon) = search()?;
         let value = match found {
             Most::At(count) => count,
             Most::Unlimited => return Err(unreachable(what, "any number meets it")),
@@ -268,11 +262,7 @@ impl Calibration {
             })?;
             Ok::<_, Error>((found, best.get().1))
         };
-        let is_met = |(found, _): &(Found, f64)| match *found {
-            Found::At(x) => Ok(self.epsilon(&event_at(x), &evaluations)? <= self.target.get()),
-            _ => Ok(false),
-        };
-        let (found, epsilon) = hurried(search, is_met)?;
+        let (found, epsilon) = search()?;
         Ok((found, epsilon, evaluations.get()))
     }
 
@@ -309,23 +299,6 @@ impl Calibration {
 
     fn start_or(&self, otherwise: f64) -> Result<f64, Error> {
         self.start.map_or(Ok(otherwise), |start| positive("starting point", start))
-    }
-}
-
-/// What a search finds within the [usual work](work::USUAL), unless the caller set a limit: coarse evaluations follow where it
-/// is reached. What was found is then asked about once more, in full, since whoever uses it will ask in full; should it fail,
-/// or nothing be found, the search begins anew without a limit.
-fn hurried<T>(search: impl Fn() -> Result<T, Error>, is_met: impl Fn(&T) -> Result<bool, Error>) -> Result<T, Error> {
-    if work::is_limited() {
-        return search();
-    }
-    let found = work::limited(work::USUAL, &search);
-    if !found.is_short {
-        return found.value;
-    }
-    match found.value {
-        Ok(value) if is_met(&value)? => Ok(value),
-        _ => search(),
     }
 }
 

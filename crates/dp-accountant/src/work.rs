@@ -133,11 +133,6 @@ pub(crate) fn allowance() -> f64 {
     (limit - spent).max(limit * LEAST_SHARE)
 }
 
-/// Whether anything limits the work.
-pub(crate) fn is_limited() -> bool {
-    METER.get().limit.is_finite()
-}
-
 /// Whether the limit is reached.
 pub(crate) fn is_exhausted() -> bool {
     let Meter { limit, spent, .. } = METER.get();

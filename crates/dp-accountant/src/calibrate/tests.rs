@@ -2,6 +2,7 @@ use super::*;
 use crate::bound;
 use crate::gaussian;
 use crate::params::{NoiseMultiplier, SamplingRate};
+use crate::work;
 
 fn target(epsilon: f64, delta: f64) -> (Epsilon, Delta) {
     (Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
@@ -267,7 +268,7 @@ fn noise_rate_and_steps_of_a_replaced_record() {
     assert!(matches!(refused, Err(Error::NotUnderRelation { .. })), "{refused:?}");
 }
 
-/// The noise for an epsilon of a million takes one evaluation a second or two; after the usual work they are coarse.
+/// The noise for an epsilon of a million takes one evaluation a second or two; after the limit they are coarse.
 #[test]
 fn a_long_search_ends_within_a_bounded_count_of_work_and_meets_its_target() {
     let (epsilon, delta) = target(1e6, 1e-5);

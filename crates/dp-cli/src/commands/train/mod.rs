@@ -12,7 +12,6 @@ mod tuning;
 use std::time::Instant;
 
 use dp_accountant::AdjacencyKind;
-use dp_accountant::work;
 use dp_data::schema::{Label, Others};
 use dp_optim::FloatKind;
 use dp_optim::recipes::{AnyRecipe, Budget};
@@ -84,10 +83,10 @@ pub fn execute(args: &TrainArgs, global: &GlobalArgs, console: &Console) -> Resu
 /// Those of [`run`] and [`dry_run`].
 pub(super) fn execute_configured(config: &TrainConfig, console: &Console) -> Result<(), Failure> {
     if config.dry_run.is_some() {
-        let outcome = noted(console, || dry_run(config, console))?;
+        let outcome = dry_run(config, console)?;
         return console.result(&outcome, &outcome.text());
     }
-    let outcome = noted(console, || run(config, console))?;
+    let outcome = run(config, console)?;
     match config.out {
         Target::Stdout => {
             outcome.text().lines().for_each(|line| console.note(line));
@@ -95,17 +94,6 @@ pub(super) fn execute_configured(config: &TrainConfig, console: &Console) -> Res
         }
         Target::File(_) => console.result(&outcome, &outcome.text()),
     }
-}
-
-/// Does `f`, and says whether its noise was found by coarse evaluations.
-fn noted<T>(console: &Console, f: impl FnOnce() -> T) -> T {
-    let found = work::limited(f64::INFINITY, f);
-    if found.is_short {
-        console.note(
-            "the search for the noise reached its limit on work: the guarantee holds, and less noise may suffice",
-        );
-    }
-    found.value
 }
 
 /// Trains and writes model, certificate and report.
