@@ -188,7 +188,7 @@ mod exhausted {
 
     /// What is said of it.
     fn failure() -> Failure {
-        out_of_memory("memory ran out, and the run was stopped where it was")
+        out_of_memory("the run was aborted where it was, most likely because memory ran out")
     }
 }
 

@@ -45,10 +45,10 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     let mut faults = if killed && ran.code().is_none() { vec![] } else { how_it_ended(&ran) };
     let ended = if killed && ran.code().is_none() { Ending::Killed } else { ending(&ran) };
     // A signal that comes before its handler ends the process by itself.
-    if !killed && ran.code().is_none() && before_the_handler(&ran) {
+    let now = place.files();
+    if !killed && ran.code().is_none() && before_the_handler(&ran) && now == start {
         faults.clear();
     }
-    let now = place.files();
     for (name, content) in &start {
         if now.get(name) != Some(content) {
             faults.push((Fault::Torn, format!("{name} has changed")));

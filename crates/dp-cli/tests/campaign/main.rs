@@ -12,6 +12,7 @@
 
 mod faults;
 mod flags;
+mod harness;
 mod inputs;
 mod judge;
 mod kills;
@@ -31,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
+use harness::Harness;
 use judge::{Ending, Fault, Place, Verdict};
 use support::Dice;
 
@@ -60,19 +62,8 @@ struct Arguments {
     /// List kinds and their numbers of cases
     #[arg(long)]
     list: bool,
-    // What `cargo test` may hand to every test program.
-    #[arg(hide = true)]
-    filters: Vec<String>,
-    #[arg(long, hide = true)]
-    nocapture: bool,
-    #[arg(long, hide = true)]
-    quiet: bool,
-    #[arg(long, hide = true)]
-    test_threads: Option<usize>,
-    #[arg(long, hide = true)]
-    format: Option<String>,
-    #[arg(long, hide = true)]
-    ignored: bool,
+    #[command(flatten)]
+    harness: Harness,
 }
 
 /// What cases of every kind need.
@@ -133,8 +124,7 @@ fn main() -> ExitCode {
         kinds.iter().for_each(|kind| println!("{}: test", kind.name));
         return ExitCode::SUCCESS;
     }
-    // `cargo test NAME` runs every test program with the name of a test that it may not have.
-    if arguments.ignored || arguments.filters.iter().any(|filter| !"campaign".contains(filter.as_str())) {
+    if arguments.harness.leaves_out("campaign") {
         return ExitCode::SUCCESS;
     }
     let dp = arguments.dp.clone().unwrap_or_else(|| env!("CARGO_BIN_EXE_dp").into());

@@ -2,10 +2,9 @@
 
 use std::io::Read;
 
-use dp_cli::canonical;
 use serde_json::Value;
 
-use crate::support::{Dice, gzip, xz};
+use crate::support::{Dice, gzip, reseal, xz};
 
 /// Words that readers of numbers, names and categories may take for something else.
 const TOKENS: &[&str] = &[
@@ -247,8 +246,7 @@ fn in_tree(bytes: &[u8], dice: &mut Dice) -> Option<Vec<u8>> {
         _ => *tree.pointer_mut(&path)? = odd(dice),
     }
     if dice.below(2) == 0 && tree["certificate"].is_object() {
-        tree["certificate"]["model_sha256"] = canonical::sha256(&tree["model"]).into();
-        tree["certificate_sha256"] = canonical::sha256(&tree["certificate"]).into();
+        reseal(&mut tree);
     }
     serde_json::to_vec(&tree).ok()
 }

@@ -110,7 +110,7 @@ const TREE: &str = r#"{"event": {"type": "composed", "events": [
 "#;
 
 const QUESTIONS: &str = r#"{"job": "dpsgd", "noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 100, "delta": 1e-5}
-{"job": "gaussian", "std_dev": 2.0, "delta": 1e-6, "id": "b"}
+{"job": "gaussian", "noise_multiplier": 2.0, "delta": 1e-6, "id": "b"}
 {"event": {"type": "zcdp", "rho": 0.1}, "delta": 1e-6}
 {"event": {"type": "laplace", "scale": 1.0, "sensitivity": 1.0}, "epsilon": 0.5}
 "#;

@@ -5,10 +5,9 @@
 pub(crate) mod table;
 
 use crate::algorithms::table::ALGORITHMS;
-use crate::support::{Workplace, people};
+use crate::support::{Workplace, people, reseal};
 use clap::ValueEnum;
 use dp_cli::args::Algorithm;
-use dp_cli::canonical;
 use serde_json::Value;
 
 const RECORDS: usize = 400;
@@ -25,12 +24,6 @@ fn place() -> (Workplace, Vec<&'static str>) {
 /// Trains to `m.json` and returns the result.
 fn train(place: &Workplace, arguments: &[&str], more: &[&str]) -> Value {
     place.dp(&[arguments, more, &["--out", "m.json", "--force", "--json"]].concat()).json()
-}
-
-/// Writes both hashes again, as someone would who wants an edit to go unnoticed.
-fn reseal(file: &mut Value) {
-    file["certificate"]["model_sha256"] = canonical::sha256(&file["model"]).into();
-    file["certificate_sha256"] = canonical::sha256(&file["certificate"]).into();
 }
 
 #[test]

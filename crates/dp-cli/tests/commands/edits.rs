@@ -5,20 +5,13 @@
 #![allow(clippy::print_stdout, reason = "the table is what people run this test for")]
 
 use crate::algorithms::table::ALGORITHMS;
-use crate::support::{Workplace, lists, people};
-use dp_cli::canonical;
+use crate::support::{Workplace, lists, people, reseal};
 use dp_cli::commands::verify;
 use dp_cli::failure::Failure;
 use dp_cli::model_file::ModelFile;
 use dp_cli::ranker_file::{RankerFile, SCHEMA as RANKER};
 use dp_cli::sealed::Sealed;
 use serde_json::Value;
-
-/// Writes both hashes again.
-fn reseal(file: &mut Value) {
-    file["certificate"]["model_sha256"] = canonical::sha256(&file["model"]).into();
-    file["certificate_sha256"] = canonical::sha256(&file["certificate"]).into();
-}
 
 /// What `dp verify` does with a file.
 fn verified(file: &Value) -> Result<verify::Outcome, Failure> {

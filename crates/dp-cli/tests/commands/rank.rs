@@ -1,8 +1,7 @@
 //! `dp rank`: training, verifying, measuring, scoring and cross-validation of rankers, on lists that the tests make up.
 
 use crate::support::lists::{FEATURES, draw, letor, place};
-use crate::support::{Run, Workplace, gzip, one_value};
-use dp_cli::canonical;
+use crate::support::{Run, Workplace, gzip, one_value, reseal};
 use serde_json::Value;
 
 const BUDGET: [&str; 4] = ["--epsilon", "3", "--delta", "1e-4"];
@@ -199,12 +198,6 @@ fn training_without_privacy_says_so() {
     reseal(&mut file);
     place.write("claims.json", file.to_string());
     assert_eq!(place.dp(&["verify", "claims.json"]).code, 5);
-}
-
-/// Writes both hashes again, as someone would who wants the edit to go unnoticed.
-fn reseal(file: &mut Value) {
-    file["certificate"]["model_sha256"] = canonical::sha256(&file["model"]).into();
-    file["certificate_sha256"] = canonical::sha256(&file["certificate"]).into();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `dp verify`: every edit of the file is found out, and so is every number that does not follow from the recipe.
 
-use crate::support::{Workplace, people};
+use crate::support::{Workplace, people, reseal};
 use dp_cli::canonical;
 use serde_json::Value;
 
@@ -62,12 +62,6 @@ fn edits(leaf: &Value) -> Vec<Value> {
         Value::Bool(flag) => vec![(!flag).into()],
         _ => vec![0.into()],
     }
-}
-
-/// Writes both hashes again, as someone would who wants the edit to go unnoticed.
-fn reseal(file: &mut Value) {
-    file["certificate"]["model_sha256"] = canonical::sha256(&file["model"]).into();
-    file["certificate_sha256"] = canonical::sha256(&file["certificate"]).into();
 }
 
 #[test]

@@ -11,6 +11,8 @@
 #![allow(clippy::print_stdout, reason = "the table is what people run this for")]
 
 mod cases;
+#[path = "../campaign/harness.rs"]
+mod harness;
 #[path = "../campaign/judge.rs"]
 #[allow(dead_code)] // a part of it is the campaign's alone
 mod judge;
@@ -33,6 +35,7 @@ use clap::Parser;
 use serde_json::Value;
 
 use cases::Case;
+use harness::Harness;
 use judge::{Place, Ran};
 
 /// Compares two builds of `dp`
@@ -50,19 +53,8 @@ struct Arguments {
     /// List the cases
     #[arg(long)]
     list: bool,
-    // What `cargo test` may hand to every test program.
-    #[arg(hide = true)]
-    filters: Vec<String>,
-    #[arg(long, hide = true)]
-    nocapture: bool,
-    #[arg(long, hide = true)]
-    quiet: bool,
-    #[arg(long, hide = true)]
-    test_threads: Option<usize>,
-    #[arg(long, hide = true)]
-    format: Option<String>,
-    #[arg(long, hide = true)]
-    ignored: bool,
+    #[command(flatten)]
+    harness: Harness,
 }
 
 /// Of a sample, each case of this number.
@@ -70,7 +62,7 @@ const SAMPLE: usize = 16;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.ignored || arguments.filters.iter().any(|filter| !"same".contains(filter.as_str())) {
+    if arguments.harness.leaves_out("same") {
         return ExitCode::SUCCESS;
     }
     let named = |case: &Case| arguments.group.is_empty() || arguments.group.iter().any(|name| name == case.group);
@@ -130,7 +122,12 @@ fn case_differs(case: &Case, specimens: &Files, before: &Place, after: &Place) -
     }
     after.prepare(&before.files());
     for command in &case.commands {
-        let [one, other] = [before, after].map(|place| said(&place.run(&[], command, None, PATIENCE)));
+        let ran = [before, after].map(|place| place.run(&[], command, None, PATIENCE));
+        if case.must_succeed(command) && ran[0].code() != Some(0) {
+            let error = String::from_utf8_lossy(&ran[0].stderr);
+            return Some(format!("  `dp {}` fails before: {error}", command.join(" ")));
+        }
+        let [one, other] = ran.map(|ran| said(&ran));
         if let Some((what, one, other)) =
             one.iter().zip(&other).find_map(|((what, one), (_, other))| (one != other).then_some((what, one, other)))
         {
