@@ -117,7 +117,7 @@ const VALUES: &[&str] = &[
     "user",
     "clicks",
     "0,1,2",
-    "--json",
+    "--quiet",
     "random",
     "m.md",
 ];

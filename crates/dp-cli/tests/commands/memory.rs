@@ -66,7 +66,7 @@ fn assert_exhausted(place: &Workplace, before: &[String], run: &Run) {
 
 /// Whether the readers themselves noticed, and not the end of last resort.
 fn assert_noticed(run: &Run, what: &str) {
-    assert!(run.stdout.contains(what) && !run.stdout.contains("was stopped where it was"), "{run:?}");
+    assert!(run.stdout.contains(what) && !run.stdout.contains("was aborted where it was"), "{run:?}");
 }
 
 #[cfg(target_os = "linux")]
@@ -282,7 +282,7 @@ fn whatever_the_memory_a_run_ends_with_one_value() {
             assert!(serde_json::from_str::<Value>(&run.stdout).is_ok(), "{kib}");
         } else {
             assert_exhausted(&place, &before, &run);
-            last_resorts += u32::from(run.stdout.contains("was stopped where it was"));
+            last_resorts += u32::from(run.stdout.contains("was aborted where it was"));
         }
     }
     assert!(last_resorts > 0, "each limit was noticed in time, which leaves the end of last resort untried");
