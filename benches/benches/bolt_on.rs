@@ -14,7 +14,7 @@ use dp_mechanisms::{OsSeeded, SeededRng};
 use dp_optim::engine::Control;
 use dp_optim::growth::Arithmetic;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{Algorithm, BoltOn, Budget, train_without_privacy};
+use dp_optim::recipes::{BoltOn, Budget, Convexity, train_without_privacy};
 use dp_optim::{Error, MemorySource};
 use rand::{Rng, RngExt};
 
@@ -23,35 +23,35 @@ struct Case {
     name: &'static str,
     sparse: bool,
     batch_size: u64,
-    algorithm: Algorithm,
+    algorithm: Convexity,
     delta: f64,
 }
 
 const CASES: [Case; 6] = [
-    Case { name: "dense 200k x 50, batch 50", sparse: false, batch_size: 50, algorithm: Algorithm::Convex, delta: 0.0 },
+    Case { name: "dense 200k x 50, batch 50", sparse: false, batch_size: 50, algorithm: Convexity::Convex, delta: 0.0 },
     Case {
         name: "dense, strongly convex, delta 1e-9",
         sparse: false,
         batch_size: 50,
-        algorithm: Algorithm::StronglyConvex,
+        algorithm: Convexity::StronglyConvex,
         delta: 1e-9,
     },
-    Case { name: "dense, batch 1", sparse: false, batch_size: 1, algorithm: Algorithm::Convex, delta: 1e-9 },
+    Case { name: "dense, batch 1", sparse: false, batch_size: 1, algorithm: Convexity::Convex, delta: 1e-9 },
     Case {
         name: "sparse 14 of 123, batch 50",
         sparse: true,
         batch_size: 50,
-        algorithm: Algorithm::Convex,
+        algorithm: Convexity::Convex,
         delta: 1e-9,
     },
     Case {
         name: "sparse, strongly convex",
         sparse: true,
         batch_size: 50,
-        algorithm: Algorithm::StronglyConvex,
+        algorithm: Convexity::StronglyConvex,
         delta: 0.0,
     },
-    Case { name: "sparse, batch 1", sparse: true, batch_size: 1, algorithm: Algorithm::StronglyConvex, delta: 1e-9 },
+    Case { name: "sparse, batch 1", sparse: true, batch_size: 1, algorithm: Convexity::StronglyConvex, delta: 1e-9 },
 ];
 
 const LAMBDA: f64 = 1e-3;
@@ -78,8 +78,8 @@ fn source(sparse: bool) -> Option<MemorySource<f64>> {
 fn private(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
     let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::new(case.delta)? };
     let recipe = match case.algorithm {
-        Algorithm::Convex => BoltOn::convex(LossKind::Logistic),
-        Algorithm::StronglyConvex => BoltOn::strongly_convex(LossKind::Logistic, LAMBDA),
+        Convexity::Convex => BoltOn::convex(LossKind::Logistic),
+        Convexity::StronglyConvex => BoltOn::strongly_convex(LossKind::Logistic, LAMBDA),
     };
     let arithmetic = Arithmetic::suited_to(case.sparse, case.batch_size);
     let recipe = BoltOn { passes: PASSES, batch_size: case.batch_size, arithmetic, ..recipe };
@@ -90,8 +90,8 @@ fn private(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
 
 fn baseline(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
     let lambda = match case.algorithm {
-        Algorithm::Convex => 0.0,
-        Algorithm::StronglyConvex => LAMBDA,
+        Convexity::Convex => 0.0,
+        Convexity::StronglyConvex => LAMBDA,
     };
     let recipe = NonPrivateDerivation {
         passes: PASSES,

@@ -20,7 +20,7 @@ use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne};
 use dp_data::read::{CsvOptions, FileSource, Input};
 use dp_data::{
-    DataError, Description, Encoder, Encoding, Examples, Order, PassRequest, PassSource, RowStream, Schema, SourceError,
+    DataError, Description, Encoder, Encoding, Examples, Order, PassRequest, RowSource, RowStream, Schema, SourceError,
 };
 use dp_losses::LossKind;
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, LaplaceBall, Mechanism, OsSeeded, SeededRng};
@@ -53,7 +53,7 @@ fn budget() -> Result<Budget, Error> {
 }
 
 /// One pass without privacy.
-fn without_privacy<S: PassSource<f64>>(batch_size: u64, source: &mut S) -> Result<f64, Error> {
+fn without_privacy<S: RowSource<f64>>(batch_size: u64, source: &mut S) -> Result<f64, Error> {
     let recipe = NonPrivateDerivation {
         passes: 1,
         batch_size,
@@ -137,7 +137,7 @@ fn bulk(law: StepLaw, mode: NoiseMode) -> Result<f64, Error> {
 /// Hands on a source's passes in its own order, whatever order is asked for.
 struct InOrder<S>(S);
 
-impl<S: PassSource<f64>> PassSource<f64> for InOrder<S> {
+impl<S: RowSource<f64>> RowSource<f64> for InOrder<S> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.0.describe()
     }

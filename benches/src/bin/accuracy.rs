@@ -21,7 +21,7 @@ use dp_mechanisms::SeededRng;
 use dp_optim::MemorySource;
 use dp_optim::defaults::{Defaults, passes_to_converge};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{Algorithm, Budget, train_without_privacy};
+use dp_optim::recipes::{Budget, Convexity, train_without_privacy};
 
 struct Options {
     epsilons: Vec<f64>,
@@ -88,7 +88,7 @@ fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Er
             let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
             let start = Instant::now();
             let mut cells = Vec::new();
-            for algorithm in [Algorithm::Convex, Algorithm::StronglyConvex] {
+            for algorithm in [Convexity::Convex, Convexity::StronglyConvex] {
                 let mut found = Vec::new();
                 for repeat in 0..options.repeats {
                     for (fold, (train, test)) in folds(&table.examples)?.into_iter().enumerate() {

@@ -15,17 +15,17 @@ use std::time::Instant;
 
 use benches::cross_validation::Table;
 use dp_accountant::{Delta, Epsilon, ZeroOut};
-use dp_data::{Block, Description, Encoding, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+use dp_data::{Block, Description, Encoding, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
 use dp_optim::MemorySource;
 use dp_optim::defaults::Defaults;
-use dp_optim::recipes::{Algorithm, AnyRecipe, Budget, ObjPert, Planned, Recipe};
+use dp_optim::recipes::{AnyRecipe, Budget, Convexity, ObjPert, Planned, Recipe};
 
 /// Counts the passes over a source in memory.
 struct Counted(MemorySource<f64>, usize);
 
-impl PassSource<f64> for Counted {
+impl RowSource<f64> for Counted {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.0.describe()
     }
@@ -33,9 +33,11 @@ impl PassSource<f64> for Counted {
         self.1 += 1;
         self.0.open_pass(request)
     }
-}
 
-impl SampleSource<f64> for Counted {
+    fn gathers(&self) -> bool {
+        self.source.gathers()
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.0.gather(positions)
     }
@@ -65,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let defaults = Defaults::new(LossKind::Logistic, n, dim, budget, dp_accountant::AdjacencyKind::ZeroOut)?;
     let recipes = [
         ("obj-pert", AnyRecipe::from(ObjPert::new(LossKind::Logistic))),
-        ("bolt-on-convex", AnyRecipe::from(defaults.recipe(Algorithm::Convex)?)),
+        ("bolt-on-convex", AnyRecipe::from(defaults.recipe(Convexity::Convex)?)),
     ];
     println!("| | passes | seconds | accuracy |");
     println!("|---|---|---|---|");

@@ -14,7 +14,7 @@ use std::error::Error;
 
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
 use dp_losses::LossKind;
-use dp_optim::derivation::Derivation;
+use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, DpSgd, Planned, Recipe, Sampling};
 use dp_optim::{Auto, Schedule};
 
@@ -60,7 +60,7 @@ fn chosen(n: u64, dim: u64, budget: Budget) -> Result<String, Box<dyn Error>> {
     let choice = Auto::new(LossKind::Logistic).choose(n, dim, budget, AdjacencyKind::ZeroOut)?;
     let plan = choice.recipe.plan_copies::<ZeroOut>(n, dim, budget, 1)?;
     let hidden = match plan.derivation() {
-        Derivation::ObjPert(derivation) => format!("{:.1e}", derivation.release.coordinate_std_dev(dim)),
+        AnyDerivation::ObjPert(derivation) => format!("{:.1e}", derivation.release.coordinate_std_dev(dim)),
         _ => "none".to_owned(),
     };
     let name = match choice.recipe {

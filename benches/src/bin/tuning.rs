@@ -23,7 +23,7 @@ use dp_mechanisms::SeededRng;
 use dp_optim::MemorySource;
 use dp_optim::defaults::Defaults;
 use dp_optim::engine::Control;
-use dp_optim::recipes::{Algorithm, AnyRecipe, BoltOn, Budget, Planned, Recipe};
+use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, Convexity, Planned, Recipe};
 use dp_optim::tuning::{Portions, RandomStopping, public};
 
 const LAMBDAS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
@@ -86,7 +86,7 @@ fn row(table: &Table, epsilon: f64, repeats: u64) -> Result<String, Box<dyn Erro
                 Ok(Table::accuracy(&test, trained.weights.get()))
             };
             let defaults = Defaults::new(LossKind::Logistic, n, dim, budget, AdjacencyKind::ReplaceOne)?;
-            found[0].push(accuracy(&defaults.recipe(Algorithm::StronglyConvex)?.into(), &train)?);
+            found[0].push(accuracy(&defaults.recipe(Convexity::StronglyConvex)?.into(), &train)?);
             found[1].push(accuracy(&Portions::new(candidates.clone()).into(), &train)?);
             let stopping = RandomStopping::new(candidates.clone(), 2.0 * candidates.len() as f64);
             found[2].push(accuracy(&stopping.into(), &train)?);

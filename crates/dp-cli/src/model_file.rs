@@ -11,7 +11,7 @@ use dp_accountant::certificate::{Assumption, Certificate};
 use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
 use dp_data::schema::{Label, LabelKind, LabelRange, Review};
 use dp_losses::LossKind;
-use dp_optim::Derivation;
+use dp_optim::recipes::AnyDerivation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -244,7 +244,7 @@ pub struct ModelFile {
     /// The model.
     pub model: Model,
     /// Its certificate.
-    pub certificate: Certificate<Derivation>,
+    pub certificate: Certificate<AnyDerivation>,
     /// SHA-256 of the canonical certificate.
     pub certificate_sha256: String,
 }
@@ -254,7 +254,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// A number that JSON cannot hold.
-    pub fn seal(model: Model, certificate: Certificate<Derivation>) -> Result<Self, Failure> {
+    pub fn seal(model: Model, certificate: Certificate<AnyDerivation>) -> Result<Self, Failure> {
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(Self { model, certificate, certificate_sha256 })
     }

@@ -1,6 +1,6 @@
 //! Where rows come from, for learning from people's records with differential privacy.
 //!
-//! An optimiser sees rows through two small traits, [`PassSource`] and [`RowStream`], which lend it [`Block`]s of
+//! An optimiser sees rows through two small traits, [`RowSource`] and [`RowStream`], which lend it [`Block`]s of
 //! consecutive examples, dense or sparse ([`Rows`]). [`Examples`] holds them in memory. This much has no dependencies.
 //!
 //! With the feature `schema`, [`Schema`] says what is *publicly* known of a table (ranges, categories, classes) and
@@ -67,7 +67,7 @@ pub use examples::{DenseBuilder, Examples, SparseBuilder};
 pub use memory::OutOfMemory;
 #[cfg(feature = "schema")]
 pub use schema::Schema;
-pub use source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+pub use source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
 /// The README's example, run as a test.
 #[cfg(all(doctest, feature = "files"))]

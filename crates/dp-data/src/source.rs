@@ -92,6 +92,12 @@ pub enum SourceError {
         /// Why not.
         why: &'static str,
     },
+    /// Single records were asked for, and the engine streams passes only.
+    #[error("{engine} cannot hand out single rows; an algorithm that draws its batches needs a source that can")]
+    PassesOnly {
+        /// The engine.
+        engine: &'static str,
+    },
     /// There is no memory for the rows in the order asked for, or for those of a batch.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
@@ -105,8 +111,8 @@ pub enum SourceError {
     },
 }
 
-/// Something that can stream its records once per pass.
-pub trait PassSource<F> {
+/// Where rows come from: it streams its records once per pass, and may gather single ones for algorithms that sample.
+pub trait RowSource<F> {
     /// Size and shape. The same answer for the whole training.
     ///
     /// # Errors
@@ -118,6 +124,22 @@ pub trait PassSource<F> {
     /// # Errors
     /// The engine failed or cannot honour the order.
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError>;
+
+    /// Whether single records can be [gathered](Self::gather).
+    fn gathers(&self) -> bool {
+        false
+    }
+
+    /// The records at `positions`, in this order, as one block; a position may occur more than once, and there may be
+    /// none at all. Position `i` is the record that a pass in [`Order::Declared`] delivers as number `i`.
+    ///
+    /// # Errors
+    /// A position that is not below [`Description::n`] ([`SourceError::Shape`]), a source that streams passes only
+    /// ([`SourceError::PassesOnly`]), or the engine failed.
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
+        let _ = positions;
+        Err(SourceError::PassesOnly { engine: self.describe()?.engine })
+    }
 
     /// Ends the snapshot that all passes read.
     ///
@@ -141,16 +163,4 @@ pub trait RowStream<F> {
     /// # Errors
     /// The engine failed.
     fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError>;
-}
-
-/// A source that can also hand out single records by position, for algorithms that sample.
-///
-/// Position `i` is the record that a pass in [`Order::Declared`] delivers as number `i`.
-pub trait SampleSource<F>: PassSource<F> {
-    /// The records at `positions`, in this order, as one block; a position may occur more than once, and there may be
-    /// none at all.
-    ///
-    /// # Errors
-    /// A position that is not below [`Description::n`] ([`SourceError::Shape`]), or the engine failed.
-    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError>;
 }

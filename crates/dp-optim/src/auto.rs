@@ -100,7 +100,7 @@ use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 use crate::recipes::obj_pert::UNSEEN;
 use crate::recipes::scs13::StepLaw;
-use crate::recipes::{Algorithm, AnyRecipe, BoltOn, Budget, DpSgd, ObjPert, OutputNoise, Sampling, Scs13};
+use crate::recipes::{AnyRecipe, BoltOn, Budget, Convexity, DpSgd, ObjPert, OutputNoise, Sampling, Scs13};
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "auto";
@@ -442,7 +442,7 @@ impl Auto {
     /// Noise once, on the model.
     fn on_the_model(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<BoltOn, Error> {
         let defaults = Defaults::new(self.loss, n, dim, budget, relation)?;
-        let recipe = defaults.recipe(Algorithm::Convex)?;
+        let recipe = defaults.recipe(Convexity::Convex)?;
         let lambda = non_negative("lambda", self.lambda.unwrap_or(recipe.lambda))?;
         let passes = self.passes.unwrap_or(recipe.passes);
         Ok(BoltOn {

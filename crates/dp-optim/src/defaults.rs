@@ -31,7 +31,7 @@ use dp_accountant::{AdjacencyKind, gaussian};
 use dp_losses::{Domain, L2, LossKind};
 
 use crate::error::Error;
-use crate::recipes::{Algorithm, BoltOn, Budget};
+use crate::recipes::{BoltOn, Budget, Convexity};
 use crate::schedule::Schedule;
 
 /// `(W²/2c)^{1/3}` for the logistic loss on unit rows: total step of a convex run, times `q^{2/3}`.
@@ -95,7 +95,7 @@ pub fn passes_to_converge(loss: LossKind, lambda: f64, n: u64, batch_size: u64) 
 /// use dp_accountant::{AdjacencyKind, Delta, Epsilon};
 /// use dp_losses::LossKind;
 /// use dp_optim::defaults::Defaults;
-/// use dp_optim::recipes::{Algorithm, Budget};
+/// use dp_optim::recipes::{Convexity, Budget};
 ///
 /// let budget = |epsilon| -> Result<Budget, dp_accountant::Error> {
 ///     Ok(Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::ZERO })
@@ -104,7 +104,7 @@ pub fn passes_to_converge(loss: LossKind, lambda: f64, n: u64, batch_size: u64) 
 /// // A larger budget allows longer runs and less regularisation.
 /// assert!(at(1.0)?.total_step() > at(0.1)?.total_step());
 /// assert!(at(1.0)?.lambda() < at(0.1)?.lambda());
-/// let recipe = at(1.0)?.recipe(Algorithm::Convex)?;
+/// let recipe = at(1.0)?.recipe(Convexity::Convex)?;
 /// assert_eq!((recipe.passes, recipe.batch_size), (10, 50));
 /// # Ok::<(), dp_optim::Error>(())
 /// ```
@@ -188,14 +188,14 @@ impl Defaults {
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
-    pub fn recipe(&self, algorithm: Algorithm) -> Result<BoltOn, Error> {
+    pub fn recipe(&self, algorithm: Convexity) -> Result<BoltOn, Error> {
         let recipe = match algorithm {
-            Algorithm::Convex => {
+            Convexity::Convex => {
                 let recipe = BoltOn::convex(self.loss);
                 let schedule = self.schedule(recipe.passes, recipe.batch_size, recipe.lambda)?;
                 BoltOn { schedule: Some(schedule), ..recipe }
             }
-            Algorithm::StronglyConvex => {
+            Convexity::StronglyConvex => {
                 let recipe = BoltOn::strongly_convex(self.loss, self.lambda());
                 BoltOn { passes: passes_to_converge(self.loss, recipe.lambda, self.n, recipe.batch_size)?, ..recipe }
             }
@@ -228,7 +228,7 @@ mod tests {
         ) {
             let loss: LossKind = loss.parse().unwrap();
             let budget = budget(epsilon, delta);
-            for algorithm in [Algorithm::Convex, Algorithm::StronglyConvex] {
+            for algorithm in [Convexity::Convex, Convexity::StronglyConvex] {
                 let recipe = |relation| Defaults::new(loss, n, dim, budget, relation)?.recipe(algorithm);
                 let replace = recipe(AdjacencyKind::ReplaceOne).unwrap().plan::<ReplaceOne>(n, dim, budget);
                 prop_assert!(replace.is_ok(), "{:?}", replace);

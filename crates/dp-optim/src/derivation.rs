@@ -1,4 +1,4 @@
-//! How a release followed from public parameters, for every recipe of this crate: what a certificate carries.
+//! How a release followed from public parameters: what a certificate carries.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
@@ -6,28 +6,8 @@ use dp_losses::LossKind;
 
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
-use crate::recipes::admm_obj_pert::AdmmObjPertDerivation;
-use crate::recipes::bolt_on::BoltOnDerivation;
-use crate::recipes::bst14::Bst14Derivation;
-use crate::recipes::dp_ftrl::DpFtrlDerivation;
-use crate::recipes::dp_newton::DpNewtonDerivation;
-use crate::recipes::dp_sgd::DpSgdDerivation;
-use crate::recipes::dp_svrg::DpSvrgDerivation;
-use crate::recipes::majority::MajorityDerivation;
-use crate::recipes::noisy_moments::NoisyMomentsDerivation;
-use crate::recipes::non_private::NonPrivateDerivation;
-use crate::recipes::obj_pert::ObjPertDerivation;
-use crate::recipes::one_vs_all::OneVsAllDerivation;
-use crate::recipes::phased_erm::PhasedErmDerivation;
-use crate::recipes::phased_sgd::PhasedSgdDerivation;
-use crate::recipes::pnsgd::PnsgdDerivation;
-use crate::recipes::priv_gene::PrivGeneDerivation;
-use crate::recipes::rsgd_ar::RsgdArDerivation;
-use crate::recipes::scs13::Scs13Derivation;
-use crate::recipes::searched_descent::SearchedDescentDerivation;
-use crate::recipes::snowball_sgd::SnowballSgdDerivation;
-use crate::tuning::portions::PortionsDerivation;
-use crate::tuning::random_stopping::RandomStoppingDerivation;
+use crate::recipes::algorithm::{Algorithm, Run as _};
+use crate::recipes::problem::Problem;
 
 /// What a private recipe's derivation demands of the model that it belongs to.
 ///
@@ -83,125 +63,78 @@ pub trait DerivesModel: Derives<Error = Error> {
         RELEASE
     }
 }
-
-/// One enumeration of the derivations of private recipes, with every call handed on.
-macro_rules! derivations {
-    ($($(#[$doc:meta])* $variant:ident($derivation:ty)),+ $(,)?) => {
-        /// A recipe of this crate with its public parameters, able to recompute the event of its release.
-        #[derive(Debug, Clone, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-        #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
-        #[non_exhaustive]
-        pub enum Derivation {
-            $($(#[$doc])* $variant($derivation),)+
-            /// [`recipes::non_private`](crate::recipes::non_private): no guarantee.
-            NonPrivate(NonPrivateDerivation),
-        }
-
-        impl Derivation {
-            /// Number of records that a private recipe is planned for; `None` without privacy.
-            pub fn records(&self) -> Option<u64> {
-                match self {
-                    $(Self::$variant(derivation) => Some(derivation.records()),)+
-                    Self::NonPrivate(_) => None,
-                }
-            }
-
-            /// What a private recipe demands of its model; `None` without privacy, where nothing is claimed.
-            pub fn model_terms(&self) -> Option<ModelTerms> {
-                match self {
-                    $(Self::$variant(derivation) => Some(derivation.model_terms()),)+
-                    Self::NonPrivate(_) => None,
-                }
-            }
-
-            /// About how many steps it takes to recompute the event and its cost: see [`DerivesModel::work`].
-            pub fn work(&self) -> u64 {
-                match self {
-                    $(Self::$variant(derivation) => derivation.work(),)+
-                    Self::NonPrivate(_) => 0,
-                }
-            }
-
-            /// What a private recipe's released weights can be; `None` without privacy.
-            ///
-            /// See [`DerivesModel::release_lattice`] for what may be wrong.
-            pub fn release_lattice(&self) -> Option<Result<ReleaseLattice, Error>> {
-                match self {
-                    $(Self::$variant(derivation) => Some(derivation.release_lattice()),)+
-                    Self::NonPrivate(_) => None,
-                }
-            }
-        }
-
-        impl Derives for Derivation {
-            type Error = Error;
-
-            fn event(&self) -> Result<DpEvent, Error> {
-                match self {
-                    $(Self::$variant(derivation) => derivation.event(),)+
-                    Self::NonPrivate(_) => Ok(DpEvent::NonPrivate),
-                }
-            }
-
-            fn adjacency(&self) -> AdjacencyKind {
-                match self {
-                    $(Self::$variant(derivation) => derivation.adjacency(),)+
-                    Self::NonPrivate(_) => AdjacencyKind::ReplaceOne,
-                }
-            }
-
-            fn assumptions(&self) -> Vec<Assumption> {
-                match self {
-                    $(Self::$variant(derivation) => derivation.assumptions(),)+
-                    Self::NonPrivate(_) => Vec::new(),
-                }
-            }
-        }
-    };
+/// How a release by one algorithm follows from public parameters: the recipe, the public shape of the data, the relation,
+/// and what calibration found.
+///
+/// Sensitivity, rate and number of steps are not among them: [`event`](Derives::event) recomputes them by the function
+/// that the plan used.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(
+        deny_unknown_fields,
+        bound(
+            serialize = "R: serde::Serialize, R::Calibrated: serde::Serialize",
+            deserialize = "R: serde::de::DeserializeOwned, R::Calibrated: serde::de::DeserializeOwned"
+        )
+    )
+)]
+pub struct Derivation<R: Algorithm> {
+    /// The recipe.
+    pub recipe: R,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Number of records, public.
+    pub n: u64,
+    /// Number of features, intercept included.
+    pub dim: u64,
+    /// What calibration found: the noise, and what else the recipe left open.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub calibrated: R::Calibrated,
 }
 
-derivations! {
-    /// [`recipes::admm_obj_pert`](crate::recipes::admm_obj_pert).
-    AdmmObjPert(AdmmObjPertDerivation),
-    /// [`recipes::bolt_on`](crate::recipes::bolt_on).
-    BoltOn(BoltOnDerivation),
-    /// [`recipes::bst14`](crate::recipes::bst14).
-    Bst14(Bst14Derivation),
-    /// [`recipes::dp_ftrl`](crate::recipes::dp_ftrl).
-    DpFtrl(DpFtrlDerivation),
-    /// [`recipes::dp_newton`](crate::recipes::dp_newton).
-    DpNewton(DpNewtonDerivation),
-    /// [`recipes::dp_sgd`](crate::recipes::dp_sgd).
-    DpSgd(DpSgdDerivation),
-    /// [`recipes::dp_svrg`](crate::recipes::dp_svrg).
-    DpSvrg(DpSvrgDerivation),
-    /// [`recipes::majority`](crate::recipes::majority).
-    Majority(MajorityDerivation),
-    /// [`recipes::noisy_moments`](crate::recipes::noisy_moments).
-    NoisyMoments(NoisyMomentsDerivation),
-    /// [`recipes::obj_pert`](crate::recipes::obj_pert).
-    ObjPert(ObjPertDerivation),
-    /// [`recipes::one_vs_all`](crate::recipes::one_vs_all).
-    OneVsAll(OneVsAllDerivation),
-    /// [`recipes::phased_erm`](crate::recipes::phased_erm).
-    PhasedErm(PhasedErmDerivation),
-    /// [`recipes::phased_sgd`](crate::recipes::phased_sgd).
-    PhasedSgd(PhasedSgdDerivation),
-    /// [`recipes::pnsgd`](crate::recipes::pnsgd).
-    Pnsgd(PnsgdDerivation),
-    /// [`recipes::priv_gene`](crate::recipes::priv_gene).
-    PrivGene(PrivGeneDerivation),
-    /// [`recipes::rsgd_ar`](crate::recipes::rsgd_ar).
-    RsgdAr(RsgdArDerivation),
-    /// [`recipes::searched_descent`](crate::recipes::searched_descent).
-    SearchedDescent(SearchedDescentDerivation),
-    /// [`recipes::snowball_sgd`](crate::recipes::snowball_sgd).
-    SnowballSgd(SnowballSgdDerivation),
-    /// [`recipes::scs13`](crate::recipes::scs13).
-    Scs13(Scs13Derivation),
-    /// [`tuning::portions`](crate::tuning::portions).
-    Portions(PortionsDerivation),
-    /// [`tuning::random_stopping`](crate::tuning::random_stopping).
-    RandomStopping(RandomStoppingDerivation),
+impl<R: Algorithm> Derivation<R> {
+    /// The public facts that it rests on.
+    ///
+    /// # Errors
+    /// Those of [`Problem::new`].
+    pub fn problem(&self) -> Result<Problem, Error> {
+        Problem::new(&self.recipe, self.n, self.dim, self.relation)
+    }
+}
+
+impl<R: Algorithm> Derives for Derivation<R> {
+    type Error = Error;
+
+    fn event(&self) -> Result<DpEvent, Error> {
+        self.recipe.resolve(&self.problem()?, &self.calibrated)?.event()
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        self.relation
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        self.problem().map(|problem| self.recipe.assumptions(&problem)).unwrap_or_default()
+    }
+}
+
+impl<R: Algorithm> DerivesModel for Derivation<R> {
+    fn records(&self) -> u64 {
+        self.n
+    }
+
+    fn model_terms(&self) -> ModelTerms {
+        self.problem().map_or(ModelTerms::NONE, |problem| problem.model_terms())
+    }
+
+    fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
+        self.recipe.lattice(&self.problem()?, &self.calibrated)
+    }
+
+    fn work(&self) -> u64 {
+        // What is refused is refused at once.
+        self.problem().map_or(RELEASE, |problem| self.recipe.work(&problem))
+    }
 }

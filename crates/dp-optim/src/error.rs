@@ -100,6 +100,9 @@ pub enum Error {
         /// As called.
         found: &'static str,
     },
+    /// An algorithm logged another event than its plan had promised. What it computed is dropped.
+    #[error("the training logged another event than was planned: the algorithm is at fault, and nothing was released")]
+    NotAsPlanned,
     /// The caller cancelled the run. Nothing was released.
     #[error("interrupted; nothing was released")]
     Interrupted,

@@ -319,7 +319,10 @@ fn has_sum(rising: &[f64], other: &[f64], wanted: f64, tolerance: f64) -> bool {
 }
 
 /// Of the candidate that was chosen.
-pub(crate) fn of_chosen(each: &[crate::Derivation], chosen: Option<u32>) -> Option<Result<ReleaseLattice, Error>> {
+pub(crate) fn of_chosen(
+    each: &[crate::recipes::AnyDerivation],
+    chosen: Option<u32>,
+) -> Option<Result<ReleaseLattice, Error>> {
     let chosen = each.get(usize::try_from(chosen?).ok()?)?;
     chosen.release_lattice()
 }

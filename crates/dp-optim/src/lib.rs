@@ -32,7 +32,7 @@
 //! - [`Auto`]: one of these with all its settings, from public numbers.
 //! - [`tuning`]: hyper-parameters, chosen privately or on public records.
 //! - [`MemorySource`]: examples in memory as a source; other sources implement
-//!   [`PassSource`](dp_data::PassSource).
+//!   [`RowSource`](dp_data::RowSource).
 //! - `audit` (feature `audit`): canary data sets that attack every recipe.
 //!
 //! # Examples

@@ -5,8 +5,7 @@ use chacha20::rand_core::SeedableRng;
 use dp_data::examples::{Feature, OrderError};
 use dp_data::memory::{OutOfMemory, collect, filled};
 use dp_data::{
-    Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, Rows,
-    SampleSource, SourceError,
+    Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, RowSource, RowStream, Rows, SourceError,
 };
 use rand::seq::SliceRandom;
 
@@ -28,7 +27,7 @@ const ORDER: &str = "the order of the rows";
 ///
 /// # Examples
 /// ```
-/// use dp_data::{Examples, PassSource};
+/// use dp_data::{Examples, RowSource};
 /// use dp_optim::MemorySource;
 /// let examples = Examples::dense(vec![3.0, 4.0, 0.1, 0.0], vec![1.0, -1.0], 2)?;
 /// let mut source = MemorySource::new(examples, 1.0, 1.0);
@@ -121,7 +120,7 @@ pub(crate) fn stream_of(request: &PassRequest) -> u64 {
     }
 }
 
-impl<F: Feature> PassSource<F> for MemorySource<F> {
+impl<F: Feature> RowSource<F> for MemorySource<F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description {
             n: self.examples.len() as u64,
@@ -146,9 +145,11 @@ impl<F: Feature> PassSource<F> for MemorySource<F> {
         }
         Ok(Box::new(MemoryPass { block: Some(self.examples.block()), rows: 0 }))
     }
-}
 
-impl<F: Feature> SampleSource<F> for MemorySource<F> {
+    fn gathers(&self) -> bool {
+        true
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         if self.arranged.0 != Order::Declared {
             let n = u32::try_from(self.examples.len()).unwrap_or(u32::MAX);

@@ -4,6 +4,7 @@
 //! chosen at run time.
 
 pub mod admm_obj_pert;
+pub mod algorithm;
 mod any;
 pub mod bolt_on;
 pub mod bst14;
@@ -24,8 +25,10 @@ pub mod one_vs_all;
 pub mod phased_erm;
 pub mod phased_sgd;
 pub mod phases;
+mod plan;
 pub mod pnsgd;
 pub mod priv_gene;
+pub mod problem;
 pub mod promise;
 pub mod recipe;
 pub mod rsgd_ar;
@@ -36,8 +39,9 @@ pub mod snowball_sgd;
 mod tests;
 
 pub use admm_obj_pert::AdmmObjPert;
-pub use any::{AnyPlan, AnyRecipe};
-pub use bolt_on::{Algorithm, BoltOn, OutputNoise, Plan, Stopping};
+pub use algorithm::{Algorithm, Run};
+pub use any::{AnyDerivation, AnyPlan, AnyRecipe};
+pub use bolt_on::{BoltOn, Convexity, OutputNoise, Stopping};
 pub use bst14::{Bst14, Bst14Calibration};
 pub use compiled::TrainsAny;
 pub use dp_ftrl::DpFtrl;
@@ -52,8 +56,10 @@ pub use obj_pert::ObjPert;
 pub use one_vs_all::{OneVsAll, Share};
 pub use phased_erm::PhasedErm;
 pub use phased_sgd::PhasedSgd;
+pub use plan::Plan;
 pub use pnsgd::Pnsgd;
 pub use priv_gene::PrivGene;
+pub use problem::{Problem, Setting};
 pub use promise::Promise;
 pub use recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 pub use rsgd_ar::{PassSteps, RsgdAr};

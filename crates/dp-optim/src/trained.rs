@@ -2,25 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta, Figures, NoiseMode};
+use dp_accountant::certificate::{Assumption, Certificate, Derivation as Derives, EpsilonDelta, Figures, NoiseMode};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Adjacency, EventLog};
 use dp_mechanisms::Released;
-
-use crate::derivation::Derivation;
 
 /// What a private training returns: released weights, the log of what was released, and how it was derived.
 ///
 /// It holds nothing that depends on the data but the released weights: no training loss, no number of steps where that
 /// was data-dependent, no time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Trained<F, A: Adjacency> {
+pub struct Trained<F, A: Adjacency, D> {
     /// The model's parameters.
     pub weights: Released<Vec<F>>,
     /// Everything that was released.
     pub log: EventLog<A>,
     /// The recipe and its public parameters.
-    pub derivation: Derivation,
+    pub derivation: D,
     /// How the noise was drawn.
     pub noise: NoiseMode,
     /// What was asked for.
@@ -29,7 +27,13 @@ pub struct Trained<F, A: Adjacency> {
     pub reached: EpsilonDelta,
 }
 
-impl<F, A: Adjacency> Trained<F, A> {
+impl<F, A: Adjacency, D: Derives + Clone> Trained<F, A, D> {
+    /// The same release, its derivation as another type states it.
+    pub fn map_derivation<E: Derives>(self, into: impl FnOnce(D) -> E) -> Trained<F, A, E> {
+        let Self { weights, log, derivation, noise, requested, reached } = self;
+        Trained { weights, log, derivation: into(derivation), noise, requested, reached }
+    }
+
     /// The certificate of this release.
     ///
     /// It lists what the recipe takes on trust, then what the releases do (an idealisation of the noise, a sum in floating
@@ -44,7 +48,7 @@ impl<F, A: Adjacency> Trained<F, A> {
         further: Vec<Assumption>,
         model_sha256: String,
         versions: BTreeMap<String, String>,
-    ) -> Certificate<Derivation> {
+    ) -> Certificate<D> {
         let figures = Figures { requested: self.requested, reached: self.reached };
         Certificate::of_log(&self.log, unit, self.derivation.clone(), self.noise, figures)
             .assuming(further)

@@ -46,8 +46,9 @@ pub use random_stopping::RandomStopping;
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 
-use crate::derivation::{Derivation, ModelTerms};
+use crate::derivation::ModelTerms;
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::AnyRecipe;
 
 /// Most candidates: planning takes time and a certificate space for each.
@@ -81,11 +82,11 @@ fn check_number(candidates: usize) -> Result<(), Error> {
 /// # Errors
 /// No candidate or too many, one without privacy or planned for other than `records` records, and candidates whose
 /// models differ in kind.
-fn common_terms(recipe: &'static str, each: &[Derivation], records: u64) -> Result<ModelTerms, Error> {
+fn common_terms(recipe: &'static str, each: &[AnyDerivation], records: u64) -> Result<ModelTerms, Error> {
     check_number(each.len())?;
     let mut common: Option<(ModelTerms, AdjacencyKind)> = None;
     for candidate in each {
-        if matches!(candidate, Derivation::Portions(_) | Derivation::RandomStopping(_)) {
+        if matches!(candidate, AnyDerivation::Portions(_) | AnyDerivation::RandomStopping(_)) {
             return Err(Error::NotProved { recipe, why: "a candidate is a choice of candidates itself" });
         }
         let Some(terms) = candidate.model_terms() else {
@@ -115,7 +116,7 @@ fn common_terms(recipe: &'static str, each: &[Derivation], records: u64) -> Resu
 }
 
 /// What all candidates take on trust together, in the order in which it is first said.
-fn common_assumptions(each: &[Derivation]) -> Vec<Assumption> {
+fn common_assumptions(each: &[AnyDerivation]) -> Vec<Assumption> {
     let mut all = Vec::new();
     for assumption in each.iter().flat_map(Derives::assumptions) {
         if !all.contains(&assumption) {

@@ -1,6 +1,6 @@
 //! A source that counts what is read from it.
 
-use dp_data::{Block, Description, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+use dp_data::{Block, Description, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
 /// A source in front of another that counts the records it hands out: each evaluation of a gradient or of a loss reads one.
 ///
@@ -8,7 +8,7 @@ use dp_data::{Block, Description, PassReceipt, PassRequest, PassSource, RowStrea
 ///
 /// # Examples
 /// ```
-/// use dp_data::{Examples, SampleSource};
+/// use dp_data::{Examples, RowSource};
 /// use dp_optim::MemorySource;
 /// use dp_reproduce::counted::Counted;
 ///
@@ -21,13 +21,13 @@ use dp_data::{Block, Description, PassReceipt, PassRequest, PassSource, RowStrea
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Counted<'s> {
-    source: &'s mut dyn SampleSource<f64>,
+    source: &'s mut dyn RowSource<f64>,
     rows: u64,
 }
 
 impl<'s> Counted<'s> {
     /// Counts from 0.
-    pub fn new(source: &'s mut dyn SampleSource<f64>) -> Self {
+    pub fn new(source: &'s mut dyn RowSource<f64>) -> Self {
         Self { source, rows: 0 }
     }
 
@@ -37,7 +37,7 @@ impl<'s> Counted<'s> {
     }
 }
 
-impl PassSource<f64> for Counted<'_> {
+impl RowSource<f64> for Counted<'_> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.source.describe()
     }
@@ -50,9 +50,11 @@ impl PassSource<f64> for Counted<'_> {
     fn finish(&mut self) -> Result<(), SourceError> {
         self.source.finish()
     }
-}
 
-impl SampleSource<f64> for Counted<'_> {
+    fn gathers(&self) -> bool {
+        self.source.gathers()
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.rows += positions.len() as u64;
         self.source.gather(positions)

@@ -3,10 +3,7 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
-use dp_data::{
-    Block, Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, Rows, SampleSource,
-    SourceError,
-};
+use dp_data::{Block, Description, Examples, Order, PassReceipt, PassRequest, RowSource, RowStream, Rows, SourceError};
 
 use crate::error::Error;
 
@@ -87,7 +84,7 @@ fn engine(error: std::io::Error) -> SourceError {
     SourceError::Engine { engine: ENGINE, message: error.to_string() }
 }
 
-impl PassSource<f64> for DiskRows {
+impl RowSource<f64> for DiskRows {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description { n: self.n as u64, dim: self.dim, row_norm: 1.0, target_bound: 1.0, engine: ENGINE })
     }
@@ -104,9 +101,11 @@ impl PassSource<f64> for DiskRows {
         let reader = BufReader::with_capacity(1 << 18, self.file.try_clone().map_err(engine)?);
         Ok(Box::new(DiskPass { reader, left: self.n, delivered: 0, source: self }))
     }
-}
 
-impl SampleSource<f64> for DiskRows {
+    fn gathers(&self) -> bool {
+        true
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.forget();
         let width = 8 * (self.dim + 1);

@@ -6,7 +6,7 @@ use super::records::RecordReader;
 use crate::block::{Block, Rows};
 use crate::encode::{Encoder, RowBuffer, Stored};
 use crate::error::{DataError, DataErrorKind};
-use crate::source::{Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+use crate::source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
 /// The kind of engine, for messages.
 const ENGINE: &str = "file";
@@ -28,7 +28,7 @@ const MOST_ROWS: usize = 1024;
 /// # Examples
 /// ```
 /// use dp_data::read::{CsvOptions, FileSource, Input};
-/// use dp_data::{Encoder, Encoding, Order, PassRequest, PassSource, Schema};
+/// use dp_data::{Encoder, Encoding, Order, PassRequest, RowSource, Schema};
 ///
 /// let schema = Schema::parse(
 ///     "toy.toml",
@@ -69,7 +69,7 @@ impl<'e, F: Stored, O: FnMut() -> Result<Input, DataError>> FileSource<'e, F, O>
     }
 }
 
-impl<F: Stored, O: FnMut() -> Result<Input, DataError>> PassSource<F> for FileSource<'_, F, O> {
+impl<F: Stored, O: FnMut() -> Result<Input, DataError>> RowSource<F> for FileSource<'_, F, O> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description {
             n: self.n,

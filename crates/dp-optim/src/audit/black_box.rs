@@ -18,10 +18,10 @@ use dp_audit::{Claim, Lineup, Side, Statistic, Subject};
 use dp_data::Examples;
 use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Recipe, TrainsAny};
 use crate::tuning::repetitions::mean;
 
@@ -240,10 +240,10 @@ fn observe<A: TrainsAny<f64>>(
 }
 
 /// Which candidate was chosen, of how many, where there was a choice.
-fn choice(derivation: &Derivation) -> Option<(Option<usize>, usize)> {
+fn choice(derivation: &AnyDerivation) -> Option<(Option<usize>, usize)> {
     let (chosen, candidates) = match derivation {
-        Derivation::Portions(derivation) => (derivation.chosen, derivation.each.len()),
-        Derivation::RandomStopping(derivation) => (derivation.chosen, derivation.each.len()),
+        AnyDerivation::Portions(derivation) => (derivation.chosen, derivation.each.len()),
+        AnyDerivation::RandomStopping(derivation) => (derivation.chosen, derivation.each.len()),
         _ => return None,
     };
     Some((chosen.map(|chosen| chosen as usize), candidates))

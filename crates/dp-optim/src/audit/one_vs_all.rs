@@ -9,10 +9,10 @@ use dp_mechanisms::SeededRng;
 
 use super::likelihood::Law;
 use super::{Audited, Canary, Distance, Parameters, Search};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::one_vs_all::{self, OneAgainstRest, Share};
 use crate::recipes::{BoltOn, OneVsAll, OutputNoise, Planned, Recipe, RecordAdjacency};
 
@@ -109,7 +109,7 @@ fn audited<A: RecordAdjacency + 'static>(
     })?;
     let plan = OneVsAll { share, ..OneVsAll::new(recipe.clone().into(), CLASSES) };
     let plan = plan.plan_copies::<A>(parameters.n, parameters.dim, budget, 1)?;
-    let Derivation::BoltOn(each) = &*plan.derivation().each else {
+    let AnyDerivation::BoltOn(each) = &*plan.derivation().each else {
         return Err(Error::NotProved { recipe: "one-vs-all", why: "audited with the bolt-on recipe" });
     };
     // Released together: one law for the stack; else one for each model.

@@ -24,10 +24,10 @@ use statrs::function::gamma::ln_gamma;
 
 use super::likelihood::Law;
 use super::{Audited, Distance, Parameters};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::{BoltOn, Budget, OutputNoise, Planned, Recipe, RecordAdjacency};
 use crate::tuning::RandomStopping;
@@ -95,7 +95,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     let moved = agreements[0].iter().zip(&agreements[1]).map(|(base, neighbour)| base.abs_diff(*neighbour)).max();
     let distance = Distance { reached: moved.unwrap_or(0) as f64, claimed: claimed as f64, pairs: 1 };
     let derivation = plan.derivation();
-    let (Some(Derivation::BoltOn(trained)), Repetitions::TruncatedNegativeBinomial { gamma, .. }) =
+    let (Some(AnyDerivation::BoltOn(trained)), Repetitions::TruncatedNegativeBinomial { gamma, .. }) =
         (derivation.each.first(), derivation.repetitions)
     else {
         return Err(Error::NotProved { recipe: NAME, why: "its law is known for one bolt-on candidate alone" });

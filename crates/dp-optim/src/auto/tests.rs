@@ -5,9 +5,9 @@ use dp_mechanisms::SeededRng;
 use rand::RngExt;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::{Planned, Recipe, RecordAdjacency};
 use crate::trained::Trained;
 
@@ -44,7 +44,7 @@ fn more_records_never_make_a_noisier_model() {
         for n in [100_000u64, 1_000_000, 8_000_000, 100_000_000, 1_000_000_000] {
             let choice = choose(LossKind::Logistic, n, dim, budget);
             let plan = choice.recipe.plan_copies::<ZeroOut>(n, dim, budget, 1).unwrap();
-            if let Derivation::ObjPert(derivation) = plan.derivation() {
+            if let AnyDerivation::ObjPert(derivation) = plan.derivation() {
                 let of_a_weight = derivation.release.coordinate_std_dev(dim);
                 assert!(of_a_weight <= 0.0203, "n={n} dim={dim} delta={delta}: {of_a_weight}");
                 let share = choice.expected_cost.share;

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use std::sync::Arc;
 
-use dp_data::{Block, BlockBuffer, Description, Order, PassRequest, PassSource, Rows, SourceError};
+use dp_data::{Block, BlockBuffer, Description, Order, PassRequest, RowSource, Rows, SourceError};
 use dp_losses::Model;
 
 use super::expect_rows;
@@ -71,7 +71,7 @@ pub trait Batches<F, M: Model<F>> {
     }
 }
 
-/// Batches of rows from a [`PassSource`].
+/// Batches of rows from a [`RowSource`].
 ///
 /// A source's blocks have any length: a batch that lies within a block is borrowed from it, one that straddles blocks is
 /// put together in a small buffer. The batches, and with them the run, do not depend on how a source cuts its blocks.
@@ -84,7 +84,7 @@ pub struct RowBatches<'s, F, S: ?Sized> {
     float: PhantomData<F>,
 }
 
-impl<'s, F: Copy, S: PassSource<F> + ?Sized> RowBatches<'s, F, S> {
+impl<'s, F: Copy, S: RowSource<F> + ?Sized> RowBatches<'s, F, S> {
     /// Batches of `source`, read in `order`.
     pub fn new(source: &'s mut S, order: Order) -> Self {
         Self { source, order, described: None, carry: BlockBuffer::default(), float: PhantomData }
@@ -95,7 +95,7 @@ impl<F, M, S> Batches<F, M> for RowBatches<'_, F, S>
 where
     F: Copy + 'static,
     M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
 {
     fn describe(&mut self) -> Result<Description, Error> {
         Ok(self.source.describe()?)

@@ -1,7 +1,7 @@
 //! Sums of bounded numbers, one from each record, that no rounding can move.
 
 use dp_accountant::Adjacency;
-use dp_data::{Block, Order, PassRequest, PassSource};
+use dp_data::{Block, Order, PassRequest, RowSource};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
 use super::batches::check_shape;
@@ -77,7 +77,7 @@ pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) ->
 
 /// Hands every record that counts to `of_record`, in the source's own order: sums on a grid do not depend on it.
 pub(crate) fn each_record<F: Copy + 'static>(
-    source: &mut dyn PassSource<F>,
+    source: &mut dyn RowSource<F>,
     pass: u32,
     control: &mut Control<'_>,
     mut of_block: impl FnMut(&Block<'_, F>),

@@ -11,7 +11,7 @@ pub(crate) use poisson_one::poisson_one;
 
 use core::ops::RangeInclusive;
 
-use dp_data::{Block, SampleSource, SourceError};
+use dp_data::{Block, RowSource, SourceError};
 use dp_losses::Model;
 use dp_mechanisms::ReleaseRng;
 
@@ -95,7 +95,7 @@ impl SampledRun {
     ) -> Result<(), Error>
     where
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
-        S: SampleSource<F> + ?Sized,
+        S: RowSource<F> + ?Sized,
         I: Iterate<F, M>,
     {
         self.run_part(1..=self.updates, model, source, iterate, key, control)
@@ -119,7 +119,7 @@ impl SampledRun {
     ) -> Result<(), Error>
     where
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
-        S: SampleSource<F> + ?Sized,
+        S: RowSource<F> + ?Sized,
         I: Iterate<F, M>,
     {
         let steps = (updates.end() + 1).saturating_sub(*updates.start());
@@ -140,11 +140,14 @@ impl SampledRun {
     ) -> Result<(), Error>
     where
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
-        S: SampleSource<F> + ?Sized,
+        S: RowSource<F> + ?Sized,
         I: Iterate<F, M>,
     {
         let description = source.describe()?;
         super::expect_rows(self.n, description.n)?;
+        if !source.gathers() {
+            return Err(SourceError::PassesOnly { engine: description.engine }.into());
+        }
         let mut sampler = Sampler::new(self.law, self.n, key.0)?;
         let mut pace = Pace::nominal(control, self.n);
         let (engine, mut sparse) = (description.engine, None);

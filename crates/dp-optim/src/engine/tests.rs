@@ -1,7 +1,7 @@
 use core::sync::atomic::AtomicBool;
 
 use dp_accountant::{DpEvent, EventLog, NoiseMultiplier, ReplaceOne};
-use dp_data::{Description, Examples, Order, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+use dp_data::{Description, Examples, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{LinearModel, Logistic};
 use dp_mechanisms::clip::{ClippedSum, ClippingNorm};
 use dp_mechanisms::{Gaussian, Mechanism, ReleaseRng, SeededRng};
@@ -95,7 +95,7 @@ struct ChoppedPass<'a> {
     receipt: u64,
 }
 
-impl PassSource<f64> for Chopped {
+impl RowSource<f64> for Chopped {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.memory.describe()
     }
@@ -120,12 +120,7 @@ impl RowStream<f64> for ChoppedPass<'_> {
     }
 }
 
-fn train<S: PassSource<f64>>(
-    source: &mut S,
-    run: &Run,
-    fresh: bool,
-    arithmetic: Arithmetic,
-) -> Result<Vec<f64>, Error> {
+fn train<S: RowSource<f64>>(source: &mut S, run: &Run, fresh: bool, arithmetic: Arithmetic) -> Result<Vec<f64>, Error> {
     let model = LinearModel::new(DIM, Logistic);
     let order = Order::Keyed { key: [7; 32], fresh_each_pass: fresh };
     let mut batches = RowBatches::new(source, order);
@@ -358,7 +353,7 @@ fn the_fallback_certifies_by_its_count() {
 /// Hands out the same malformed blocks in each pass.
 struct Malformed(Vec<(Examples<f64>, usize)>);
 
-impl PassSource<f64> for Malformed {
+impl RowSource<f64> for Malformed {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description { n: 4, dim: DIM, row_norm: 1.0, target_bound: 1.0, engine: "malformed" })
     }

@@ -1,40 +1,44 @@
-//! Any private recipe, for callers that choose one at run time.
+//! The algorithms of this crate as one type: for callers that choose one at run time, and for files.
 
-use dp_data::SampleSource;
+use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
-use super::admm_obj_pert::{self, AdmmObjPert};
-use super::bolt_on::{self, BoltOn};
-use super::bst14::{self, Bst14};
-use super::dp_ftrl::{self, DpFtrl};
-use super::dp_newton::{self, DpNewton};
-use super::dp_sgd::{self, DpSgd};
-use super::dp_svrg::{self, DpSvrg};
-use super::majority::{self, Majority};
-use super::noisy_moments::{self, NoisyMoments};
-use super::obj_pert::{self, ObjPert};
-use super::one_vs_all::{self, OneVsAll};
-use super::phased_erm::{self, PhasedErm};
-use super::phased_sgd::{self, PhasedSgd};
-use super::pnsgd::{self, Pnsgd};
-use super::priv_gene::{self, PrivGene};
+use super::admm_obj_pert::{AdmmObjPert, AdmmObjPertDerivation};
+use super::bolt_on::BoltOn;
+use super::bst14::Bst14;
+use super::dp_ftrl::DpFtrl;
+use super::dp_newton::{DpNewton, DpNewtonDerivation};
+use super::dp_sgd::DpSgd;
+use super::dp_svrg::DpSvrg;
+use super::majority::{Majority, MajorityDerivation};
+use super::noisy_moments::{NoisyMoments, NoisyMomentsDerivation};
+use super::non_private::NonPrivateDerivation;
+use super::obj_pert::{ObjPert, ObjPertDerivation};
+use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
+use super::phased_erm::{PhasedErm, PhasedErmDerivation};
+use super::phased_sgd::{PhasedSgd, PhasedSgdDerivation};
+use super::pnsgd::{Pnsgd, PnsgdDerivation};
+use super::priv_gene::{PrivGene, PrivGeneDerivation};
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
-use super::rsgd_ar::{self, RsgdAr};
-use super::scs13::{self, Scs13};
-use super::searched_descent::{self, SearchedDescent};
-use super::snowball_sgd::{self, SnowballSgd};
-use crate::derivation::Derivation;
+use super::rsgd_ar::RsgdAr;
+use super::scs13::{Scs13, Scs13Derivation};
+use super::searched_descent::{SearchedDescent, SearchedDescentDerivation};
+use super::snowball_sgd::{SnowballSgd, SnowballSgdDerivation};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
+use crate::lattice::ReleaseLattice;
 use crate::trained::Trained;
-use crate::tuning::portions::{self, Portions};
-use crate::tuning::random_stopping::{self, RandomStopping};
+use crate::tuning::portions::{Portions, PortionsDerivation};
+use crate::tuning::random_stopping::{RandomStopping, RandomStoppingDerivation};
 
-/// One enumeration of recipes and one of their plans, with every call handed on.
-macro_rules! any_recipe {
-    ($($(#[$doc:meta])* $variant:ident($recipe:ty, $plan:ident :: Plan)),+ $(,)?) => {
+/// One enumeration of recipes, one of their plans and one of their derivations, with every call handed on.
+macro_rules! algorithms {
+    ($($(#[$doc:meta])* $variant:ident($derivation:ty)),+ $(,)?) => {
         /// A private recipe of any algorithm.
         ///
         /// # Examples
@@ -54,19 +58,25 @@ macro_rules! any_recipe {
         #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
         #[non_exhaustive]
         pub enum AnyRecipe {
-            $($(#[$doc])* $variant($recipe)),+
+            $($(#[$doc])* $variant($variant)),+
         }
 
         /// A planned release of any algorithm.
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum AnyPlan<A: RecordAdjacency> {
-            $($(#[$doc])* $variant($plan::Plan<A>)),+
+            $($(#[$doc])* $variant(<$variant as Recipe>::Plan<A>)),+
         }
 
-        $(impl From<$recipe> for AnyRecipe {
-            fn from(recipe: $recipe) -> Self {
+        $(impl From<$variant> for AnyRecipe {
+            fn from(recipe: $variant) -> Self {
                 Self::$variant(recipe)
+            }
+        }
+
+        impl From<$derivation> for AnyDerivation {
+            fn from(derivation: $derivation) -> Self {
+                Self::$variant(derivation)
             }
         })+
 
@@ -87,15 +97,17 @@ macro_rules! any_recipe {
         }
 
         impl<A: RecordAdjacency> Planned<A> for AnyPlan<A> {
+            type Derivation = AnyDerivation;
+
             fn promise(&self) -> &Promise {
                 match self {
                     $(Self::$variant(plan) => Planned::promise(plan)),+
                 }
             }
 
-            fn derivation(&self) -> Derivation {
+            fn derivation(&self) -> AnyDerivation {
                 match self {
-                    $(Self::$variant(plan) => Planned::derivation(plan)),+
+                    $(Self::$variant(plan) => Planned::derivation(plan).into()),+
                 }
             }
 
@@ -107,59 +119,133 @@ macro_rules! any_recipe {
 
             fn train<F: Real>(
                 &self,
-                source: &mut dyn SampleSource<F>,
+                source: &mut dyn RowSource<F>,
                 rng: &mut (impl ReleaseRng + ?Sized),
                 control: &mut Control<'_>,
-            ) -> Result<Trained<F, A>, Error> {
+            ) -> Result<Trained<F, A, AnyDerivation>, Error> {
                 match self {
-                    $(Self::$variant(plan) => Planned::train(plan, source, rng, control)),+
+                    $(Self::$variant(plan) => {
+                        Ok(Planned::train(plan, source, rng, control)?.map_derivation(AnyDerivation::from))
+                    }),+
+                }
+            }
+        }
+
+        /// How a release by any algorithm follows from public parameters.
+        #[derive(Debug, Clone, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
+        #[non_exhaustive]
+        pub enum AnyDerivation {
+            $($(#[$doc])* $variant($derivation),)+
+            /// [`recipes::non_private`](crate::recipes::non_private): no guarantee.
+            NonPrivate(NonPrivateDerivation),
+        }
+
+        impl AnyDerivation {
+            /// Number of records that a private recipe is planned for; `None` without privacy.
+            pub fn records(&self) -> Option<u64> {
+                match self {
+                    $(Self::$variant(derivation) => Some(derivation.records()),)+
+                    Self::NonPrivate(_) => None,
+                }
+            }
+
+            /// What a private recipe demands of its model; `None` without privacy, where nothing is claimed.
+            pub fn model_terms(&self) -> Option<ModelTerms> {
+                match self {
+                    $(Self::$variant(derivation) => Some(derivation.model_terms()),)+
+                    Self::NonPrivate(_) => None,
+                }
+            }
+
+            /// About how many steps it takes to recompute the event and its cost: see [`DerivesModel::work`].
+            pub fn work(&self) -> u64 {
+                match self {
+                    $(Self::$variant(derivation) => derivation.work(),)+
+                    Self::NonPrivate(_) => 0,
+                }
+            }
+
+            /// What a private recipe's released weights can be; `None` without privacy.
+            ///
+            /// See [`DerivesModel::release_lattice`] for what may be wrong.
+            pub fn release_lattice(&self) -> Option<Result<ReleaseLattice, Error>> {
+                match self {
+                    $(Self::$variant(derivation) => Some(derivation.release_lattice()),)+
+                    Self::NonPrivate(_) => None,
+                }
+            }
+        }
+
+        impl Derives for AnyDerivation {
+            type Error = Error;
+
+            fn event(&self) -> Result<DpEvent, Error> {
+                match self {
+                    $(Self::$variant(derivation) => derivation.event(),)+
+                    Self::NonPrivate(_) => Ok(DpEvent::NonPrivate),
+                }
+            }
+
+            fn adjacency(&self) -> AdjacencyKind {
+                match self {
+                    $(Self::$variant(derivation) => derivation.adjacency(),)+
+                    Self::NonPrivate(_) => AdjacencyKind::ReplaceOne,
+                }
+            }
+
+            fn assumptions(&self) -> Vec<Assumption> {
+                match self {
+                    $(Self::$variant(derivation) => derivation.assumptions(),)+
+                    Self::NonPrivate(_) => Vec::new(),
                 }
             }
         }
     };
 }
 
-any_recipe! {
+algorithms! {
     /// [`AdmmObjPert`].
-    AdmmObjPert(AdmmObjPert, admm_obj_pert::Plan),
+    AdmmObjPert(AdmmObjPertDerivation),
     /// [`BoltOn`].
-    BoltOn(BoltOn, bolt_on::Plan),
+    BoltOn(Derivation<BoltOn>),
     /// [`Bst14`].
-    Bst14(Bst14, bst14::Plan),
+    Bst14(Derivation<Bst14>),
     /// [`DpFtrl`].
-    DpFtrl(DpFtrl, dp_ftrl::Plan),
+    DpFtrl(Derivation<DpFtrl>),
     /// [`DpNewton`].
-    DpNewton(DpNewton, dp_newton::Plan),
+    DpNewton(DpNewtonDerivation),
     /// [`DpSgd`].
-    DpSgd(DpSgd, dp_sgd::Plan),
+    DpSgd(Derivation<DpSgd>),
     /// [`DpSvrg`].
-    DpSvrg(DpSvrg, dp_svrg::Plan),
+    DpSvrg(Derivation<DpSvrg>),
     /// [`Majority`].
-    Majority(Majority, majority::Plan),
+    Majority(MajorityDerivation),
     /// [`NoisyMoments`].
-    NoisyMoments(NoisyMoments, noisy_moments::Plan),
+    NoisyMoments(NoisyMomentsDerivation),
     /// [`ObjPert`].
-    ObjPert(ObjPert, obj_pert::Plan),
+    ObjPert(ObjPertDerivation),
     /// [`OneVsAll`].
-    OneVsAll(OneVsAll, one_vs_all::Plan),
+    OneVsAll(OneVsAllDerivation),
     /// [`PhasedErm`].
-    PhasedErm(PhasedErm, phased_erm::Plan),
+    PhasedErm(PhasedErmDerivation),
     /// [`PhasedSgd`].
-    PhasedSgd(PhasedSgd, phased_sgd::Plan),
+    PhasedSgd(PhasedSgdDerivation),
     /// [`Pnsgd`].
-    Pnsgd(Pnsgd, pnsgd::Plan),
+    Pnsgd(PnsgdDerivation),
     /// [`PrivGene`].
-    PrivGene(PrivGene, priv_gene::Plan),
+    PrivGene(PrivGeneDerivation),
     /// [`RsgdAr`].
-    RsgdAr(RsgdAr, rsgd_ar::Plan),
+    RsgdAr(Derivation<RsgdAr>),
     /// [`SearchedDescent`].
-    SearchedDescent(SearchedDescent, searched_descent::Plan),
+    SearchedDescent(SearchedDescentDerivation),
     /// [`SnowballSgd`].
-    SnowballSgd(SnowballSgd, snowball_sgd::Plan),
+    SnowballSgd(SnowballSgdDerivation),
     /// [`Scs13`].
-    Scs13(Scs13, scs13::Plan),
+    Scs13(Scs13Derivation),
     /// [`Portions`].
-    Portions(Portions, portions::Plan),
+    Portions(PortionsDerivation),
     /// [`RandomStopping`].
-    RandomStopping(RandomStopping, random_stopping::Plan),
+    RandomStopping(RandomStoppingDerivation),
 }

@@ -10,27 +10,29 @@
 //! [growth recursion](crate::growth), which corrects their treatment of batches and averages and replaces twice the
 //! Lipschitz constant by the difference of two records' gradients.
 
-mod derivation;
 mod noise;
-mod plan;
+mod run;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use derivation::Derived;
-pub use derivation::{BoltOnDerivation, NoiseScale};
-pub(super) use noise::Noise;
-pub use plan::Plan;
+pub use noise::NoiseScale;
+pub use run::OutputRun;
 
 use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::NoiseMode;
-use dp_losses::{Constants, Domain, L2, LossKind};
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_losses::{Constants, L2, LossKind};
 
 use crate::averaging::Averaging;
+use crate::derivation::RELEASE;
 use crate::error::{Error, positive};
 use crate::float::{F32_ALLOWANCE, FloatKind};
 use crate::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::noise_scale::OneNoise;
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "bolt-on";
@@ -39,7 +41,7 @@ const RECIPE: &str = "bolt-on";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-pub enum Algorithm {
+pub enum Convexity {
     /// Algorithm 1: convex losses; a constant step of at most `2/β` unless another schedule is given.
     Convex,
     /// Algorithm 2: losses with an L2 regulariser, `λ > 0`; step `min(1/β, 1/(λt))` unless another schedule is given.
@@ -98,7 +100,7 @@ pub enum OutputNoise {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct BoltOn {
     /// Which algorithm.
-    pub algorithm: Algorithm,
+    pub algorithm: Convexity,
     /// The loss.
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; positive for the strongly convex algorithm.
@@ -154,12 +156,51 @@ fn is_unsaid(mode: &NoiseMode) -> bool {
     *mode == unsaid_noise_mode()
 }
 
-impl Recipe for BoltOn {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for BoltOn {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = OneNoise<NoiseScale>;
+    type Run = OutputRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, float, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(float) }
+    }
+
+    fn calibrate(
+        &self,
+        problem: &Problem,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(OneNoise<NoiseScale>, OutputRun), Error> {
+        let run = OutputRun::calibrated(self, problem, 1, budget, copies)?;
+        Ok((OneNoise { noise: run.noise() }, run))
+    }
+
+    fn resolve(&self, problem: &Problem, &OneNoise { noise }: &OneNoise<NoiseScale>) -> Result<OutputRun, Error> {
+        OutputRun::new(self, problem, 1, noise)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        let mut assumptions = problem.setting.assumptions();
+        if self.float == FloatKind::F32 {
+            assumptions.push(Assumption::FloatTraining);
+        }
+        if self.declared_order {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+
+    fn lattice(&self, _: &Problem, calibrated: &OneNoise<NoiseScale>) -> Result<ReleaseLattice, Error> {
+        let released = ReleaseLattice::on_grid(calibrated.noise.grid()?.step());
+        Ok(released.within(self.radius).in_precision(self.float))
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        // What is refused is refused at once. Hidden positions take a second recursion.
+        let bound = self.terms(problem).map_or(0, |terms| terms.growth.work());
+        RELEASE.saturating_add(bound.saturating_mul(2))
     }
 }
 
@@ -167,7 +208,7 @@ impl BoltOn {
     /// Algorithm 1 with its usual parameters: ten passes, batches of 50, step `1/√n`, the last iterate.
     pub fn convex(loss: LossKind) -> Self {
         Self {
-            algorithm: Algorithm::Convex,
+            algorithm: Convexity::Convex,
             loss,
             lambda: 0.0,
             passes: 10,
@@ -191,37 +232,17 @@ impl BoltOn {
 
     /// Algorithm 2 with its usual parameters: ten passes, batches of 50, step `min(1/β, 1/(λt))`, the last iterate.
     pub fn strongly_convex(loss: LossKind, lambda: f64) -> Self {
-        Self { algorithm: Algorithm::StronglyConvex, lambda, ..Self::convex(loss) }
-    }
-
-    /// Derives the sensitivity, the noise and the guarantee of this recipe for `n` records of `dim` features, before any
-    /// data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) the sensitivity is that of replacing a record by
-    /// one whose data gradient is zero, about half of replacing it by any other.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
-    /// reaches.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
+        Self { algorithm: Convexity::StronglyConvex, lambda, ..Self::convex(loss) }
     }
 
     /// Checks what does not depend on the data's size.
     fn check(&self) -> Result<(), Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
-        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
-            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
-        }
         if self.passes == 0 {
             return Err(Error::Count { name: "passes", value: 0, range: "1 or more: without any the model is 0" });
         }
         if self.passes >= 1 << 24 {
             return Err(Error::Count { name: "passes", value: self.passes, range: "below 2^24" });
-        }
-        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
-            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
         }
         if !self.loss.is_smooth() {
             return not_proved(
@@ -229,15 +250,7 @@ impl BoltOn {
                  smooth form (huber-svm, huber-regression), or noise in every step (scs13, bst14, dp-sgd) or phased-erm",
             );
         }
-        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
-            // Their gradient is the target times a slope of at most 1.
-            return Err(Error::OutOfRange {
-                name: "target bound",
-                value: self.target_bound,
-                range: "[0, 1] for a loss of two classes",
-            });
-        }
-        if self.algorithm == Algorithm::StronglyConvex && !(self.lambda > 0.0) {
+        if self.algorithm == Convexity::StronglyConvex && !(self.lambda > 0.0) {
             return Err(Error::OutOfRange {
                 name: "lambda",
                 value: self.lambda,
@@ -268,26 +281,20 @@ impl BoltOn {
     fn resolved_schedule(&self, n: u64, smoothness: f64) -> Schedule {
         match (&self.schedule, self.algorithm) {
             (Some(schedule), _) => schedule.clone(),
-            (None, Algorithm::Convex) => {
+            (None, Convexity::Convex) => {
                 Schedule::Constant { step: (1.0 / (n.max(1) as f64).sqrt()).min(2.0 / smoothness) }
             }
-            (None, Algorithm::StronglyConvex) => Schedule::StronglyConvex { smoothness, strong_convexity: self.lambda },
+            (None, Convexity::StronglyConvex) => Schedule::StronglyConvex { smoothness, strong_convexity: self.lambda },
         }
     }
 
     /// Everything that follows from the recipe and the public shape of the data.
-    fn terms(&self, n: u64, dim: u64, adjacency: AdjacencyKind) -> Result<Terms, Error> {
+    fn terms(&self, problem: &Problem) -> Result<Terms, Error> {
         self.check()?;
-        if n == 0 {
-            return Err(Error::Count { name: "number of records", value: 0, range: "1 or more" });
-        }
-        if dim == 0 {
-            return Err(Error::Count { name: "dimension", value: 0, range: "1 or more" });
-        }
+        let n = problem.n;
         let regulariser = L2::new(self.lambda)?;
-        let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
+        let mut domain = problem.domain(self.radius)?;
         if let Some(radius) = self.radius {
-            domain = domain.with_radius(positive("radius", radius)?)?;
             if self.float == FloatKind::F32 && radius < 1e-12 {
                 let range = "1e-12 or more in single precision, where squares of smaller numbers vanish";
                 return Err(Error::OutOfRange { name: "radius", value: radius, range });
@@ -316,7 +323,7 @@ impl BoltOn {
                 constants = self.loss.constants(regulariser, &domain);
             }
         }
-        let gradient_difference = match adjacency {
+        let gradient_difference = match problem.relation {
             AdjacencyKind::ReplaceOne => constants.gradient_difference,
             // A null record's data gradient is zero.
             AdjacencyKind::ZeroOut => constants.data_lipschitz,
@@ -342,7 +349,7 @@ impl BoltOn {
         }
         let rounding = (self.float == FloatKind::F64).then_some(Rounding {
             unit_roundoff: f64::EPSILON / 2.0,
-            dim: self.loss.parameters(dim),
+            dim: problem.parameters(),
             outputs: u64::from(self.loss.outputs()),
             data_lipschitz: constants.data_lipschitz,
             arithmetic: self.arithmetic,
@@ -366,6 +373,7 @@ impl BoltOn {
 }
 
 /// The recursion's input, and the constants it came from.
+#[derive(Debug, Clone, PartialEq)]
 struct Terms {
     growth: Growth,
     constants: Constants,

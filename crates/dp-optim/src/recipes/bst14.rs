@@ -18,29 +18,28 @@
 //! for the last iterate.
 
 pub mod as_published;
-mod derivation;
-mod plan;
 
 #[cfg(test)]
 mod tests;
 
-pub use super::bolt_on::Algorithm;
-pub use derivation::Bst14Derivation;
-pub use plan::Plan;
+pub use super::bolt_on::Convexity;
 
-use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 use dp_losses::{L2, LossKind};
 
-use super::noisy_run::{Batching, Bounds, Length, NoisyRun, Parts, Sampling};
-use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use super::algorithm::Algorithm;
+use super::noise_scale::StdDev;
+use super::noisy_run::{Batching, Length, NoisyRun, Parts, Sampling, StepsRun};
+use super::problem::{Problem, Setting};
+use super::recipe::Budget;
 use crate::averaging::Averaging;
 use crate::descent::Descent;
-use crate::engine::BatchLaw;
-use crate::engine::Summation;
+use crate::engine::{BatchLaw, Summation};
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
 use crate::schedule::Schedule;
+use as_published::{Bst14Constants, Bst14Input, Inversion};
 
 const RECIPE: &str = "bst14";
 
@@ -83,7 +82,7 @@ pub enum Bst14Calibration {
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Bst14 {
     /// Which step sizes.
-    pub algorithm: Algorithm,
+    pub algorithm: Convexity,
     /// The loss; it need not be smooth.
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; positive for the strongly convex algorithm.
@@ -114,12 +113,48 @@ pub struct Bst14 {
     pub target_bound: f64,
 }
 
-impl Recipe for Bst14 {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for Bst14 {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = StdDev;
+    type Run = StepsRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, float, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(float) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(StdDev, StepsRun), Error> {
+        let run = self.run(problem)?;
+        let std_dev = match self.calibration {
+            Bst14Calibration::Accountant => run.least_std_dev(budget, copies)?,
+            Bst14Calibration::AsPublished { .. } if copies != 1 => {
+                let why = "the published noise is that of one release: calibrate by the accountant for several";
+                return Err(Error::NotProved { recipe: RECIPE, why });
+            }
+            Bst14Calibration::AsPublished { iota } => {
+                let input = Bst14Input {
+                    n: problem.n,
+                    passes: self.passes,
+                    batch_size: self.batch_size.min(problem.n),
+                    dim: run.parameters(),
+                    epsilon: budget.epsilon,
+                    delta: budget.delta,
+                    lipschitz: self.lipschitz(problem)?,
+                    iota,
+                };
+                Bst14Constants::new(&input, Inversion::Linear)?.std_dev()
+            }
+        };
+        Ok((StdDev { std_dev }, self.with_noise(problem, run, std_dev)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &StdDev) -> Result<StepsRun, Error> {
+        self.with_noise(problem, self.run(problem)?, calibrated.std_dev)
+    }
+
+    fn lattice(&self, _: &Problem, _: &StdDev) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE.within(Some(self.radius)).in_precision(self.float))
     }
 }
 
@@ -127,7 +162,7 @@ impl Bst14 {
     /// The convex algorithm in a ball of this radius: ten passes in batches of 50, as the papers ran it.
     pub fn convex(loss: LossKind, radius: f64) -> Self {
         Self {
-            algorithm: Algorithm::Convex,
+            algorithm: Convexity::Convex,
             loss,
             lambda: 0.0,
             radius,
@@ -146,24 +181,12 @@ impl Bst14 {
 
     /// The strongly convex algorithm in the ball of radius `1/λ`, which holds the minimiser of a loss of slope 1.
     pub fn strongly_convex(loss: LossKind, lambda: f64) -> Self {
-        Self { algorithm: Algorithm::StronglyConvex, lambda, ..Self::convex(loss, 1.0 / lambda) }
-    }
-
-    /// Derives the noise and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// As [`DpSgd::plan`](super::DpSgd::plan).
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
-    /// reaches: Gaussian noise needs delta > 0.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
+        Self { algorithm: Convexity::StronglyConvex, lambda, ..Self::convex(loss, 1.0 / lambda) }
     }
 
     /// The run as public numbers.
-    fn run(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<NoisyRun, Error> {
-        if self.algorithm == Algorithm::StronglyConvex && !(self.lambda > 0.0) {
+    fn run(&self, problem: &Problem) -> Result<NoisyRun, Error> {
+        if self.algorithm == Convexity::StronglyConvex && !(self.lambda > 0.0) {
             let range = "(0, inf) when strongly convex";
             return Err(Error::OutOfRange { name: "lambda", value: self.lambda, range });
         }
@@ -174,12 +197,13 @@ impl Bst14 {
         if self.passes == 0 || self.passes >= 1 << 24 {
             return Err(Error::Count { name: "passes", value: self.passes, range: "1 to 2^24" });
         }
-        let steps = self.passes.saturating_mul(n) / self.batch_size.clamp(1, n.max(1));
+        let n = problem.n;
+        let steps = self.passes.saturating_mul(n) / self.batch_size.clamp(1, n);
         NoisyRun::new(Parts {
             recipe: RECIPE,
-            n,
-            dim,
-            bounds: self.bounds(),
+            problem,
+            clipping: None,
+            radius: Some(self.radius),
             lambda: self.lambda,
             sampling: self.sampling,
             batch_size: self.batch_size,
@@ -188,44 +212,37 @@ impl Bst14 {
             penalty: None,
             intercept: false,
             declared_order: false,
-            float: self.float,
             summation: self.summation,
-            relation,
         })
     }
 
-    fn bounds(&self) -> Bounds {
-        Bounds {
-            loss: self.loss,
-            clipping: None,
-            radius: Some(self.radius),
-            row_norm: self.row_norm,
-            target_bound: self.target_bound,
-        }
+    fn with_noise(&self, problem: &Problem, run: NoisyRun, std_dev: f64) -> Result<StepsRun, Error> {
+        let schedule = self.schedule(problem, &run, std_dev)?;
+        StepsRun::new(run, &schedule, &self.averaging, std_dev, self.noise_mode)
     }
 
     /// L: Lipschitz constant of the regularised loss within the ball.
-    fn lipschitz(&self) -> Result<f64, Error> {
-        let constants = self.loss.constants(L2::new(self.lambda)?, &self.bounds().domain()?);
+    pub(crate) fn lipschitz(&self, problem: &Problem) -> Result<f64, Error> {
+        let constants = self.loss.constants(L2::new(self.lambda)?, &problem.domain(Some(self.radius))?);
         Ok(constants.data_lipschitz + self.lambda * self.radius)
     }
 
     /// The step sizes on the mean gradient, which the engine forms by dividing the sum by `D`:
     /// `2RD/(Γ√t)` or `1/(λt)`.
-    fn schedule(&self, run: &NoisyRun, std_dev: f64) -> Result<Schedule, Error> {
+    fn schedule(&self, problem: &Problem, run: &NoisyRun, std_dev: f64) -> Result<Schedule, Error> {
         match self.algorithm {
-            Algorithm::Convex => {
+            Convexity::Convex => {
                 let size = run.divisor;
                 // E[B²] of a Poisson batch is at most D² + D.
                 let squared_size = match run.batching {
                     Batching::Drawn(BatchLaw::Poisson { .. }) => size * size + size,
                     _ => size * size,
                 };
-                let lipschitz = positive("Lipschitz constant", self.lipschitz()?)?;
+                let lipschitz = positive("Lipschitz constant", self.lipschitz(problem)?)?;
                 let squared = run.parameters() as f64 * std_dev * std_dev + squared_size * lipschitz * lipschitz;
                 Ok(Schedule::InverseSqrt { step: 2.0 * self.radius * size / squared.sqrt() })
             }
-            Algorithm::StronglyConvex => {
+            Convexity::StronglyConvex => {
                 // No cap: min(1/λ, 1/(λt)) is 1/(λt).
                 Ok(Schedule::StronglyConvex { smoothness: self.lambda, strong_convexity: self.lambda })
             }

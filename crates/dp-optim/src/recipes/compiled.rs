@@ -1,11 +1,11 @@
 //! Training any recipe, compiled once.
 
 use dp_accountant::{ReplaceOne, ZeroOut};
-use dp_data::SampleSource;
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::LentRng;
 
-use super::any::AnyPlan;
+use super::any::{AnyDerivation, AnyPlan};
 use super::recipe::{Planned, RecordAdjacency};
 use crate::engine::Control;
 use crate::error::Error;
@@ -45,10 +45,10 @@ pub trait TrainsAny<F: Real>: RecordAdjacency + Sized {
     /// Those of [`Planned::train`].
     fn train_any(
         plan: &AnyPlan<Self>,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, Self>, Error>;
+    ) -> Result<Trained<F, Self, AnyDerivation>, Error>;
 }
 
 macro_rules! compiled {
@@ -56,10 +56,10 @@ macro_rules! compiled {
         $(impl TrainsAny<$real> for $relation {
             fn train_any(
                 plan: &AnyPlan<Self>,
-                source: &mut dyn SampleSource<$real>,
+                source: &mut dyn RowSource<$real>,
                 rng: &mut LentRng<'_>,
                 control: &mut Control<'_>,
-            ) -> Result<Trained<$real, Self>, Error> {
+            ) -> Result<Trained<$real, Self, AnyDerivation>, Error> {
                 plan.train(source, rng, control)
             }
         })+

@@ -31,29 +31,28 @@
 //! NeurIPS 2023, arXiv 2306.08153; Kalinin, Lampert, NeurIPS 2024, arXiv 2405.13763 (banded square roots).
 
 mod defaults;
-mod derivation;
-mod plan;
 
 #[cfg(test)]
 mod tests;
 
 pub use defaults::{PASSES, TOTAL_STEP};
-pub use derivation::DpFtrlDerivation;
-pub use plan::Plan;
 
-use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::LossKind;
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::continual::{Factor, Participation};
 
-use super::noisy_run::{Bounds, Length, NoisyRun, Parts, Sampling};
-use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use super::algorithm::Algorithm;
+use super::noisy_run::{Length, NoisyRun, Parts, Sampling, StepsRun};
+use super::problem::{Problem, Setting};
+use super::recipe::Budget;
 use crate::averaging::Averaging;
+use crate::derivation::RELEASE;
 use crate::descent::Descent;
 use crate::engine::Summation;
 use crate::error::Error;
 use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::linear::size;
 use crate::schedule::Schedule;
 
@@ -126,12 +125,44 @@ pub struct DpFtrl {
     pub target_bound: f64,
 }
 
-impl Recipe for DpFtrl {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for DpFtrl {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = BandedNoise;
+    type Run = StepsRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, float, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(float) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(BandedNoise, StepsRun), Error> {
+        let bands = self.resolved_bands(problem)?;
+        let run = self.run(problem, bands)?;
+        let std_dev = run.least_std_dev(budget, copies)?;
+        Ok((BandedNoise { bands, std_dev }, self.with_noise(run, std_dev)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &BandedNoise) -> Result<StepsRun, Error> {
+        self.with_noise(self.run(problem, calibrated.bands)?, calibrated.std_dev)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        let mut assumptions = problem.setting.assumptions();
+        if self.declared_order {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+
+    fn lattice(&self, _: &Problem, _: &BandedNoise) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE.within(self.radius).in_precision(self.float))
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        let n = problem.n;
+        let steps = n.saturating_mul(self.passes) / self.batch_size.clamp(1, n.max(1));
+        RELEASE.saturating_add(steps.saturating_mul(self.passes.saturating_add(64)))
     }
 }
 
@@ -158,22 +189,9 @@ impl DpFtrl {
         }
     }
 
-    /// Derives the noise and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one whose data gradient is zero.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), more than 2^20 steps, and a budget
-    /// that no noise reaches: Gaussian noise needs delta > 0.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     /// The run as public numbers, with this many bands.
-    fn run(&self, n: u64, dim: u64, relation: AdjacencyKind, bands: u64) -> Result<NoisyRun, Error> {
-        let run = self.uncorrelated(n, dim, relation)?;
+    fn run(&self, problem: &Problem, bands: u64) -> Result<NoisyRun, Error> {
+        let run = self.uncorrelated(problem)?;
         if !(1..=run.updates()).contains(&bands) || self.bands.is_some_and(|asked| asked.min(run.updates()) != bands) {
             return Err(Error::Count {
                 name: "bands",
@@ -185,22 +203,16 @@ impl DpFtrl {
         run.correlated(factor)
     }
 
-    fn uncorrelated(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<NoisyRun, Error> {
+    fn uncorrelated(&self, problem: &Problem) -> Result<NoisyRun, Error> {
         if !matches!(self.descent, Descent::Plain | Descent::Accelerated { .. }) {
             let why = "steps are plain or accelerated: what adapts to single gradients would see all their noise";
             return Err(Error::NotProved { recipe: RECIPE, why });
         }
         let run = NoisyRun::new(Parts {
             recipe: RECIPE,
-            n,
-            dim,
-            bounds: Bounds {
-                loss: self.loss,
-                clipping: self.clipping,
-                radius: self.radius,
-                row_norm: self.row_norm,
-                target_bound: self.target_bound,
-            },
+            problem,
+            clipping: self.clipping,
+            radius: self.radius,
             lambda: self.lambda,
             sampling: Sampling::Passes,
             batch_size: self.batch_size,
@@ -209,9 +221,7 @@ impl DpFtrl {
             penalty: None,
             intercept: false,
             declared_order: self.declared_order,
-            float: self.float,
             summation: self.summation,
-            relation,
         })?;
         if run.updates() > MOST_STEPS {
             return Err(Error::Count {
@@ -224,8 +234,8 @@ impl DpFtrl {
     }
 
     /// The bands that were asked for, at most as many as there are steps; or those whose sums have the least noise.
-    fn resolved_bands(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<u64, Error> {
-        let run = self.uncorrelated(n, dim, relation)?;
+    fn resolved_bands(&self, problem: &Problem) -> Result<u64, Error> {
+        let run = self.uncorrelated(problem)?;
         let steps = run.updates();
         match self.bands {
             Some(bands) => Ok(bands.min(steps)),
@@ -233,10 +243,22 @@ impl DpFtrl {
         }
     }
 
-    /// The schedule that runs.
-    fn resolved_schedule(&self, updates: u64) -> Schedule {
-        self.schedule.clone().unwrap_or(Schedule::Constant { step: 1.0 / (updates as f64).sqrt() })
+    fn with_noise(&self, run: NoisyRun, std_dev: f64) -> Result<StepsRun, Error> {
+        let usual = || Schedule::Constant { step: 1.0 / (run.updates() as f64).sqrt() };
+        let schedule = self.schedule.clone().unwrap_or_else(usual);
+        StepsRun::new(run, &schedule, &self.averaging, std_dev, self.noise_mode)
     }
+}
+
+/// What calibration found: how many bands, and the noise of each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct BandedNoise {
+    /// Diagonals of the factor.
+    pub bands: u64,
+    /// Standard deviation of a row's noise, of which a step's is a combination.
+    pub std_dev: f64,
 }
 
 /// A number of bands, and the noise of the last sum with them.

@@ -22,28 +22,27 @@ pub mod adam;
 pub mod admm;
 pub mod consensus;
 pub(super) mod defaults;
-mod derivation;
-mod plan;
 
 #[cfg(test)]
 mod tests;
 
 pub use super::noisy_run::Sampling;
-pub use derivation::DpSgdDerivation;
-pub use plan::Plan;
 
-use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::{LossKind, Penalty};
 use dp_mechanisms::clip::ClippingNorm;
 
-use super::noisy_run::{Bounds, Length, NoisyRun, Parts};
-use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use super::algorithm::Algorithm;
+use super::noise_scale::StdDev;
+use super::noisy_run::{Length, NoisyRun, Parts, StepsRun};
+use super::problem::{Problem, Setting};
+use super::recipe::Budget;
 use crate::averaging::Averaging;
 use crate::descent::Descent;
-use crate::engine::Summation;
+use crate::engine::{AdmmOutput, Summation};
 use crate::error::Error;
 use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "dp-sgd";
@@ -125,12 +124,46 @@ pub struct DpSgd {
     pub target_bound: f64,
 }
 
-impl Recipe for DpSgd {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for DpSgd {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = StdDev;
+    type Run = StepsRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, float, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(float) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(StdDev, StepsRun), Error> {
+        let run = self.run(problem)?;
+        let std_dev = run.least_std_dev(budget, copies)?;
+        Ok((StdDev { std_dev }, self.with_noise(run, std_dev)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &StdDev) -> Result<StepsRun, Error> {
+        self.with_noise(self.run(problem)?, calibrated.std_dev)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        let mut assumptions = problem.setting.assumptions();
+        if self.declared_order && self.sampling == Sampling::Passes {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+
+    fn lattice(&self, _: &Problem, _: &StdDev) -> Result<ReleaseLattice, Error> {
+        // The mean of iterates in a ball lies in it; what a penalty's map or a mean of copies gives may not.
+        let in_ball = match self.descent {
+            Descent::Plain
+            | Descent::Accelerated { .. }
+            | Descent::Adam { .. }
+            | Descent::AdamBc { .. }
+            | Descent::Admm { output: AdmmOutput::Smooth, .. } => self.radius,
+            Descent::Admm { output: AdmmOutput::Sparse, .. } | Descent::Consensus { .. } => None,
+        };
+        Ok(ReleaseLattice::ANYWHERE.within(in_ball).in_precision(self.float))
     }
 }
 
@@ -160,32 +193,13 @@ impl DpSgd {
         }
     }
 
-    /// Derives the noise and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one whose data gradient is zero.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
-    /// reaches: Gaussian noise needs delta > 0.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     /// The run as public numbers.
-    fn run(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<NoisyRun, Error> {
+    fn run(&self, problem: &Problem) -> Result<NoisyRun, Error> {
         NoisyRun::new(Parts {
             recipe: RECIPE,
-            n,
-            dim,
-            bounds: Bounds {
-                loss: self.loss,
-                clipping: self.clipping,
-                radius: self.radius,
-                row_norm: self.row_norm,
-                target_bound: self.target_bound,
-            },
+            problem,
+            clipping: self.clipping,
+            radius: self.radius,
             lambda: self.lambda,
             sampling: self.sampling,
             batch_size: self.batch_size,
@@ -194,14 +208,13 @@ impl DpSgd {
             penalty: self.penalty.clone(),
             intercept: self.intercept,
             declared_order: self.declared_order,
-            float: self.float,
             summation: self.summation,
-            relation,
         })
     }
 
-    /// The schedule that runs.
-    fn resolved_schedule(&self, updates: u64) -> Schedule {
-        self.schedule.clone().unwrap_or(Schedule::Constant { step: 1.0 / (updates as f64).sqrt() })
+    fn with_noise(&self, run: NoisyRun, std_dev: f64) -> Result<StepsRun, Error> {
+        let usual = || Schedule::Constant { step: 1.0 / (run.updates() as f64).sqrt() };
+        let schedule = self.schedule.clone().unwrap_or_else(usual);
+        StepsRun::new(run, &schedule, &self.averaging, std_dev, self.noise_mode)
     }
 }

@@ -31,30 +31,30 @@
 //! the dissertation behind the crate's list of errata compares it as DP-SVRG, with differences clipped to C.
 
 mod defaults;
-mod derivation;
-mod plan;
 mod training;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::DpSvrgDerivation;
-pub use plan::Plan;
 #[cfg(feature = "audit")]
 pub(crate) use training::Observation;
+pub use training::SvrgRun;
 
+use dp_accountant::DpEvent;
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::{L2, LossKind};
 use dp_mechanisms::clip::ClippingNorm;
 
-use super::noisy_run::{Bounds, Length, NoisyRun, Parts, Sampling};
-use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies, repeated};
+use super::algorithm::Algorithm;
+use super::noisy_run::{Length, NoisyRun, Parts, Sampling};
+use super::problem::{Problem, Setting};
+use super::recipe::{Budget, least_scale, repeated};
 use crate::averaging::Averaging;
 use crate::descent::Descent;
-use crate::engine::{MICROBATCH, StepSum, Summation};
+use crate::engine::{Contributions, MICROBATCH, StepSum, Summation};
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "dp-svrg";
@@ -117,12 +117,54 @@ pub struct DpSvrg {
     pub target_bound: f64,
 }
 
-impl Recipe for DpSvrg {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+/// What calibration found: the noise of both kinds of sums.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct TwoNoises {
+    /// σ_g: standard deviation of the noise on each coordinate of the sum of all records' gradients.
+    pub full_std_dev: f64,
+    /// σ: standard deviation of the noise on each coordinate of a batch's sum of differences, in units of D.
+    pub std_dev: f64,
+}
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+impl Algorithm for DpSvrg {
+    const NAME: &'static str = RECIPE;
+
+    type Calibrated = TwoNoises;
+    type Run = SvrgRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, float, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(float) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(TwoNoises, SvrgRun), Error> {
+        let run = self.run(problem)?;
+        if !(budget.delta.get() > 0.0) {
+            return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
+        }
+        let (of_full, of_step) = (run.full_sensitivity()?, run.steps.sensitivity()?);
+        // What cannot be stated protects nothing.
+        let unstated = |_| DpEvent::NonPrivate;
+        // The noise on full gradients as if they were all there is, then as much as leaves the steps their share.
+        let alone = least_scale(budget, copies, |multiplier| {
+            run.event_of_full(multiplier * of_full).map_or_else(unstated, |event| run.under_relation(event))
+        })?;
+        let full_std_dev = alone * of_full / self.full_share.sqrt();
+        let multiplier = least_scale(budget, copies, |multiplier| {
+            run.event(full_std_dev, multiplier * of_step).unwrap_or_else(unstated)
+        })?;
+        let noises = TwoNoises { full_std_dev, std_dev: multiplier * of_step };
+        Ok((noises, self.with_noises(run, noises)?))
+    }
+
+    fn resolve(&self, problem: &Problem, noises: &TwoNoises) -> Result<SvrgRun, Error> {
+        self.with_noises(self.run(problem)?, *noises)
+    }
+
+    fn lattice(&self, _: &Problem, _: &TwoNoises) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE.within(self.radius).in_precision(self.float))
     }
 }
 
@@ -149,26 +191,13 @@ impl DpSvrg {
         }
     }
 
-    /// Derives both noises and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one whose data gradient is zero.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
-    /// reaches: Gaussian noise needs delta > 0.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     /// m, for `n` records.
     fn steps_of_epoch(&self, n: u64) -> u64 {
         self.epoch_steps.unwrap_or_else(|| n.div_ceil(self.batch_size.clamp(1, n.max(1)))).max(1)
     }
 
     /// The run as public numbers.
-    fn run(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Svrg, Error> {
+    fn run(&self, problem: &Problem) -> Result<Svrg, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
         if self.sampling == Sampling::Passes {
             return not_proved("its steps are on batches that are drawn, poisson or fixed");
@@ -182,22 +211,13 @@ impl DpSvrg {
                 return Err(Error::Count { name, value, range: "1 or more" });
             }
         }
-        let bounds = Bounds {
-            loss: self.loss,
-            clipping: self.clipping,
-            radius: self.radius,
-            row_norm: self.row_norm,
-            target_bound: self.target_bound,
-        };
-        bounds.check()?;
-        let epoch_steps = self.steps_of_epoch(n);
-        // Differences are clipped to 1, in units of D.
-        let unit = Bounds { clipping: Some(ClippingNorm::new(1.0)?), ..bounds };
+        let epoch_steps = self.steps_of_epoch(problem.n);
         let parts = Parts {
             recipe: RECIPE,
-            n,
-            dim,
-            bounds: unit,
+            problem,
+            // Differences are clipped to 1, in units of D.
+            clipping: Some(ClippingNorm::new(1.0)?),
+            radius: self.radius,
             lambda: self.lambda,
             sampling: self.sampling,
             batch_size: self.batch_size,
@@ -206,20 +226,30 @@ impl DpSvrg {
             penalty: None,
             intercept: false,
             declared_order: false,
-            float: self.float,
             summation: self.summation,
-            relation,
         };
         let steps = NoisyRun::new(parts)?;
-        let contributions = bounds.contributions(dim, self.float)?;
+        let domain = problem.domain(self.radius)?;
+        let contributions = match self.clipping {
+            Some(norm) => Contributions::Clipped(norm),
+            None => Contributions::of_loss(&self.loss, &domain, problem.dim, self.float)?,
+        };
+        let n = problem.n;
         let full = StepSum::whole(contributions, n, self.float).added_up(self.summation, n.min(MICROBATCH));
-        let smoothness = self.loss.constants(L2::NONE, &bounds.domain()?).smoothness;
+        let smoothness = self.loss.constants(L2::NONE, &domain).smoothness;
         Ok(Svrg { steps, full, epochs: self.epochs, epoch_steps, bound: contributions.bound(), smoothness })
     }
 
-    /// The schedule that runs.
-    fn resolved_schedule(&self, updates: u64) -> Schedule {
-        self.schedule.clone().unwrap_or(Schedule::Constant { step: 1.0 / (updates as f64).sqrt() })
+    fn with_noises(&self, run: Svrg, noises: TwoNoises) -> Result<SvrgRun, Error> {
+        let updates = run.steps.updates();
+        let usual = || Schedule::Constant { step: 1.0 / (updates as f64).sqrt() };
+        let steps = self.schedule.clone().unwrap_or_else(usual).prepare(updates)?;
+        let weights = self.averaging.prepare(updates)?;
+        let TwoNoises { full_std_dev, std_dev } = noises;
+        positive("standard deviation of full gradients", full_std_dev)?;
+        positive("standard deviation", std_dev)?;
+        run.steps.check_range(&steps, run.largest_sum(full_std_dev, std_dev), std_dev)?;
+        Ok(SvrgRun { run, noises, noise_mode: self.noise_mode, steps, weights })
     }
 }
 

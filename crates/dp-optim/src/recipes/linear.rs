@@ -1,7 +1,7 @@
 //! The engine with a linear model or softmax regression on it: what the bolt-on recipes and the baseline without privacy
 //! share.
 
-use dp_data::{Block, Order, PassSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{LossKind, Model, ModelVisitor, Real, ScaledSteps};
 
 use crate::engine::{
@@ -10,7 +10,6 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::growth::Arithmetic;
-use crate::recipes::recipe::Expected;
 
 /// A model's training: the parts of the engine, all public.
 pub(super) struct LinearTraining {
@@ -18,9 +17,6 @@ pub(super) struct LinearTraining {
     pub(super) lambda: f64,
     pub(super) radius: Option<f64>,
     pub(super) dim: usize,
-    /// The bounds on rows and targets that the source must enforce.
-    pub(super) row_norm: f64,
-    pub(super) target_bound: f64,
     pub(super) run: Run,
     pub(super) passes: u64,
     pub(super) arithmetic: Arithmetic,
@@ -32,13 +28,11 @@ impl LinearTraining {
     /// Runs and returns the output of the run: as private as the data.
     pub(super) fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         order: Order,
         control: &mut Control<'_>,
     ) -> Result<Vec<F>, Error> {
-        let (row_norm, target_bound) = (self.row_norm, self.target_bound);
         let description = source.describe()?;
-        Expected { n: self.run.n, dim: self.dim as u64, row_norm, target_bound }.check(&description)?;
         // Clipped class indices would take one class for another.
         let last = self.loss.usual_target_bound();
         if self.loss.outputs() > 1 && !(description.target_bound >= last) {
@@ -48,11 +42,8 @@ impl LinearTraining {
                 range: "at least the largest class index",
             });
         }
-        control.check()?;
         let visitor = Visitor { training: self, source, order, control };
-        let output = self.loss.visit_model(self.dim, visitor)?;
-        source.finish()?;
-        Ok(output)
+        self.loss.visit_model(self.dim, visitor)
     }
 
     fn train_model<F: Real, M, B>(&self, model: &M, batches: &mut B, control: &mut Control<'_>) -> Result<Vec<F>, Error>
@@ -98,7 +89,7 @@ pub(crate) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
 /// Receives the model as a type.
 struct Visitor<'t, 'c, 'd, F> {
     training: &'t LinearTraining,
-    source: &'t mut dyn PassSource<F>,
+    source: &'t mut dyn RowSource<F>,
     order: Order,
     control: &'c mut Control<'d>,
 }

@@ -135,6 +135,24 @@ impl NoiseScale {
     }
 }
 
+/// What calibration found where that is one noise alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct OneNoise<N = NoiseScale> {
+    /// The noise that was added.
+    pub noise: N,
+}
+
+/// What calibration found where noise is Gaussian.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct StdDev {
+    /// Standard deviation of the noise on each coordinate of what is released.
+    pub std_dev: f64,
+}
+
 /// Refuses to draw no noise.
 pub(crate) fn check_noise_mode(recipe: &'static str, mode: NoiseMode) -> Result<(), Error> {
     if !matches!(mode, NoiseMode::Exact | NoiseMode::Rounded) {

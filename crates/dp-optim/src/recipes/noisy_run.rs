@@ -9,10 +9,10 @@ mod rule;
 mod stream;
 mod training;
 
-pub(crate) use plan::NoisyPlan;
+pub use plan::StepsRun;
 use training::Following;
 
-use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 use dp_losses::penalty::Layout;
 use dp_losses::{Domain, L2, LossKind, Penalty, ProximalMap};
@@ -21,6 +21,7 @@ use dp_mechanisms::continual::Factor;
 use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity, PrivacyEvent};
 
+use super::problem::{Problem, Setting};
 use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::descent::{Descent, Range};
@@ -73,15 +74,6 @@ pub(crate) enum Batching {
     },
 }
 
-/// What bounds a record's gradient: all public.
-pub(super) struct Bounds {
-    pub(super) loss: LossKind,
-    pub(super) clipping: Option<ClippingNorm>,
-    pub(super) radius: Option<f64>,
-    pub(super) row_norm: f64,
-    pub(super) target_bound: f64,
-}
-
 /// A run with noise in every step, as public numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NoisyRun {
@@ -114,46 +106,12 @@ pub(crate) struct NoisyRun {
 /// By how much single precision may raise a sensitivity before it is refused.
 const MOST_ROUNDING: f64 = 1.125;
 
-impl Bounds {
-    /// Refuses parameters outside their range.
-    pub(super) fn check(&self) -> Result<(), Error> {
-        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
-            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
-        }
-        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
-            // Their gradient is the target times a slope of at most 1.
-            return Err(Error::OutOfRange {
-                name: "target bound",
-                value: self.target_bound,
-                range: "[0, 1] for a loss of two classes",
-            });
-        }
-        Ok(())
-    }
-
-    pub(super) fn domain(&self) -> Result<Domain, Error> {
-        let domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
-        Ok(match self.radius {
-            Some(radius) => domain.with_radius(positive("radius", radius)?)?,
-            None => domain,
-        })
-    }
-
-    /// What a record contributes to a step's sum.
-    pub(super) fn contributions(&self, dim: u64, float: FloatKind) -> Result<Contributions, Error> {
-        match self.clipping {
-            Some(norm) => Ok(Contributions::Clipped(norm)),
-            None => Contributions::of_loss(&self.loss, &self.domain()?, dim, float),
-        }
-    }
-}
-
 /// Parts of a run that recipes choose.
-pub(super) struct Parts {
+pub(super) struct Parts<'p> {
     pub(super) recipe: &'static str,
-    pub(super) n: u64,
-    pub(super) dim: u64,
-    pub(super) bounds: Bounds,
+    pub(super) problem: &'p Problem,
+    pub(super) clipping: Option<ClippingNorm>,
+    pub(super) radius: Option<f64>,
     pub(super) lambda: f64,
     pub(super) sampling: Sampling,
     pub(super) batch_size: u64,
@@ -162,9 +120,7 @@ pub(super) struct Parts {
     pub(super) penalty: Option<Penalty>,
     pub(super) intercept: bool,
     pub(super) declared_order: bool,
-    pub(super) float: FloatKind,
     pub(super) summation: Summation,
-    pub(super) relation: AdjacencyKind,
 }
 
 /// How long a run is.
@@ -176,18 +132,15 @@ pub(super) enum Length {
 
 impl NoisyRun {
     /// Resolves and checks everything but the step sizes, which may depend on the noise.
-    pub(super) fn new(parts: Parts) -> Result<Self, Error> {
-        let Parts { recipe, n, dim, bounds, lambda, batch_size, float, relation, .. } = parts;
-        bounds.check()?;
+    pub(super) fn new(parts: Parts<'_>) -> Result<Self, Error> {
+        let Parts { recipe, problem, radius, lambda, batch_size, .. } = parts;
+        let Problem { setting, n, dim, relation, .. } = *problem;
+        let Setting { loss, row_norm, target_bound, float, .. } = setting;
+        let float = float.unwrap_or_default();
         non_negative("lambda", lambda)?;
         parts.descent.check()?;
-        for (name, value) in [("number of records", n), ("dimension", dim), ("batch size", batch_size)] {
-            if value == 0 {
-                return Err(Error::Count { name, value, range: "1 or more" });
-            }
-        }
-        if !matches!(relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut) {
-            return Err(Error::Adjacency { recipe, adjacency: relation });
+        if batch_size == 0 {
+            return Err(Error::Count { name: "batch size", value: 0, range: "1 or more" });
         }
         let parties = match parts.descent {
             Descent::Consensus { parties, .. } => Some(parties),
@@ -247,21 +200,22 @@ impl NoisyRun {
             // The least; a party divides by the number of its own records.
             Batching::Parties { parties, .. } => (n / parties).max(1) as f64,
         };
-        let contributions = bounds.contributions(dim, float)?;
+        let contributions = |float| match parts.clipping {
+            Some(norm) => Ok(Contributions::Clipped(norm)),
+            None => Contributions::of_loss(&loss, &problem.domain(radius)?, dim, float),
+        };
         // Whatever is likely, a Poisson batch may hold all records.
         let most = if poisson { n } else { batch_size };
         let plainly = if poisson { n.min(MICROBATCH) } else { batch_size };
-        let sum = StepSum::whole(contributions, most, float).added_up(parts.summation, plainly);
+        let sum = StepSum::whole(contributions(float)?, most, float).added_up(parts.summation, plainly);
         // The theorem is about a record present or absent; a replaced one is both at once.
         let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
-        let in_double =
-            StepSum { contributions: bounds.contributions(dim, FloatKind::F64)?, float: FloatKind::F64, ..sum };
+        let in_double = StepSum { contributions: contributions(FloatKind::F64)?, float: FloatKind::F64, ..sum };
         if !(sum.sensitivity(relation_of_steps)? <= MOST_ROUNDING * in_double.sensitivity(relation_of_steps)?) {
             return not_proved(
                 "in single precision the rounding of predictions would outweigh a record: train in double",
             );
         }
-        let Bounds { loss, radius, row_norm, target_bound, .. } = bounds;
         let run = Self {
             recipe,
             n,
@@ -384,18 +338,8 @@ impl NoisyRun {
 
     /// The mechanism of each step.
     pub(super) fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
-        self.check_noise_mode(mode)?;
         let sensitivity = L2Sensitivity::<A>::new(self.sensitivity()?)?;
         Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)
-    }
-
-    /// Refuses to draw no noise.
-    pub(super) fn check_noise_mode(&self, mode: NoiseMode) -> Result<(), Error> {
-        if !matches!(mode, NoiseMode::Exact | NoiseMode::Rounded) {
-            let why = "without noise there is no guarantee: choose exact or rounded noise";
-            return Err(Error::NotProved { recipe: self.recipe, why });
-        }
-        Ok(())
     }
 
     /// Checks the step sizes for this run, and that no iterate can leave the range of the float type, where something
@@ -442,21 +386,6 @@ impl NoisyRun {
             std_dev,
             float: self.float,
         })
-    }
-
-    /// What a certificate takes on trust.
-    pub(super) fn assumptions(&self, noise_mode: NoiseMode) -> Vec<Assumption> {
-        let mut assumptions =
-            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
-        if noise_mode != NoiseMode::Exact {
-            assumptions.push(Assumption::IdealisedFloat);
-        }
-        if let Batching::Passes { declared_order: true, .. } | Batching::Parties { declared_order: true, .. } =
-            self.batching
-        {
-            assumptions.push(Assumption::DeclaredOrder);
-        }
-        assumptions
     }
 
     /// Rows that a run goes through, on average.

@@ -1,6 +1,6 @@
 //! The baseline without privacy: the same engine, no noise, no guarantee.
 
-use dp_data::{Order, PassSource};
+use dp_data::{Order, RowSource};
 use dp_losses::{Domain, L2, LossKind, Real};
 
 use super::linear::LinearTraining;
@@ -86,7 +86,7 @@ impl NonPrivateDerivation {
 /// Parameters outside their range, a source that fails, [`Error::Interrupted`].
 pub fn train_without_privacy<F: Real>(
     recipe: &NonPrivateDerivation,
-    source: &mut dyn PassSource<F>,
+    source: &mut dyn RowSource<F>,
     key: [u8; 32],
     control: &mut Control<'_>,
 ) -> Result<NonPrivate<Vec<F>>, Error> {
@@ -147,8 +147,6 @@ pub fn train_without_privacy<F: Real>(
         lambda: recipe.lambda,
         radius: recipe.radius,
         dim: description.dim,
-        row_norm: f64::INFINITY,
-        target_bound: f64::INFINITY,
         run: Run {
             n,
             batches: BatchSizes::Equal(usize::try_from(batch_size).map_err(|_| Error::Count {
@@ -165,5 +163,8 @@ pub fn train_without_privacy<F: Real>(
         minimise,
     };
     let order = Order::Keyed { key, fresh_each_pass: false };
-    Ok(NonPrivate { value: training.train(source, order, control)? })
+    control.check()?;
+    let value = training.train(source, order, control)?;
+    source.finish()?;
+    Ok(NonPrivate { value })
 }

@@ -5,7 +5,6 @@ use dp_accountant::{Delta, DpEvent, EventLog, bound};
 use dp_mechanisms::Released;
 
 use super::recipe::{Budget, RecordAdjacency, repeated};
-use crate::derivation::Derivation;
 use crate::error::Error;
 use crate::trained::Trained;
 
@@ -24,7 +23,7 @@ impl Promise {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for more than was asked for.
-    pub(crate) fn new(event: DpEvent, budget: Budget, copies: u64) -> Result<Self, Error> {
+    pub fn new(event: DpEvent, budget: Budget, copies: u64) -> Result<Self, Error> {
         let all = repeated(event.clone(), copies);
         let most = budget.epsilon.get();
         for delta in [Delta::ZERO, budget.delta] {
@@ -53,13 +52,19 @@ impl Promise {
     }
 
     /// What a training that has kept the promise returns.
-    pub(crate) fn kept<F, A: RecordAdjacency>(
+    ///
+    /// # Errors
+    /// [`Error::NotAsPlanned`] if `log` holds another event than was promised.
+    pub fn kept<F, A: RecordAdjacency, D>(
         &self,
         weights: Released<Vec<F>>,
         log: EventLog<A>,
-        derivation: Derivation,
+        derivation: D,
         noise: NoiseMode,
-    ) -> Trained<F, A> {
-        Trained { weights, log, derivation, noise, requested: self.requested, reached: self.reached }
+    ) -> Result<Trained<F, A, D>, Error> {
+        if log.to_event() != self.event {
+            return Err(Error::NotAsPlanned);
+        }
+        Ok(Trained { weights, log, derivation, noise, requested: self.requested, reached: self.reached })
     }
 }

@@ -1,13 +1,12 @@
 //! What all private recipes have in common: a plan from public numbers, then a training that follows it.
 
-use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::certificate::{Derivation as Derives, EpsilonDelta};
 use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut, calibrate};
-use dp_data::{Description, SampleSource};
+use dp_data::{Description, RowSource};
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::promise::Promise;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::trained::Trained;
@@ -34,7 +33,7 @@ pub struct Budget {
 ///     let _ = recipe.plan::<dp_accountant::AddRemoveOne>(1000, 10, budget);
 /// }
 /// ```
-pub trait RecordAdjacency: Adjacency {
+pub trait RecordAdjacency: Adjacency + PartialEq {
     /// The log under this relation of releases that were logged under [`ZeroOut`]: the same, or under replace-one each at
     /// the price of two records ([`DpEvent::AddRemoveTwice`]), since a replacement takes one record out and puts another
     /// in.
@@ -45,13 +44,7 @@ pub trait RecordAdjacency: Adjacency {
 
 impl RecordAdjacency for ReplaceOne {
     fn from_null_records(log: EventLog<ZeroOut>) -> EventLog<Self> {
-        let mut replaced = EventLog::new();
-        replaced.record(DpEvent::AddRemoveTwice { event: Box::new(log.to_event()) }, 1);
-        log.assumptions().iter().for_each(|assumption| replaced.assume(assumption.clone()));
-        if !log.is_private() {
-            replaced.mark_not_private();
-        }
-        replaced
+        accounted_as(DpEvent::AddRemoveTwice { event: Box::new(log.to_event()) }, &log)
     }
 }
 
@@ -66,7 +59,7 @@ impl RecordAdjacency for ZeroOut {
 /// What tunes, repeats, or trains one model per class drives any algorithm through this trait.
 pub trait Recipe: Clone {
     /// What planning gives.
-    type Plan<A: RecordAdjacency>: Planned<A>;
+    type Plan<A: RecordAdjacency>: Planned<A> + Clone + core::fmt::Debug + PartialEq;
 
     /// Derives sensitivity, noise, event and guarantee for `n` records of `dim` features, before any data is read, such
     /// that `copies` releases on the same records together stay within the budget.
@@ -81,6 +74,17 @@ pub trait Recipe: Clone {
         budget: Budget,
         copies: u64,
     ) -> Result<Self::Plan<A>, Error>;
+
+    /// The plan of one release within the budget, before any data is read.
+    ///
+    /// # Privacy
+    /// `n` and `dim` are public under both relations.
+    ///
+    /// # Errors
+    /// As [`plan_copies`](Self::plan_copies).
+    fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Self::Plan<A>, Error> {
+        self.plan_copies(n, dim, budget, 1)
+    }
 }
 
 /// Public figures of a planned release, for people and progress bars.
@@ -96,6 +100,9 @@ pub struct Summary {
 
 /// A planned release: everything that is known before data is read.
 pub trait Planned<A: RecordAdjacency> {
+    /// How its releases follow from public parameters.
+    type Derivation: Derives<Error = Error> + Clone;
+
     /// The event, what was asked for and what is reached.
     fn promise(&self) -> &Promise;
 
@@ -115,7 +122,7 @@ pub trait Planned<A: RecordAdjacency> {
     }
 
     /// How the release follows from public parameters.
-    fn derivation(&self) -> Derivation;
+    fn derivation(&self) -> Self::Derivation;
 
     /// Sensitivity, noise and settings, for people.
     fn summary(&self) -> Summary;
@@ -131,15 +138,26 @@ pub trait Planned<A: RecordAdjacency> {
     /// floating-point type other than planned. Nothing has been released then.
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error>;
+    ) -> Result<Trained<F, A, Self::Derivation>, Error>;
 }
 
 /// `event`, `copies` times on the same records.
 pub(crate) fn repeated(event: DpEvent, copies: u64) -> DpEvent {
     if copies == 1 { event } else { DpEvent::SelfComposed { event: Box::new(event), count: copies } }
+}
+
+/// The log of releases that are accounted for together, as one event: what each of them logged by itself is not counted.
+pub(crate) fn accounted_as<A: Adjacency, B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> EventLog<A> {
+    let mut log = EventLog::new();
+    log.record(event, 1);
+    if !releases.is_private() {
+        log.mark_not_private();
+    }
+    releases.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
+    log
 }
 
 /// The least scale of noise with which `copies` events together stay within the budget.

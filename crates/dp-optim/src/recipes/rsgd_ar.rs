@@ -24,17 +24,12 @@
 //! [`as_published`].
 
 pub mod as_published;
-mod derivation;
-mod plan;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::RsgdArDerivation;
-pub use plan::Plan;
-
 use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::{Domain, L2, LossKind};
 
 use crate::averaging::Averaging;
@@ -42,8 +37,12 @@ use crate::defaults::{Defaults, SQUARED_RADIUS};
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::growth::{Arithmetic, Divisor};
-use crate::recipes::bolt_on::{BoltOn, OutputNoise};
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::bolt_on::{BoltOn, NoiseScale, OutputNoise, OutputRun};
+use crate::recipes::noise_scale::OneNoise;
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "rsgd-ar";
@@ -118,12 +117,45 @@ pub struct RsgdAr {
     pub target_bound: f64,
 }
 
-impl Recipe for RsgdAr {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for RsgdAr {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = OneNoise<NoiseScale>;
+    type Run = OutputRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, float, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(float) }
+    }
+
+    fn calibrate(
+        &self,
+        problem: &Problem,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(OneNoise<NoiseScale>, OutputRun), Error> {
+        self.check()?;
+        self.as_bolt_on(problem.n).calibrate(problem, budget, copies)
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &OneNoise<NoiseScale>) -> Result<OutputRun, Error> {
+        self.check()?;
+        if matches!(calibrated.noise, NoiseScale::LaplaceBall { .. }) {
+            return Err(Error::NotProved { recipe: RECIPE, why: "its noise is Gaussian" });
+        }
+        self.as_bolt_on(problem.n).resolve(problem, calibrated)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        self.as_bolt_on(problem.n).assumptions(problem)
+    }
+
+    fn lattice(&self, problem: &Problem, calibrated: &OneNoise<NoiseScale>) -> Result<ReleaseLattice, Error> {
+        self.as_bolt_on(problem.n).lattice(problem, calibrated)
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        self.as_bolt_on(problem.n).work(problem)
     }
 }
 
@@ -177,20 +209,6 @@ impl RsgdAr {
         let step = defaults.total_step() / total;
         let step = if smoothness.is_finite() { step.min(1.0 / smoothness) } else { step };
         Ok(Self { step, radius, ..self })
-    }
-
-    /// Derives the sensitivities, the noise and the guarantee of this recipe for `n` records of `dim` features, before
-    /// any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one whose data gradient is zero, which keeps its position.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
-    /// reaches: Gaussian noise needs delta > 0.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
     }
 
     fn updates_per_pass(&self, n: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
 use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
-use dp_data::{Block, Description, Examples, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+use dp_data::{Block, Description, Examples, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{LossKind, Penalty};
 use dp_mechanisms::{OsSeeded, SeededRng};
 
@@ -145,7 +145,7 @@ fn bounds_beyond_a_proof_are_refused_by_every_recipe() {
 /// Six hundred records that a line separates; a source that fails when it is asked whether all passes were the same.
 struct Failing(MemorySource<f64>);
 
-impl PassSource<f64> for Failing {
+impl RowSource<f64> for Failing {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.0.describe()
     }
@@ -155,9 +155,11 @@ impl PassSource<f64> for Failing {
     fn finish(&mut self) -> Result<(), SourceError> {
         Err(SourceError::CountChanged { expected: N, found: N - 1 })
     }
-}
 
-impl SampleSource<f64> for Failing {
+    fn gathers(&self) -> bool {
+        true
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.0.gather(positions)
     }

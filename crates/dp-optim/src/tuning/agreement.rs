@@ -6,7 +6,7 @@
 //! the model alone, in floating point too, because its scores are added up in the order of its features.
 
 use dp_accountant::AdjacencyKind;
-use dp_data::{Block, Order, PassRequest, PassSource, Rows};
+use dp_data::{Block, Order, PassRequest, RowSource, Rows};
 use dp_losses::{Real, Softmax};
 
 use crate::engine::{Control, check_shape, expect_rows};
@@ -24,7 +24,7 @@ pub(crate) fn sensitivity(recipe: &'static str, relation: AdjacencyKind) -> Resu
 /// Records that a model of `weights` gets right less those that it gets wrong: one score greater than 0 for the class +1
 /// of -1 and +1, or a score for each class, the first largest of which wins.
 pub(crate) fn agreement<F: Real>(
-    source: &mut dyn PassSource<F>,
+    source: &mut dyn RowSource<F>,
     weights: &[F],
     control: &Control<'_>,
 ) -> Result<i64, Error> {

@@ -1,7 +1,7 @@
 //! Some of a source's records as a source of their own.
 
 use dp_data::memory::{collect, reserve};
-use dp_data::{Block, Description, Order, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+use dp_data::{Block, Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
 use crate::error::Error;
 use crate::memory::{keyed_order, stream_of};
@@ -15,14 +15,14 @@ const POSITIONS: &str = "the positions of a portion of the rows";
 ///
 /// Its end is not the end of the source it is taken from: other portions are still to be read.
 pub(super) struct Portion<'s, F> {
-    source: &'s mut dyn SampleSource<F>,
+    source: &'s mut dyn RowSource<F>,
     positions: &'s [u32],
     /// The positions in the other source of records that were asked for last.
     asked: Vec<u32>,
 }
 
 impl<'s, F> Portion<'s, F> {
-    pub(super) fn new(source: &'s mut dyn SampleSource<F>, positions: &'s [u32]) -> Self {
+    pub(super) fn new(source: &'s mut dyn RowSource<F>, positions: &'s [u32]) -> Self {
         Self { source, positions, asked: Vec::new() }
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn portions(n: u64, portions: usize, key: [u8; 32]) -> Result<Vec<Vec
         .collect()
 }
 
-impl<F> PassSource<F> for Portion<'_, F> {
+impl<F> RowSource<F> for Portion<'_, F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description { n: self.positions.len() as u64, ..self.source.describe()? })
     }
@@ -63,9 +63,11 @@ impl<F> PassSource<F> for Portion<'_, F> {
         }
         Ok(Box::new(PortionPass { source: &mut *self.source, left: &self.asked, rows: 0 }))
     }
-}
 
-impl<F> SampleSource<F> for Portion<'_, F> {
+    fn gathers(&self) -> bool {
+        self.source.gathers()
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         self.asked.clear();
         reserve(&mut self.asked, positions.len(), POSITIONS)?;
@@ -82,7 +84,7 @@ impl<F> SampleSource<F> for Portion<'_, F> {
 
 /// A pass over a portion, a piece at a time.
 struct PortionPass<'a, F> {
-    source: &'a mut dyn SampleSource<F>,
+    source: &'a mut dyn RowSource<F>,
     left: &'a [u32],
     rows: u64,
 }
@@ -104,10 +106,10 @@ impl<F> RowStream<F> for PortionPass<'_, F> {
     }
 }
 
-/// A source that outlives what reads it: [`finish`](PassSource::finish) is not handed on.
-pub(super) struct Unfinished<'s, F>(pub(super) &'s mut dyn SampleSource<F>);
+/// A source that outlives what reads it: [`finish`](RowSource::finish) is not handed on.
+pub(super) struct Unfinished<'s, F>(pub(super) &'s mut dyn RowSource<F>);
 
-impl<F> PassSource<F> for Unfinished<'_, F> {
+impl<F> RowSource<F> for Unfinished<'_, F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.0.describe()
     }
@@ -115,9 +117,11 @@ impl<F> PassSource<F> for Unfinished<'_, F> {
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
         self.0.open_pass(request)
     }
-}
 
-impl<F> SampleSource<F> for Unfinished<'_, F> {
+    fn gathers(&self) -> bool {
+        self.0.gathers()
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         self.0.gather(positions)
     }

@@ -11,7 +11,7 @@
 //! whatever: which candidate was chosen says something about them.
 
 use dp_accountant::Epsilon;
-use dp_data::SampleSource;
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 use rand::Rng;
@@ -61,7 +61,7 @@ const RECIPE: &str = "tuning on public records";
 /// ```
 pub fn choose<A: TrainsAny<F>, F: Real>(
     candidates: &[AnyRecipe],
-    public: &mut dyn SampleSource<F>,
+    public: &mut dyn RowSource<F>,
     n: u64,
     budget: Budget,
     repetitions: u32,
@@ -98,7 +98,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
                 let (Some(here), Some(there)) = (halves.get(here), halves.get(there)) else { continue };
                 let quiet = &mut Control { progress: None, ..*control };
                 // Behind a pointer: the type of a source of sources of sources would have no end.
-                let half: &mut dyn SampleSource<F> = &mut Portion::new(&mut *public, here);
+                let half: &mut dyn RowSource<F> = &mut Portion::new(&mut *public, here);
                 let model = A::train_any(&plan, half, &mut rng.lend(), quiet)?;
                 let other = &mut Portion::new(&mut *public, there);
                 right = right.saturating_add(agreement(other, model.weights.get(), control)?);

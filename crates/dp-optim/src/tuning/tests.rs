@@ -4,7 +4,7 @@ use dp_accountant::certificate::Derivation as _;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::rdp::random_stopping::mean_repetitions;
 use dp_accountant::{Delta, Epsilon, Repetitions, ReplaceOne, ZeroOut};
-use dp_data::{Examples, Order, PassRequest, PassSource, SampleSource};
+use dp_data::{Examples, Order, PassRequest, RowSource};
 use dp_losses::LossKind;
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Exponential, LInfSensitivity, OsSeeded, SeededRng};
@@ -74,8 +74,8 @@ const GOOD: u32 = 1;
 
 fn chosen<A: RecordAdjacency>(trained: &Trained<f64, A>) -> Option<u32> {
     match &trained.derivation {
-        Derivation::Portions(derivation) => derivation.chosen,
-        Derivation::RandomStopping(derivation) => derivation.chosen,
+        AnyDerivation::Portions(derivation) => derivation.chosen,
+        AnyDerivation::RandomStopping(derivation) => derivation.chosen,
         other => panic!("{other:?}"),
     }
 }
@@ -399,27 +399,30 @@ fn plans_hold<A: RecordAdjacency>() {
         let certificate = trained.certificate(Unit::Record, Vec::new(), "00".repeat(32), Default::default());
         let verified = certificate.verify().unwrap();
         assert!(verified.recomputed_epsilon <= reached.epsilon * (1.0 + 1e-9));
-        let refused = |derivation: Derivation| {
+        let refused = |derivation: AnyDerivation| {
             let mut edited = certificate.clone();
             edited.derivation = derivation;
             assert!(edited.verify().is_err(), "{:?}", edited.derivation);
         };
         match trained.derivation {
-            Derivation::Portions(derivation) => {
-                refused(Derivation::Portions(PortionsOf { n: 310, ..derivation.clone() }));
-                refused(Derivation::Portions(PortionsOf { choice_epsilon: 1.0, ..derivation.clone() }));
-                refused(Derivation::Portions(PortionsOf { chosen: Some(2), ..derivation.clone() }));
-                refused(Derivation::Portions(PortionsOf { each: derivation.each[1..].to_vec(), ..derivation.clone() }));
-                refused(Derivation::Portions(PortionsOf { each: Vec::new(), ..derivation }));
+            AnyDerivation::Portions(derivation) => {
+                refused(AnyDerivation::Portions(PortionsOf { n: 310, ..derivation.clone() }));
+                refused(AnyDerivation::Portions(PortionsOf { choice_epsilon: 1.0, ..derivation.clone() }));
+                refused(AnyDerivation::Portions(PortionsOf { chosen: Some(2), ..derivation.clone() }));
+                refused(AnyDerivation::Portions(PortionsOf {
+                    each: derivation.each[1..].to_vec(),
+                    ..derivation.clone()
+                }));
+                refused(AnyDerivation::Portions(PortionsOf { each: Vec::new(), ..derivation }));
             }
-            Derivation::RandomStopping(derivation) => {
-                refused(Derivation::RandomStopping(StoppingOf { n: 310, ..derivation.clone() }));
-                refused(Derivation::RandomStopping(StoppingOf { chosen: Some(2), ..derivation.clone() }));
-                refused(Derivation::RandomStopping(StoppingOf { each: Vec::new(), ..derivation.clone() }));
+            AnyDerivation::RandomStopping(derivation) => {
+                refused(AnyDerivation::RandomStopping(StoppingOf { n: 310, ..derivation.clone() }));
+                refused(AnyDerivation::RandomStopping(StoppingOf { chosen: Some(2), ..derivation.clone() }));
+                refused(AnyDerivation::RandomStopping(StoppingOf { each: Vec::new(), ..derivation.clone() }));
                 let repetitions = Repetitions::TruncatedNegativeBinomial { eta: 0.5, gamma: 0.1 };
-                refused(Derivation::RandomStopping(StoppingOf { repetitions, ..derivation.clone() }));
+                refused(AnyDerivation::RandomStopping(StoppingOf { repetitions, ..derivation.clone() }));
                 let score = random_stopping::ScoreNoise::DiscreteGaussian { scale: 1e9 };
-                refused(Derivation::RandomStopping(StoppingOf { score, ..derivation }));
+                refused(AnyDerivation::RandomStopping(StoppingOf { score, ..derivation }));
             }
             other => panic!("{other:?}"),
         }

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use dp_data::{Block, Description, Examples, PassReceipt, PassRequest, PassSource, RowStream, SourceError};
+use dp_data::{Block, Description, Examples, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{LinearModel, Loss, Model, Real, ScaledSteps};
 use dp_optim::engine::{
     BatchSizes, Buffered, Control, GradientDescent, Iterate, Passes, PlainGradient, RowBatches, Run, Scaled, TwoParts,
@@ -122,7 +122,7 @@ pub struct Prescribed<F> {
     pub blocks: Vec<usize>,
 }
 
-impl<F: Real> PassSource<F> for Prescribed<F> {
+impl<F: Real> RowSource<F> for Prescribed<F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description {
             n: self.examples.len() as u64,
@@ -165,7 +165,7 @@ impl<F: Real> RowStream<F> for PrescribedPass<F> {
 }
 
 /// Runs the engine as `growth` describes, on `source`, and returns the output.
-pub fn run<F: Real, L: Loss<F>, S: PassSource<F>>(
+pub fn run<F: Real, L: Loss<F>, S: RowSource<F>>(
     growth: &Growth,
     loss: L,
     start: Vec<F>,
@@ -176,7 +176,7 @@ pub fn run<F: Real, L: Loss<F>, S: PassSource<F>>(
 }
 
 /// The same for any model of rows.
-pub fn run_model<F: Real, M, S: PassSource<F>>(
+pub fn run_model<F: Real, M, S: RowSource<F>>(
     growth: &Growth,
     model: &M,
     start: Vec<F>,

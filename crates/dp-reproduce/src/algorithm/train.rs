@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::examples::OrderError;
-use dp_data::{Examples, SampleSource};
+use dp_data::{Examples, RowSource};
 use dp_mechanisms::rng::{Purpose, ReleaseRng};
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, SeededRng};
@@ -178,11 +178,11 @@ fn one_against_the_rest<A: TrainsAny<f64>>(
     let plan = plan::<A>(setting, f64::from(models), delta, n, dim).map_err(|error| failed(cell, error))?;
     for class in 0..models {
         let mut rng = rng.stream(Purpose::Custom(1), 0, u64::from(class));
-        let train_on = |source: &mut dyn SampleSource<f64>, rng: &mut SeededRng| match &plan {
+        let train_on = |source: &mut dyn RowSource<f64>, rng: &mut SeededRng| match &plan {
             Some(plan) => train_privately(plan, source, rng, cancelled),
             None => train_without(setting, f64::from(models), delta, source, rng, cancelled),
         };
-        let train_from = |source: &mut dyn SampleSource<f64>, rng: &mut SeededRng| {
+        let train_from = |source: &mut dyn RowSource<f64>, rng: &mut SeededRng| {
             if setting.timed {
                 return train_on(source, rng).map(|(model, time)| (model, Spent { time, rows: 0 }));
             }
@@ -255,7 +255,7 @@ pub(crate) fn reached(setting: &Setting, n: u64, dim: u64) -> Result<Option<(f64
 /// Trains one model as planned; the weights and the time it took.
 fn train_privately<A: TrainsAny<f64>>(
     plan: &AnyPlan<A>,
-    source: &mut dyn SampleSource<f64>,
+    source: &mut dyn RowSource<f64>,
     rng: &mut SeededRng,
     cancelled: &AtomicBool,
 ) -> Result<(Vec<f64>, Duration), dp_optim::Error> {
@@ -270,7 +270,7 @@ fn train_without(
     setting: &Setting,
     shares: f64,
     delta: f64,
-    source: &mut dyn SampleSource<f64>,
+    source: &mut dyn RowSource<f64>,
     rng: &mut SeededRng,
     cancelled: &AtomicBool,
 ) -> Result<(Vec<f64>, Duration), dp_optim::Error> {

@@ -12,9 +12,10 @@ use dp_data::memory::{self, Bytes};
 use dp_data::{Encoder, Examples};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
+use dp_optim::MemorySource;
 use dp_optim::engine::Control;
+use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::{Budget, Planned, Recipe, TrainsAny, train_without_privacy};
-use dp_optim::{Derivation, MemorySource};
 
 use super::config::{Method, TrainConfig};
 use super::recipes::{self, Advice, Built, Shape, refusal};
@@ -39,7 +40,7 @@ struct Records<F> {
 /// What training gives.
 pub(super) struct TrainedModel {
     pub(super) model: Model,
-    pub(super) certificate: Certificate<Derivation>,
+    pub(super) certificate: Certificate<AnyDerivation>,
     pub(super) n: u64,
     pub(super) training: Duration,
     /// What was chosen, where there was a choice.
@@ -214,7 +215,7 @@ fn train_baseline<F: Real + Stored + Feature>(
     let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
     let model = Model::new(encoder, config.loss, weights)?;
     let certificate =
-        Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, Derivation::NonPrivate(recipe))
+        Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, AnyDerivation::NonPrivate(recipe))
             .assuming(model.assumptions())
             .of_model(model.sha256()?, versions());
     Ok(TrainedModel { model, certificate, n: shape.n, training, advice: None, chosen: None })

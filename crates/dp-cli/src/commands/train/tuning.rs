@@ -12,10 +12,11 @@ use dp_data::read;
 use dp_data::{Encoder, Examples, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
+use dp_optim::MemorySource;
 use dp_optim::engine::Control;
+use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::{AnyRecipe, Budget, TrainsAny};
 use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping, public};
-use dp_optim::{Derivation, MemorySource};
 use serde::Serialize;
 
 use super::config::TrainConfig;
@@ -271,10 +272,10 @@ pub struct Chosen {
 
 impl Chosen {
     /// What a certificate's recipe says was chosen, which is released with the model.
-    pub(super) fn of(tuning: &Tuning, derivation: &Derivation) -> Option<Self> {
+    pub(super) fn of(tuning: &Tuning, derivation: &AnyDerivation) -> Option<Self> {
         match derivation {
-            Derivation::Portions(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
-            Derivation::RandomStopping(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
+            AnyDerivation::Portions(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
+            AnyDerivation::RandomStopping(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
             _ => None,
         }
     }

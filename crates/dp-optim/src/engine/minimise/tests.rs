@@ -1,6 +1,6 @@
 //! The certifying gradient against arithmetic of 400 binary digits, and what a certificate accepts.
 
-use dp_data::{Description, Examples, Order, PassRequest, PassSource, RowStream, SourceError};
+use dp_data::{Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, LossKind, ModelVisitor, ScaledSteps, Softmax, SoftmaxModel};
 use dp_mechanisms::SeededRng;
 use rand::RngExt;
@@ -223,7 +223,7 @@ fn a_steep_slope_is_allowed_for() {
 /// Counts the passes over a source in memory.
 struct Counted(MemorySource<f64>, usize);
 
-impl PassSource<f64> for Counted {
+impl RowSource<f64> for Counted {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.0.describe()
     }

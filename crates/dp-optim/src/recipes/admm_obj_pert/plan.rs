@@ -4,15 +4,15 @@ use core::marker::PhantomData;
 
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, DpEvent, EventLog, ZeroOut};
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::{AdmmObjPert, AdmmObjPertDerivation};
-use crate::derivation::Derivation;
 use crate::engine::{AdmmOutput, Control, LinearisedAdmm, UpdateRule, project};
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
+use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::obj_pert::{Certification, Part};
@@ -110,10 +110,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// probability below `e^-32` in each iteration. Nothing has been released then.
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         FloatKind::F64.expect::<F>()?;
         let AdmmObjPertDerivation { recipe, n, dim, rho, release, .. } = &self.derivation;
         let (row_norm, target_bound) = (recipe.row_norm, recipe.target_bound);
@@ -147,17 +147,19 @@ impl<A: RecordAdjacency> Plan<A> {
             log.mark_not_private();
         }
         unsaid.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
-        Ok(self.promise.kept(weights, log, Derivation::AdmmObjPert(self.derivation.clone()), recipe.noise_mode))
+        self.promise.kept(weights, log, AnyDerivation::AdmmObjPert(self.derivation.clone()), recipe.noise_mode)
     }
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::AdmmObjPert(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::AdmmObjPert(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -180,10 +182,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

@@ -1,16 +1,141 @@
 //! The choice and calibration of the noise on the released model.
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, bound};
+use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, bound};
 use dp_losses::Real;
+use dp_mechanisms::grid::Grid;
 use dp_mechanisms::{
     Bounded, Gaussian, GaussianMixture, L2Sensitivity, LaplaceBall, Mechanism, PrivacyEvent, ReleaseRng, Released,
 };
 
-use super::derivation::{Derived, NoiseScale};
+use super::run::Derived;
 use super::{BoltOn, OutputNoise, RECIPE};
 use crate::error::Error;
+use crate::growth::PositionClasses;
+use crate::recipes::noise_scale;
 use crate::recipes::recipe::{Budget, least_scale, repeated};
+
+/// The noise of a release: its law and scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
+pub enum NoiseScale {
+    /// Density proportional to `exp(-‖z‖/scale)`.
+    LaplaceBall {
+        /// The scale.
+        scale: f64,
+    },
+    /// Normal in each coordinate.
+    Gaussian {
+        /// The standard deviation.
+        std_dev: f64,
+    },
+    /// The same, where the guarantee averages over the record's hidden position.
+    HiddenPositionGaussian {
+        /// The standard deviation.
+        std_dev: f64,
+    },
+}
+
+impl NoiseScale {
+    /// The least noise of the recipe's kind with which all copies meet the budget, and the classes of positions that it
+    /// counts on.
+    pub(in crate::recipes) fn least(
+        recipe: &BoltOn,
+        derived: &Derived,
+        dim: u64,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(Self, Option<PositionClasses>), Error> {
+        let pure = budget.delta.get() == 0.0;
+        if recipe.output_noise == OutputNoise::Gaussian && pure {
+            return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
+        }
+        if recipe.output_noise == OutputNoise::LaplaceBall || pure {
+            return Ok((Self::laplace_ball(derived.sensitivity, dim, budget, copies)?, None));
+        }
+        let (gaussian, classes) = Self::gaussian(recipe, derived, budget, copies)?;
+        if recipe.output_noise == OutputNoise::Least {
+            let ball = Self::laplace_ball(derived.sensitivity, dim, budget, copies)?;
+            if ball.mean_squared_norm(dim) < gaussian.mean_squared_norm(dim) {
+                return Ok((ball, None));
+            }
+        }
+        Ok((gaussian, classes))
+    }
+
+    /// Pure epsilon, which is more than any delta asks for.
+    fn laplace_ball(sensitivity: f64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
+        // An event says nothing of the relation: any will do.
+        let sensitivity = L2Sensitivity::<ReplaceOne>::new(sensitivity)?;
+        let mut ball = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, dim)?;
+        // The accountant rounds the quotient up; lift the scale by its last bits until it agrees.
+        for _ in 0..8 {
+            if bound::epsilon(&repeated(ball.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
+                break;
+            }
+            ball = LaplaceBall::from_scale(sensitivity, ball.scale() * (1.0 + 4.0 * f64::EPSILON), dim)?;
+        }
+        Ok(Self::LaplaceBall { scale: ball.scale() })
+    }
+
+    fn gaussian(
+        recipe: &BoltOn,
+        derived: &Derived,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(Self, Option<PositionClasses>), Error> {
+        let sensitivity = derived.sensitivity;
+        let plain = least_scale(budget, copies, |std_dev| DpEvent::Gaussian { std_dev, sensitivity })?;
+        if let Some(classes) = derived.position_classes(recipe)? {
+            let hidden = least_scale(budget, copies, |std_dev| DpEvent::GaussianMixture {
+                std_dev,
+                sensitivities: classes.sensitivities.clone(),
+                weights: classes.weights.clone(),
+            })?;
+            // A small gain is not worth a statement with hundreds of numbers in it.
+            if hidden < 0.99 * plain {
+                return Ok((Self::HiddenPositionGaussian { std_dev: hidden }, Some(classes)));
+            }
+        }
+        Ok((Self::Gaussian { std_dev: plain }, None))
+    }
+
+    /// What the scale is called.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::LaplaceBall { .. } => "noise scale",
+            Self::Gaussian { .. } | Self::HiddenPositionGaussian { .. } => "standard deviation",
+        }
+    }
+
+    /// The scale or the standard deviation.
+    pub const fn scale(self) -> f64 {
+        match self {
+            Self::LaplaceBall { scale } => scale,
+            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => std_dev,
+        }
+    }
+
+    /// `E‖Z‖²` in `dim` dimensions.
+    pub(in crate::recipes) fn mean_squared_norm(self, dim: u64) -> f64 {
+        match self {
+            Self::LaplaceBall { scale } => dim as f64 * ((dim as f64 + 1.0) * scale * scale),
+            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => dim as f64 * std_dev.powi(2),
+        }
+    }
+
+    /// The grid that the model is released on.
+    pub(super) fn grid(self) -> Result<Grid, Error> {
+        match self {
+            Self::LaplaceBall { scale } => noise_scale::NoiseScale::LaplaceBall { scale },
+            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => {
+                noise_scale::NoiseScale::Gaussian { std_dev }
+            }
+        }
+        .grid()
+    }
+}
 
 /// The mechanism that releases the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,111 +146,33 @@ pub(in crate::recipes) enum Noise<A: Adjacency> {
 }
 
 impl<A: Adjacency> Noise<A> {
-    /// The least noise of the recipe's kind with which all copies meet the budget, drawn as the recipe says.
-    pub(in crate::recipes) fn calibrate(
-        recipe: &BoltOn,
-        derived: &Derived,
+    /// The mechanism with noise of this scale.
+    pub(in crate::recipes) fn new(
+        scale: NoiseScale,
+        sensitivity: f64,
         dim: u64,
-        budget: Budget,
-        copies: u64,
+        classes: Option<&PositionClasses>,
     ) -> Result<Self, Error> {
-        Self::least(recipe, derived, dim, budget, copies)?.drawn(recipe.noise_mode)
+        let sensitivity = L2Sensitivity::<A>::new(sensitivity)?;
+        Ok(match (scale, classes) {
+            (NoiseScale::LaplaceBall { scale }, _) => {
+                Self::LaplaceBall(LaplaceBall::from_scale(sensitivity, scale, dim)?)
+            }
+            (NoiseScale::HiddenPositionGaussian { std_dev }, Some(classes)) => Self::HiddenPosition(
+                GaussianMixture::new(std_dev, classes.sensitivities.clone(), classes.weights.clone())?,
+            ),
+            (NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev }, _) => {
+                Self::Gaussian(Gaussian::from_std_dev(sensitivity, std_dev)?)
+            }
+        })
     }
 
-    fn drawn(self, mode: NoiseMode) -> Result<Self, Error> {
+    pub(in crate::recipes) fn drawn(self, mode: NoiseMode) -> Result<Self, Error> {
         Ok(match self {
             Self::LaplaceBall(ball) => Self::LaplaceBall(ball.with_noise_mode(mode)?),
             Self::Gaussian(gaussian) => Self::Gaussian(gaussian.with_noise_mode(mode)?),
             Self::HiddenPosition(mixture) => Self::HiddenPosition(mixture.with_noise_mode(mode)?),
         })
-    }
-
-    fn least(recipe: &BoltOn, derived: &Derived, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
-        let sensitivity = L2Sensitivity::<A>::new(derived.sensitivity)?;
-        let pure = budget.delta.get() == 0.0;
-        if recipe.output_noise == OutputNoise::Gaussian && pure {
-            return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
-        }
-        if recipe.output_noise == OutputNoise::LaplaceBall || pure {
-            return Self::laplace_ball(sensitivity, dim, budget, copies);
-        }
-        let gaussian = Self::gaussian(recipe, derived, sensitivity, budget, copies)?;
-        if recipe.output_noise == OutputNoise::Least {
-            let ball = Self::laplace_ball(sensitivity, dim, budget, copies)?;
-            if ball.mean_squared_norm(dim) < gaussian.mean_squared_norm(dim) {
-                return Ok(ball);
-            }
-        }
-        Ok(gaussian)
-    }
-
-    /// Pure epsilon, which is more than any delta asks for.
-    fn laplace_ball(sensitivity: L2Sensitivity<A>, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
-        let mut ball = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, dim)?;
-        // The accountant rounds the quotient up; lift the scale by its last bits until it agrees.
-        for _ in 0..8 {
-            if bound::epsilon(&repeated(ball.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
-                break;
-            }
-            ball = LaplaceBall::from_scale(sensitivity, ball.scale() * (1.0 + 4.0 * f64::EPSILON), dim)?;
-        }
-        Ok(Self::LaplaceBall(ball))
-    }
-
-    fn gaussian(
-        recipe: &BoltOn,
-        derived: &Derived,
-        sensitivity: L2Sensitivity<A>,
-        budget: Budget,
-        copies: u64,
-    ) -> Result<Self, Error> {
-        let value = sensitivity.get();
-        let plain = least_scale(budget, copies, |std_dev| DpEvent::Gaussian { std_dev, sensitivity: value })?;
-        if let Some(classes) = derived.position_classes(recipe)? {
-            let hidden = least_scale(budget, copies, |std_dev| DpEvent::GaussianMixture {
-                std_dev,
-                sensitivities: classes.sensitivities.clone(),
-                weights: classes.weights.clone(),
-            })?;
-            // A small gain is not worth a statement with hundreds of numbers in it.
-            if hidden < 0.99 * plain {
-                return Ok(Self::HiddenPosition(GaussianMixture::new(hidden, classes.sensitivities, classes.weights)?));
-            }
-        }
-        Ok(Self::Gaussian(Gaussian::from_std_dev(sensitivity, plain)?))
-    }
-
-    /// `E‖Z‖²` in `dim` dimensions.
-    pub(in crate::recipes) fn mean_squared_norm(&self, dim: u64) -> f64 {
-        match self {
-            Self::LaplaceBall(ball) => ball.mean_squared_norm(),
-            Self::Gaussian(gaussian) => dim as f64 * gaussian.std_dev().powi(2),
-            Self::HiddenPosition(mixture) => dim as f64 * mixture.std_dev().powi(2),
-        }
-    }
-
-    pub(in crate::recipes) fn scale(&self) -> NoiseScale {
-        match self {
-            Self::LaplaceBall(ball) => NoiseScale::LaplaceBall { scale: ball.scale() },
-            Self::Gaussian(gaussian) => NoiseScale::Gaussian { std_dev: gaussian.std_dev() },
-            Self::HiddenPosition(mixture) => NoiseScale::HiddenPositionGaussian { std_dev: mixture.std_dev() },
-        }
-    }
-
-    pub(in crate::recipes) fn mode(&self) -> NoiseMode {
-        match self {
-            Self::LaplaceBall(ball) => ball.noise_mode(),
-            Self::Gaussian(gaussian) => gaussian.noise_mode(),
-            Self::HiddenPosition(mixture) => mixture.noise_mode(),
-        }
-    }
-
-    pub(in crate::recipes) fn event(&self) -> DpEvent {
-        match self {
-            Self::LaplaceBall(ball) => ball.event(),
-            Self::Gaussian(gaussian) => gaussian.event(),
-            Self::HiddenPosition(mixture) => mixture.event(),
-        }
     }
 
     /// Releases the output of a run whose sensitivity the mechanism was built for.

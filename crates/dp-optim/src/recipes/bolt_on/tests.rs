@@ -4,15 +4,15 @@ use core::sync::atomic::AtomicBool;
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Certificate, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
-use dp_data::{Description, Examples, Order, PassRequest, PassSource, RowStream, SourceError};
+use dp_data::{Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
 use dp_mechanisms::{OsSeeded, SeededRng};
 use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -42,7 +42,7 @@ fn recipes() -> Vec<BoltOn> {
     ]
 }
 
-fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<Derivation> {
+fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<AnyDerivation> {
     let trained = plan.train(source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     assert!(trained.weights.get().iter().all(|w| w.is_finite()));
     trained.certificate(Unit::Record, Vec::new(), String::from("0"), Default::default())
@@ -110,7 +110,7 @@ fn an_edited_certificate_fails() {
     good.verify().unwrap();
     let edit = |change: &dyn Fn(&mut BoltOnDerivation)| {
         let mut bad = good.clone();
-        let Derivation::BoltOn(derivation) = &mut bad.derivation else { unreachable!() };
+        let AnyDerivation::BoltOn(derivation) = &mut bad.derivation else { unreachable!() };
         change(derivation);
         // The forger also writes the event that the edited recipe gives.
         let consistent = bad.derivation.event().map(|event| Certificate { event, ..bad.clone() });
@@ -149,10 +149,10 @@ fn certificates_survive_files_bit_for_bit() {
         let plan = recipe.plan::<ZeroOut>(200, 3, budget(0.7, 1e-7)).unwrap();
         let certificate = certify(&plan, &mut source);
         let text = serde_json::to_string(&certificate).unwrap();
-        let read: Certificate<Derivation> = serde_json::from_str(&text).unwrap();
+        let read: Certificate<AnyDerivation> = serde_json::from_str(&text).unwrap();
         assert_eq!(read, certificate);
         read.verify().unwrap();
-        assert!(serde_json::from_str::<Certificate<Derivation>>(&text.replace("\"passes\"", "\"laps\"")).is_err());
+        assert!(serde_json::from_str::<Certificate<AnyDerivation>>(&text.replace("\"passes\"", "\"laps\"")).is_err());
     }
 }
 
@@ -416,7 +416,7 @@ struct Asked {
     orders: Vec<Order>,
 }
 
-impl PassSource<f64> for Asked {
+impl RowSource<f64> for Asked {
     fn describe(&mut self) -> Result<Description, SourceError> {
         self.memory.describe()
     }
@@ -474,7 +474,7 @@ fn every_field_of_a_derivation_counts() {
     let statement = |derivation: &BoltOnDerivation| (derivation.event().ok(), derivation.assumptions());
     type Change = dyn Fn(&mut BoltOnDerivation);
     let changes: Vec<(&str, &Change)> = vec![
-        ("algorithm", &|d| d.recipe.algorithm = Algorithm::Convex),
+        ("algorithm", &|d| d.recipe.algorithm = Convexity::Convex),
         ("loss", &|d| d.recipe.loss = LossKind::Logistic),
         ("lambda", &|d| d.recipe.lambda = 0.06),
         ("passes", &|d| d.recipe.passes = 4),

@@ -8,6 +8,7 @@ use crate::auto::CURVATURE_OF_KINKS;
 use crate::averaging::Averaging;
 use crate::defaults::Defaults;
 use crate::error::Error;
+use crate::recipes::problem::Problem;
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
@@ -62,7 +63,7 @@ impl DpFtrl {
     /// # Errors
     /// As [`recommended`](Self::recommended).
     pub fn with_suited_steps(self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Self, Error> {
-        let steps = self.uncorrelated(n, dim, relation)?.updates();
+        let steps = self.uncorrelated(&Problem::new(&self, n, dim, relation)?)?.updates();
         let step = (self.total_step(n, dim, budget, relation)? / steps as f64).min(self.longest_step()?);
         let averaging = Averaging::Suffix { updates: (steps / 2).max(1) };
         Ok(Self { schedule: Some(Schedule::Constant { step }), averaging, ..self })
@@ -71,7 +72,7 @@ impl DpFtrl {
     /// S' for its number of steps.
     fn total_step(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<f64, Error> {
         let defaults = Defaults::new(self.loss, n, self.loss.parameters(dim), budget, relation)?;
-        let run = self.uncorrelated(n, dim, relation)?;
+        let run = self.uncorrelated(&Problem::new(self, n, dim, relation)?)?;
         let error = match self.bands {
             Some(bands) => super::Bands::new(run.updates(), bands.min(run.updates()), run.participation()?)?.error,
             None => best_factor(run.updates(), run.participation()?, run.parameters())?.error,

@@ -1,6 +1,6 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
-use dp_data::{Block, Description, Examples, Order, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+use dp_data::{Block, Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
 use dp_mechanisms::SeededRng;
 use proptest::prelude::*;
 use rand::RngExt;
@@ -118,9 +118,9 @@ struct Recording {
     orders: Vec<Order>,
 }
 
-impl PassSource<f64> for Recording {
+impl RowSource<f64> for Recording {
     fn describe(&mut self) -> Result<Description, SourceError> {
-        PassSource::describe(&mut self.inner)
+        RowSource::describe(&mut self.inner)
     }
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
@@ -131,9 +131,11 @@ impl PassSource<f64> for Recording {
     fn finish(&mut self) -> Result<(), SourceError> {
         self.inner.finish()
     }
-}
 
-impl SampleSource<f64> for Recording {
+    fn gathers(&self) -> bool {
+        true
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.inner.gather(positions)
     }

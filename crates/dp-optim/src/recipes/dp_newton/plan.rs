@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use dp_accountant::{DpEvent, EventLog};
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::{Real, ScalarLoss};
 use dp_mechanisms::clip::Moments;
 use dp_mechanisms::{ReleaseRng, Released};
@@ -13,9 +13,9 @@ use super::derivation::Sensitivities;
 use super::model::{Bend, Model};
 use super::sums::StepSums;
 use super::{Curvature, DpNewton, DpNewtonDerivation, Joint, RECIPE};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::noisy_moments::RIDGE;
@@ -144,10 +144,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`].
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let DpNewtonDerivation { recipe, n, dim, .. } = &self.derivation;
         let (row_norm, target_bound) = (recipe.row_norm, recipe.target_bound);
         Expected { n: *n, dim: *dim, row_norm, target_bound }.check(&source.describe()?)?;
@@ -167,13 +167,13 @@ impl<A: RecordAdjacency> Plan<A> {
         };
         // A function of what all steps released.
         let weights = last.map(|_| weights.into_iter().map(convert).collect());
-        Ok(self.promise.kept(weights, log, Planned::<A>::derivation(self), recipe.noise_mode))
+        self.promise.kept(weights, log, Planned::<A>::derivation(self), recipe.noise_mode)
     }
 
     /// Where the steps begin, and the model that they follow.
     fn start<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         log: &mut EventLog<A>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
@@ -203,7 +203,7 @@ impl<A: RecordAdjacency> Plan<A> {
     /// One step's sums, released.
     pub(crate) fn sums<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         weights: &[f64],
         step: u64,
         log: &mut EventLog<A>,
@@ -228,12 +228,14 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::DpNewton(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::DpNewton(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -258,10 +260,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

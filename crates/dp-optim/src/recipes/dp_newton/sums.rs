@@ -1,7 +1,7 @@
 //! The sums of a step: exact, so that a record moves them by its own part alone.
 
 use dp_accountant::{Adjacency, AdjacencyKind};
-use dp_data::PassSource;
+use dp_data::RowSource;
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::clip::{ClippingNorm, MomentSum};
 use dp_mechanisms::{Bounded, L2Sensitivity};
@@ -16,7 +16,7 @@ use crate::recipes::noisy_moments::stage::check_square;
 
 /// What a step sums.
 pub(super) struct StepSums<'s, 'c, F> {
-    pub(super) source: &'s mut dyn PassSource<F>,
+    pub(super) source: &'s mut dyn RowSource<F>,
     pub(super) control: &'s mut Control<'c>,
     pub(super) pass: u32,
     pub(super) n: u64,

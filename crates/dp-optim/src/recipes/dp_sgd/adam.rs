@@ -19,6 +19,7 @@ use dp_losses::LossKind;
 use super::DpSgd;
 use crate::descent::Descent;
 use crate::error::Error;
+use crate::recipes::problem::Problem;
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
@@ -58,7 +59,7 @@ impl DpSgd {
     /// # Errors
     /// As [`with_suited_steps`](Self::with_suited_steps) and [`plan`](Self::plan).
     pub fn with_adaptive_steps(self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Self, Error> {
-        let run = self.run(n, dim, relation)?;
+        let run = self.run(&Problem::new(&self, n, dim, relation)?)?;
         let noise = run.least_std_dev(budget, 1)? / run.divisor;
         let share = match self.descent {
             Descent::AdamBc { floor, .. } => floor,

@@ -4,21 +4,22 @@ use core::marker::PhantomData;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{DpEvent, EventLog, ZeroOut};
-use dp_data::{Block, Order, SampleSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{Differences, Model, ModelVisitor, Real, ScaledSteps};
-use dp_mechanisms::{Gaussian, L2Sensitivity, ReleaseRng, Released};
+use dp_mechanisms::{Gaussian, L2Sensitivity, LentRng, ReleaseRng, Released};
 use nalgebra::convert;
 
-use super::Svrg;
+use super::{Svrg, TwoNoises};
 use crate::averaging::AveragingWeights;
 use crate::engine::{
     BatchKey, BatchSizes, Batches, Between, Buffered, Control, Driven, GradientDescent, GradientEstimate, Iterate,
     NoisyGradient, Pace, RowBatches, SampledRun, StepBatches, Visit, expect_rows,
 };
 use crate::error::Error;
+use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noisy_run::Batching;
-use crate::recipes::recipe::{Expected, RecordAdjacency};
+use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
 use crate::schedule::StepSizes;
 
 /// What a training releases, as an attacker sees it.
@@ -48,13 +49,14 @@ pub(crate) enum Observation<'o, F> {
 /// Whoever looks on.
 pub(super) type Observer<'o, F> = dyn FnMut(Observation<'_, F>) + 'o;
 
-/// What a training follows beside the run: noises, step sizes, average.
-pub(super) struct Following<'t> {
-    pub(super) full_std_dev: f64,
-    pub(super) std_dev: f64,
+/// A training by DP-SVRG: the run with both noises, step sizes and average.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SvrgRun {
+    pub(super) run: Svrg,
+    pub(super) noises: TwoNoises,
     pub(super) noise_mode: NoiseMode,
-    pub(super) steps: &'t StepSizes,
-    pub(super) weights: &'t AveragingWeights,
+    pub(super) steps: StepSizes,
+    pub(super) weights: AveragingWeights,
 }
 
 impl Svrg {
@@ -65,89 +67,131 @@ impl Svrg {
         let of_all = self.bound * n + self.steps.largest_noise(full_std_dev);
         of_batch + self.steps.divisor / n * of_all
     }
+}
 
-    /// Trains and returns the released output with the log of the planned event.
-    pub(super) fn train<F, A, S, R>(
-        &self,
-        following: &Following<'_>,
-        event: &DpEvent,
-        source: &mut S,
-        rng: &mut R,
-        control: &mut Control<'_>,
-        observe: &mut Observer<'_, F>,
-    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>
-    where
-        F: Real,
-        A: RecordAdjacency,
-        S: SampleSource<F> + ?Sized,
-        R: ReleaseRng + ?Sized,
-    {
-        let run = &self.steps;
-        run.float.expect::<F>()?;
-        let (row_norm, target_bound) = (run.row_norm, run.target_bound);
-        Expected { n: run.n, dim: run.dim, row_norm, target_bound }.check(&source.describe()?)?;
-        control.check()?;
-        let released = if run.relation == run.relation_of_steps {
-            self.train_under::<F, A, S, R>(following, source, rng, control, observe)?
-        } else {
-            self.train_under::<F, ZeroOut, S, R>(following, source, rng, control, observe)?
-        };
-        // What the releases cost together is the event's to say.
-        let mut log = EventLog::new();
-        log.record(event.clone(), 1);
-        if !rng.is_secret() {
-            log.mark_not_private();
-        }
-        Ok((released, log))
+impl SvrgRun {
+    /// The L2 sensitivity of the sum of all records' gradients, rounding allowed for.
+    ///
+    /// # Errors
+    /// None for a run that was planned.
+    pub fn full_sensitivity(&self) -> Result<f64, Error> {
+        self.run.full_sensitivity()
     }
 
-    fn train_under<F, A, S, R>(
+    /// The L2 sensitivity of a batch's sum of differences in units of D, rounding allowed for: to a record's presence under
+    /// Poisson sampling, else to the relation's change of a record.
+    ///
+    /// # Errors
+    /// None for a run that was planned.
+    pub fn sensitivity(&self) -> Result<f64, Error> {
+        self.run.steps.sensitivity()
+    }
+
+    /// The noise of both kinds of sums.
+    pub fn noises(&self) -> TwoNoises {
+        self.noises
+    }
+
+    /// Number of steps of all epochs.
+    pub fn steps(&self) -> u64 {
+        self.run.steps.updates()
+    }
+
+    /// What a batch's sum is divided by: the mean number of records in it.
+    pub fn divisor(&self) -> f64 {
+        self.run.steps.divisor
+    }
+
+    /// The steps, as they are run.
+    #[cfg(feature = "audit")]
+    pub(crate) fn steps_run(&self) -> &crate::recipes::noisy_run::NoisyRun {
+        &self.run.steps
+    }
+
+    /// [`Run::train`], showing each release to `observe`.
+    pub(crate) fn train_observing<F: Real, A: RecordAdjacency>(
         &self,
-        following: &Following<'_>,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
         observe: &mut Observer<'_, F>,
-    ) -> Result<Released<Vec<F>>, Error>
-    where
-        F: Real,
-        A: RecordAdjacency,
-        S: SampleSource<F> + ?Sized,
-        R: ReleaseRng + ?Sized,
-    {
-        let training: Training<'_, '_, '_, F, A, S, R> =
-            Training { run: self, following, source, rng, control, observe, relation: PhantomData };
-        self.steps.loss.visit_model(size("dimension", self.steps.dim)?, training)
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let steps = &self.run.steps;
+        if steps.relation == steps.relation_of_steps {
+            let (released, log) = self.train_under::<F, A>(source, rng, control, observe)?;
+            return Ok((released, accounted_as(self.event()?, &log)));
+        }
+        let (released, log) = self.train_under::<F, ZeroOut>(source, rng, control, observe)?;
+        Ok((released, accounted_as(self.event()?, &log)))
+    }
+
+    fn train_under<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+        observe: &mut Observer<'_, F>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let training: Training<'_, '_, '_, '_, F, A> =
+            Training { svrg: self, source, rng, control, observe, relation: PhantomData };
+        self.run.steps.loss.visit_model(size("dimension", self.run.steps.dim)?, training)
+    }
+}
+
+impl Run for SvrgRun {
+    fn event(&self) -> Result<DpEvent, Error> {
+        self.run.event(self.noises.full_std_dev, self.noises.std_dev)
+    }
+
+    fn summary(&self) -> Summary {
+        let TwoNoises { full_std_dev, std_dev } = self.noises;
+        let (run, root) = (&self.run, (self.run.steps.parameters() as f64).sqrt());
+        Summary {
+            sensitivity: None,
+            rows: run.steps.n.saturating_mul(run.epochs).saturating_add(run.steps.rows()),
+            text: format!(
+                "{} gradients of all records with noise of norm {:.4e}, {} with noise of norm {:.4e} times the bound on a \
+                 record's difference, lambda {:e}",
+                run.epochs,
+                full_std_dev * root,
+                run.steps.describe_batches(),
+                std_dev * root,
+                run.steps.lambda,
+            ),
+        }
+    }
+
+    fn train<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        self.train_observing(source, rng, control, &mut |_| {})
     }
 }
 
 /// Receives the model as a type.
-struct Training<'t, 'c, 'o, F, A, S: ?Sized, R: ?Sized> {
-    run: &'t Svrg,
-    following: &'t Following<'t>,
-    source: &'t mut S,
-    rng: &'t mut R,
+struct Training<'t, 'c, 'o, 'r, F, A> {
+    svrg: &'t SvrgRun,
+    source: &'t mut dyn RowSource<F>,
+    rng: &'t mut LentRng<'r>,
     control: &'t mut Control<'c>,
     observe: &'t mut Observer<'o, F>,
     relation: PhantomData<A>,
 }
 
-impl<F, A, S, R> ModelVisitor<F> for Training<'_, '_, '_, F, A, S, R>
-where
-    F: Real,
-    A: RecordAdjacency,
-    S: SampleSource<F> + ?Sized,
-    R: ReleaseRng + ?Sized,
-{
-    type Output = Result<Released<Vec<F>>, Error>;
+impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F, A> {
+    type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;
 
     fn visit<M>(mut self, model: M) -> Self::Output
     where
         M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
-        let (run, following) = (self.run, self.following);
+        let svrg = self.svrg;
+        let run = &svrg.run;
         let zeros = || vec![F::zero(); model.parameters()];
-        let averaged = !following.weights.is_last();
+        let averaged = !svrg.weights.is_last();
         let (mut point, mut average) = (zeros(), zeros());
         let Batching::Drawn(law) = run.steps.batching else {
             return Err(Error::NotProved { recipe: super::RECIPE, why: "its batches are drawn" });
@@ -157,10 +201,10 @@ where
             law,
             updates: run.steps.updates(),
             divisor: run.steps.divisor,
-            steps: following.steps.clone(),
-            weights: following.weights.clone(),
+            steps: svrg.steps.clone(),
+            weights: svrg.weights.clone(),
         };
-        let noise = run.steps.noise::<A>(following.std_dev, following.noise_mode)?;
+        let noise = run.steps.noise::<A>(svrg.noises.std_dev, svrg.noise_mode)?;
         // Each session's own account: what the releases cost together is the caller's to log.
         let mut log = EventLog::<A>::new();
         let mut released = None;
@@ -190,27 +234,21 @@ where
             released = Some(estimate.gradient.finish(output, &mut log)?);
             point = last;
         }
-        self.source.finish()?;
-        released.ok_or(Error::Count { name: "epochs", value: 0, range: "1 or more" })
+        let released = released.ok_or(Error::Count { name: "epochs", value: 0, range: "1 or more" })?;
+        Ok((released, log))
     }
 }
 
-impl<F, A, S, R> Training<'_, '_, '_, F, A, S, R>
-where
-    F: Real,
-    A: RecordAdjacency,
-    S: SampleSource<F> + ?Sized,
-    R: ReleaseRng + ?Sized,
-{
+impl<F: Real, A: RecordAdjacency> Training<'_, '_, '_, '_, F, A> {
     /// The noisy sum of all records' gradients at `point`.
     fn full_gradient<M>(&mut self, model: &M, point: &[F], log: &mut EventLog<A>) -> Result<Vec<F>, Error>
     where
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
-        let Svrg { steps, full, .. } = self.run;
-        let sensitivity = L2Sensitivity::<A>::new(self.run.full_sensitivity()?)?;
-        let noise = Gaussian::from_std_dev(sensitivity, self.following.full_std_dev)?;
-        let noise = noise.with_noise_mode(self.following.noise_mode)?;
+        let Svrg { steps, full, .. } = &self.svrg.run;
+        let sensitivity = L2Sensitivity::<A>::new(self.svrg.run.full_sensitivity()?)?;
+        let noise = Gaussian::from_std_dev(sensitivity, self.svrg.noises.full_std_dev)?;
+        let noise = noise.with_noise_mode(self.svrg.noise_mode)?;
         let once = StepBatches::Passes { n: steps.n, sizes: BatchSizes::Equal(size("records", steps.n)?), passes: 1 };
         let mut gradient = NoisyGradient::start(model, once, *full, noise.into(), log, &mut *self.rng)?;
         let mut sum = vec![F::zero(); model.parameters()];

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use dp_accountant::EventLog;
-use dp_data::{Block, Order, PassSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::last_iterate::{LastIterate, LastIterateSession};
 use dp_mechanisms::{Bounded, ReleaseRng, Released};
@@ -26,7 +26,7 @@ impl Descent {
         &self,
         mechanism: &LastIterate<A>,
         std_dev: f64,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
@@ -119,7 +119,7 @@ impl<F, A, S, R> ModelVisitor<F> for Visitor<'_, '_, F, A, S, R>
 where
     F: Real,
     A: RecordAdjacency,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     R: ReleaseRng + ?Sized,
 {
     type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;

@@ -1,16 +1,16 @@
 //! A constant answer with everything derived that does not need data, and its release.
 
 use dp_accountant::{Delta, Epsilon, EventLog, bound};
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::{Bounded, L2Sensitivity, LaplaceBall, Mechanism, PrivacyEvent, ReleaseRng, Released};
 use nalgebra::convert;
 
 use super::{Majority, MajorityDerivation};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::engine::grid_sum::{GridSum, counts, each_record};
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Expected, Planned, RecordAdjacency, Summary, repeated};
@@ -67,10 +67,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`].
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let mut log = EventLog::new();
         let sum = self.noisy_sum(source, &mut log, rng, control)?;
         let MajorityDerivation { recipe, n, dim, .. } = &self.derivation;
@@ -82,14 +82,14 @@ impl<A: RecordAdjacency> Plan<A> {
             }
             weights
         });
-        let derivation = Derivation::Majority(self.derivation.clone());
-        Ok(self.promise.kept(weights, log, derivation, self.noise.noise_mode()))
+        let derivation = AnyDerivation::Majority(self.derivation.clone());
+        self.promise.kept(weights, log, derivation, self.noise.noise_mode())
     }
 
     /// The sum of the targets with its noise, in units of their bound.
     pub(crate) fn noisy_sum<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         log: &mut EventLog<A>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
@@ -99,7 +99,7 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 
     /// The sum of the targets, in units of their bound: as private as the data.
-    pub(crate) fn sum<F: Real>(&self, source: &mut dyn PassSource<F>, control: &mut Control<'_>) -> Result<f64, Error> {
+    pub(crate) fn sum<F: Real>(&self, source: &mut dyn RowSource<F>, control: &mut Control<'_>) -> Result<f64, Error> {
         let MajorityDerivation { recipe, n, dim, .. } = &self.derivation;
         let (row_norm, target_bound) = (recipe.row_norm, recipe.target_bound);
         Expected { n: *n, dim: *dim, row_norm, target_bound }.check(&source.describe()?)?;
@@ -117,12 +117,14 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::Majority(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::Majority(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -136,10 +138,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

@@ -4,9 +4,9 @@ use dp_data::Examples;
 use dp_mechanisms::SeededRng;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::recipe::Planned;
 
 fn budget(epsilon: f64) -> Budget {
@@ -30,7 +30,7 @@ fn the_answer_is_that_of_most() {
             let trained = plan.train(&mut source(&targets), &mut rng, &mut Control::default()).unwrap();
             let weights = trained.weights.get();
             assert!(weights[0] == 0.0 && (weights[1] - sign * size).abs() < 0.3, "{loss}: {weights:?}");
-            let Derivation::Majority(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+            let AnyDerivation::Majority(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
             assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         }
     }

@@ -3,16 +3,16 @@
 use core::marker::PhantomData;
 
 use dp_accountant::EventLog;
-use dp_data::SampleSource;
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 use nalgebra::convert;
 
 use super::stage::Stage;
 use super::{NoisyMoments, NoisyMomentsDerivation};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Expected, Planned, RecordAdjacency, Summary, least_scale};
@@ -59,12 +59,14 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::NoisyMoments(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::NoisyMoments(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -84,10 +86,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let NoisyMomentsDerivation { recipe, n, dim, noise, .. } = &self.derivation;
         let (row_norm, target_bound) = (recipe.row_norm, recipe.target_bound);
         Expected { n: *n, dim: *dim, row_norm, target_bound }.check(&source.describe()?)?;
@@ -97,6 +99,6 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         let moments = stage.moments_released::<F, A>(*noise, recipe.noise_mode, source, &mut log, rng, control)?;
         source.finish()?;
         let weights = stage.solve(moments, *noise, ridge)?.map(|weights| weights.into_iter().map(convert).collect());
-        Ok(self.promise.kept(weights, log, Planned::<A>::derivation(self), recipe.noise_mode))
+        self.promise.kept(weights, log, Planned::<A>::derivation(self), recipe.noise_mode)
     }
 }

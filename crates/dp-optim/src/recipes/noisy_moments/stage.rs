@@ -4,7 +4,7 @@
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog};
 use dp_data::memory::{self, OutOfMemory};
-use dp_data::{Order, PassRequest, PassSource, Rows};
+use dp_data::{Order, PassRequest, RowSource, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::clip::{ClippingNorm, MomentSum, Moments};
 use dp_mechanisms::{Bounded, ReleaseRng, Released};
@@ -83,7 +83,7 @@ impl Stage {
         &self,
         noise: NoiseScale,
         mode: NoiseMode,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         log: &mut EventLog<A>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
@@ -117,7 +117,7 @@ impl Stage {
     /// The moments of a pass.
     fn add_up<F: Real, A: Adjacency>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         control: &mut Control<'_>,
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
         let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);

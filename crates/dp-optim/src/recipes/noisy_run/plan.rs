@@ -1,25 +1,23 @@
-//! A run with its noise and step sizes, checked.
+//! A run with its noise and step sizes.
 
 use dp_accountant::certificate::NoiseMode;
-use dp_data::SampleSource;
+use dp_accountant::{DpEvent, EventLog};
+use dp_data::RowSource;
 use dp_losses::Real;
-use dp_mechanisms::ReleaseRng;
+use dp_mechanisms::{LentRng, Released};
 
 use super::{Following, NoisyRun};
 use crate::averaging::{Averaging, AveragingWeights};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
-use crate::recipes::promise::Promise;
-use crate::recipes::recipe::{Budget, RecordAdjacency, Summary};
+use crate::recipes::algorithm::Run;
+use crate::recipes::recipe::{RecordAdjacency, Summary};
 use crate::schedule::{Schedule, StepSizes};
-use crate::trained::Trained;
 
-/// What plans of such runs consist of.
+/// A training with Gaussian noise on the sum of every step.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct NoisyPlan {
+pub struct StepsRun {
     pub(crate) run: NoisyRun,
-    pub(in crate::recipes) promise: Promise,
     sensitivity: f64,
     std_dev: f64,
     noise_mode: NoiseMode,
@@ -27,73 +25,87 @@ pub(crate) struct NoisyPlan {
     weights: AveragingWeights,
 }
 
-impl NoisyPlan {
+impl StepsRun {
     pub(in crate::recipes) fn new(
         run: NoisyRun,
         schedule: &Schedule,
         averaging: &Averaging,
         std_dev: f64,
         noise_mode: NoiseMode,
-        budget: Budget,
-        copies: u64,
     ) -> Result<Self, Error> {
-        run.check_noise_mode(noise_mode)?;
         let (steps, weights) = run.prepare(schedule, averaging, std_dev)?;
-        let promise = Promise::new(run.event(std_dev)?, budget, copies)?;
         let sensitivity = run.sensitivity()?;
-        Ok(Self { run, promise, sensitivity, std_dev, noise_mode, steps, weights })
+        Ok(Self { run, sensitivity, std_dev, noise_mode, steps, weights })
     }
 
-    pub(crate) fn sensitivity(&self) -> f64 {
+    /// The L2 sensitivity of a step's sum, rounding allowed for: to a record's presence under Poisson sampling, else to
+    /// the relation's change of a record.
+    pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
 
-    /// Standard deviation of the noise on a step's sum.
-    #[cfg(feature = "audit")]
-    pub(crate) fn std_dev(&self) -> f64 {
+    /// Standard deviation of the noise on each coordinate of a step's sum.
+    pub fn std_dev(&self) -> f64 {
         self.std_dev
     }
 
-    /// The size of the first step.
+    /// Number of steps.
+    pub fn steps(&self) -> u64 {
+        self.run.updates()
+    }
+
+    /// What a step's sum is divided by: the mean number of records in a batch.
+    pub fn divisor(&self) -> f64 {
+        self.run.divisor
+    }
+
+    /// Standard deviation of the noise in the sum of all steps up to one, the largest over the steps, where the noise of
+    /// the steps is correlated; else NaN.
+    pub fn error_of_sums(&self) -> f64 {
+        self.run.factor.as_ref().map_or(f64::NAN, |factor| self.std_dev * factor.largest_error())
+    }
+
+    /// The first step size.
     #[cfg(feature = "audit")]
     pub(crate) fn first_step(&self) -> f64 {
         self.steps.at(1)
     }
+}
 
-    pub(in crate::recipes) fn summary(&self) -> Summary {
-        let noise_norm = self.std_dev * (self.run.parameters() as f64).sqrt();
+impl Run for StepsRun {
+    fn event(&self) -> Result<DpEvent, Error> {
+        self.run.event(self.std_dev)
+    }
+
+    fn summary(&self) -> Summary {
+        let root = (self.run.parameters() as f64).sqrt();
+        let noise_norm = self.std_dev * root;
         let mut momentum = self.run.descent.in_words();
         if let Some(penalty) = &self.run.penalty {
             momentum.push_str(&format!(", penalty {penalty}"));
         }
-        Summary {
-            sensitivity: Some(self.sensitivity),
-            rows: self.run.rows(),
-            text: format!(
-                "sensitivity {:.4e} of each sum, noise of norm {noise_norm:.4e} on each, {}{momentum}, lambda {:e}",
-                self.sensitivity,
-                self.run.describe_batches(),
-                self.run.lambda,
-            ),
+        let mut text = format!(
+            "sensitivity {:.4e} of each sum, noise of norm {noise_norm:.4e} on each, {}{momentum}, lambda {:e}",
+            self.sensitivity,
+            self.run.describe_batches(),
+            self.run.lambda,
+        );
+        if let Some(factor) = &self.run.factor {
+            let norm = self.error_of_sums() * root;
+            let bands = factor.bands();
+            text.push_str(&format!(", {bands} bands, noise of norm {norm:.4e} on the sum of all gradients"));
         }
+        Summary { sensitivity: Some(self.sensitivity), rows: self.run.rows(), text }
     }
 
-    pub(in crate::recipes) fn train<F, A, S, R>(
+    fn train<F: Real, A: RecordAdjacency>(
         &self,
-        derivation: Derivation,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error>
-    where
-        F: Real,
-        A: RecordAdjacency,
-        S: SampleSource<F> + ?Sized,
-        R: ReleaseRng + ?Sized,
-    {
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         let Self { std_dev, noise_mode, steps, weights, .. } = self;
         let following = Following { std_dev: *std_dev, noise_mode: *noise_mode, steps, weights };
-        let (weights, log) = self.run.train(&following, source, rng, control)?;
-        Ok(self.promise.kept(weights, log, derivation, *noise_mode))
+        self.run.train(&following, source, rng, control)
     }
 }

@@ -1,14 +1,14 @@
 //! The run itself.
 
-use core::marker::PhantomData;
 use std::sync::Arc;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog, ZeroOut};
-use dp_data::{Block, Order, SampleSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::continual::MatrixFactorisation;
-use dp_mechanisms::{Gaussian, ReleaseRng, Released};
+use dp_mechanisms::{Gaussian, LentRng, Released};
+use rand::Rng as _;
 
 use super::rule::Rule;
 use super::{Batching, NoisyRun};
@@ -18,7 +18,8 @@ use crate::engine::{
 };
 use crate::error::Error;
 use crate::growth::Divisor;
-use crate::recipes::recipe::{Expected, RecordAdjacency};
+use crate::recipes::linear::size;
+use crate::recipes::recipe::RecordAdjacency;
 use crate::schedule::StepSizes;
 
 /// What a training follows beside the run: noise and step sizes.
@@ -31,27 +32,17 @@ pub(in crate::recipes) struct Following<'t> {
 
 impl NoisyRun {
     /// Trains and returns the released output with its log.
-    pub(in crate::recipes) fn train<F, A, S, R>(
+    pub(in crate::recipes) fn train<F: Real, A: RecordAdjacency>(
         &self,
         following: &Following<'_>,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
-    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>
-    where
-        F: Real,
-        A: RecordAdjacency,
-        S: SampleSource<F> + ?Sized,
-        R: ReleaseRng + ?Sized,
-    {
-        self.float.expect::<F>()?;
-        let (row_norm, target_bound) = (self.row_norm, self.target_bound);
-        Expected { n: self.n, dim: self.dim, row_norm, target_bound }.check(&source.describe()?)?;
-        control.check()?;
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         if self.relation == self.relation_of_steps {
-            return self.train_under::<F, A, S, R>(following, source, rng, control);
+            return self.train_under::<F, A>(following, source, rng, control);
         }
-        let (released, log) = self.train_under::<F, ZeroOut, S, R>(following, source, rng, control)?;
+        let (released, log) = self.train_under::<F, ZeroOut>(following, source, rng, control)?;
         Ok((released, A::from_null_records(log)))
     }
 
@@ -89,25 +80,14 @@ impl NoisyRun {
         }
     }
 
-    fn train_under<F, A, S, R>(
+    fn train_under<F: Real, A: RecordAdjacency>(
         &self,
         following: &Following<'_>,
-        source: &mut S,
-        rng: &mut R,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
-    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>
-    where
-        F: Real,
-        A: RecordAdjacency,
-        S: SampleSource<F> + ?Sized,
-        R: ReleaseRng + ?Sized,
-    {
-        let dim = usize::try_from(self.dim).map_err(|_| Error::Count {
-            name: "dimension",
-            value: self.dim,
-            range: "what memory can address",
-        })?;
-        self.check_noise_mode(following.noise_mode)?;
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let dim = size("dimension", self.dim)?;
         let noise = match self.stream::<A>(following.std_dev)? {
             Some(stream) => Law::Stream(Box::new(stream.with_noise_mode(following.noise_mode)?)),
             None => Law::Steps(self.noise::<A>(following.std_dev, following.noise_mode)?),
@@ -115,7 +95,7 @@ impl NoisyRun {
         // A key of its own for each training, for the batches or the order: independent of the noise and of other runs.
         let mut key = [0; 32];
         rng.fill_bytes(&mut key);
-        let training = Training { run: self, noise, following, key, source, rng, control, float: PhantomData };
+        let training = Training { run: self, noise, following, key, source, rng, control };
         self.loss.visit_model(dim, training)
     }
 }
@@ -129,24 +109,17 @@ enum Law<A: Adjacency> {
 }
 
 /// Receives the model as a type.
-struct Training<'t, 'c, F, A: Adjacency, S: ?Sized, R: ?Sized> {
+struct Training<'t, 'c, 'r, F, A: Adjacency> {
     run: &'t NoisyRun,
     noise: Law<A>,
     following: &'t Following<'t>,
     key: [u8; 32],
-    source: &'t mut S,
-    rng: &'t mut R,
+    source: &'t mut dyn RowSource<F>,
+    rng: &'t mut LentRng<'r>,
     control: &'t mut Control<'c>,
-    float: PhantomData<F>,
 }
 
-impl<F, A, S, R> ModelVisitor<F> for Training<'_, '_, F, A, S, R>
-where
-    F: Real,
-    A: Adjacency,
-    S: SampleSource<F> + ?Sized,
-    R: ReleaseRng + ?Sized,
-{
+impl<F: Real, A: Adjacency> ModelVisitor<F> for Training<'_, '_, '_, F, A> {
     type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;
 
     fn visit<M>(self, model: M) -> Self::Output
@@ -191,7 +164,6 @@ where
                 passed.run(&model, &mut batches, &mut iterate, &mut Passes(passes), control)?;
             }
         }
-        source.finish()?;
         let (mut output, gradient) = iterate.into_parts();
         if let Some((mut map, step)) = last_map {
             map.apply(step, &mut output);

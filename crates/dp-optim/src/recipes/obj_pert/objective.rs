@@ -1,7 +1,7 @@
 //! One perturbed objective around a released centre: what certifies its minimiser, what its release costs, and the release.
 
 use dp_accountant::{DpEvent, EventLog, MarginLoss, ZeroOut, objective_perturbation};
-use dp_data::{Block, Order, PassSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{Domain, L2, Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::grid::{Grid, MAX_BITS};
 use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng, Released};
@@ -245,7 +245,7 @@ impl Objective<'_> {
     pub(in crate::recipes) fn release<F: Real, R: ReleaseRng + ?Sized>(
         &self,
         release: NoiseScale,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         centre: &[f64],
         log: &mut EventLog<ZeroOut>,
         rng: &mut R,
@@ -267,7 +267,7 @@ impl Objective<'_> {
     pub(in crate::recipes) fn minimiser<F: Real>(
         &self,
         tolerance: f64,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         noise: &[f64],
         centre: &[f64],
         control: &mut Control<'_>,
@@ -304,7 +304,7 @@ fn least_tolerance_of_plain_sums(risk: &Risk) -> f64 {
 
 /// Receives the model as a type.
 struct Minimise<'t, 'c, 'd, F> {
-    source: &'t mut dyn PassSource<F>,
+    source: &'t mut dyn RowSource<F>,
     linear: &'t [F],
     start: Vec<F>,
     certificate: &'t Certificate,

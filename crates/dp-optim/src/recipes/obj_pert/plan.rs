@@ -3,15 +3,15 @@
 use core::marker::PhantomData;
 
 use dp_accountant::{Delta, DpEvent, EventLog, ZeroOut};
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::{Certification, ObjPert, ObjPertDerivation, Part};
-use crate::derivation::Derivation;
 use crate::engine::{Control, project};
 use crate::error::Error;
 use crate::float::FloatKind;
+use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::promise::Promise;
@@ -145,10 +145,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// probability below `e^-32`. Nothing has been released then.
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         FloatKind::F64.expect::<F>()?;
         let ObjPertDerivation { recipe, n, dim, release, .. } = &self.derivation;
         let (row_norm, target_bound, mode) = (recipe.row_norm, recipe.target_bound, recipe.noise_mode);
@@ -166,14 +166,14 @@ impl<A: RecordAdjacency> Plan<A> {
             log.mark_not_private();
         }
         unsaid.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
-        Ok(self.promise.kept(weights, log, Derivation::ObjPert(self.derivation.clone()), mode))
+        self.promise.kept(weights, log, AnyDerivation::ObjPert(self.derivation.clone()), mode)
     }
 
     /// The minimiser for a given linear term, not released.
     #[cfg(any(test, feature = "audit"))]
     pub(crate) fn minimiser<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         noise: &[f64],
         centre: &[f64],
         control: &mut Control<'_>,
@@ -184,7 +184,7 @@ impl<A: RecordAdjacency> Plan<A> {
     /// The centre: released least squares within its ball, or the origin.
     fn centre<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         log: &mut EventLog<ZeroOut>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
@@ -202,12 +202,14 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::ObjPert(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::ObjPert(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -228,10 +230,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

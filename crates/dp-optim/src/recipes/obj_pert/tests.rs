@@ -1,6 +1,6 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound, gaussian};
-use dp_data::{Examples, PassSource};
+use dp_data::{Examples, RowSource};
 use dp_losses::{HuberRegression, HuberSvm, LogCosh};
 use dp_mechanisms::SeededRng;
 use proptest::prelude::*;

@@ -5,9 +5,10 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::Softmax;
 
 use super::{RECIPE, Share, joint};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
+use crate::recipes::AnyDerivation;
 use crate::recipes::recipe::repeated;
 
 /// How a release of one model for each class follows from public parameters.
@@ -20,7 +21,7 @@ pub struct OneVsAllDerivation {
     /// How they share the budget.
     pub share: Share,
     /// The derivation of one model; in a joint release with the noise of all of them.
-    pub each: Box<Derivation>,
+    pub each: Box<AnyDerivation>,
 }
 
 impl OneVsAllDerivation {
@@ -32,7 +33,10 @@ impl OneVsAllDerivation {
             why: "each class is trained by a private algorithm with a loss of two classes: logistic, huber-svm or hinge",
         };
         // Nor one that is a choice of candidates: derivations that hold each other again and again would take for ever.
-        if matches!(*self.each, Derivation::OneVsAll(_) | Derivation::Portions(_) | Derivation::RandomStopping(_)) {
+        if matches!(
+            *self.each,
+            AnyDerivation::OneVsAll(_) | AnyDerivation::Portions(_) | AnyDerivation::RandomStopping(_)
+        ) {
             return Err(of_two());
         }
         let terms = self.each.model_terms().ok_or_else(of_two)?;
@@ -56,7 +60,7 @@ impl Derives for OneVsAllDerivation {
     fn event(&self) -> Result<DpEvent, Error> {
         self.terms_of_each()?;
         match (self.share, &*self.each) {
-            (Share::Joint, Derivation::BoltOn(one)) => joint::event(one, self.classes),
+            (Share::Joint, AnyDerivation::BoltOn(one)) => joint::event(one, self.classes),
             (Share::Joint, _) => {
                 Err(Error::NotProved { recipe: RECIPE, why: "only the bolt-on recipes release all models together" })
             }

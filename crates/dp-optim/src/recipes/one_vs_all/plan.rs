@@ -1,18 +1,20 @@
 //! The models of all classes, planned together, and their training one after the other.
 
 use dp_accountant::{Delta, Epsilon, EventLog};
-use dp_data::SampleSource;
+use dp_data::RowSource;
 use dp_losses::{Real, Softmax};
-use dp_mechanisms::{ReleaseRng, Released};
+use dp_mechanisms::{LentRng, ReleaseRng, Released};
 
 use super::derivation::OneVsAllDerivation;
-use super::joint::Joint;
 use super::source::OneAgainstRest;
-use super::{OneVsAll, Share};
-use crate::derivation::{Derivation, ModelTerms};
-use crate::engine::{Control, project};
+use super::{OneVsAll, Share, joint};
+use crate::derivation::ModelTerms;
+use crate::engine::Control;
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::AnyPlan;
+use crate::recipes::algorithm::Run as _;
+use crate::recipes::bolt_on::OutputRun;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, repeated};
 use crate::trained::Trained;
@@ -31,7 +33,7 @@ pub struct Plan<A: RecordAdjacency> {
 #[derive(Debug, Clone, PartialEq)]
 enum Models<A: RecordAdjacency> {
     Each(Box<AnyPlan<A>>),
-    Joint(Box<Joint<A>>),
+    Joint(Box<OutputRun>),
 }
 
 impl<A: RecordAdjacency> Plan<A> {
@@ -45,9 +47,8 @@ impl<A: RecordAdjacency> Plan<A> {
         })?;
         let (models, each) = match recipe.share {
             Share::Joint => {
-                let joint = Joint::new(&recipe.recipe, n, dim, recipe.classes, budget, copies)?;
-                let each = Derivation::BoltOn(joint.derivation.clone());
-                (Models::Joint(Box::new(joint)), each)
+                let (joint, each) = joint::plan::<A>(&recipe.recipe, n, dim, recipe.classes, budget, copies)?;
+                (Models::Joint(Box::new(joint)), each.into())
             }
             Share::Composed => {
                 let plan = recipe.recipe.plan_copies::<A>(n, dim, budget, all)?;
@@ -63,7 +64,7 @@ impl<A: RecordAdjacency> Plan<A> {
         let derivation = OneVsAllDerivation { classes: recipe.classes, share: recipe.share, each: Box::new(each) };
         let terms = derivation.terms_of_each()?;
         let event = match &models {
-            Models::Joint(joint) => joint.noise.event(),
+            Models::Joint(joint) => joint.event()?,
             Models::Each(plan) => repeated(plan.event(), classes),
         };
         let promise = Promise::new(event, budget, copies)?;
@@ -78,8 +79,8 @@ impl<A: RecordAdjacency> Plan<A> {
     /// Trains the model of each class in turn and releases it, or all of them at the end.
     fn release<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
-        rng: &mut (impl ReleaseRng + ?Sized),
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         let count = self.classes.classes() as usize;
@@ -89,7 +90,7 @@ impl<A: RecordAdjacency> Plan<A> {
                 let mut train = |class| {
                     let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
                     // Behind a pointer: the type of a source of sources of sources would have no end.
-                    let source: &mut dyn SampleSource<F> = &mut source;
+                    let source: &mut dyn RowSource<F> = &mut source;
                     let Trained { weights, log: of_class, .. } = plan.train::<F>(source, rng, control)?;
                     log.record_all(of_class);
                     Ok::<_, Error>(weights)
@@ -108,17 +109,9 @@ impl<A: RecordAdjacency> Plan<A> {
                 let mut stack = Vec::new();
                 for class in 0..count {
                     let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
-                    stack.extend(joint.each.train_unreleased::<F>(&mut source, rng, control)?);
+                    stack.extend(joint.train_unreleased::<F>(&mut source, rng, control)?);
                 }
-                let dim = (stack.len() / count).max(1);
-                let mut released = joint.noise.release(stack, &mut log, rng)?;
-                if let Some(radius) = joint.derivation.recipe.radius {
-                    released = released.map(|mut stack| {
-                        stack.chunks_exact_mut(dim).for_each(|model| project(model, radius));
-                        stack
-                    });
-                }
-                Ok((released, log))
+                joint.release(stack, rng)
             }
         }
     }
@@ -134,21 +127,24 @@ fn part(budget: Budget, parts: u64) -> Result<Budget, Error> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::OneVsAll(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::OneVsAll(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
         let classes = self.classes.classes();
         let (each, shown, share) = match &self.models {
             Models::Joint(joint) => {
-                let each = Planned::summary(&joint.each);
-                let shown = format!("sensitivity {:.4e}, noise of norm {:.4e}", joint.sensitivity, joint.noise_norm());
-                (Summary { sensitivity: Some(joint.sensitivity), ..each }, shown, "released together")
+                let each = joint.summary();
+                let shown =
+                    format!("sensitivity {:.4e}, noise of norm {:.4e}", joint.sensitivity(), joint.noise_norm());
+                (each, shown, "released together")
             }
             Models::Each(plan) => {
                 let each = plan.summary();
@@ -163,10 +159,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let last = f64::from(self.classes.classes() - 1);
         let target_bound = source.describe()?.target_bound;
         if !(target_bound >= last) {
@@ -176,8 +172,8 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
                 range: "at least the largest class index, or classes would be taken for one another",
             });
         }
-        let (weights, log) = self.release(source, rng, control)?;
+        let (weights, log) = self.release(source, &mut rng.lend(), control)?;
         source.finish()?;
-        Ok(self.promise.kept(weights, log, Derivation::OneVsAll(self.derivation.clone()), self.terms.noise_mode))
+        self.promise.kept(weights, log, AnyDerivation::OneVsAll(self.derivation.clone()), self.terms.noise_mode)
     }
 }

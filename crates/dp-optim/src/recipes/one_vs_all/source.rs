@@ -1,6 +1,6 @@
 //! A source of several classes, seen as one class against all others.
 
-use dp_data::{Block, Description, PassReceipt, PassRequest, PassSource, RowStream, SampleSource, SourceError};
+use dp_data::{Block, Description, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{Real, Softmax};
 
 /// The rows of a source with targets +1 for one class and -1 for all others.
@@ -8,11 +8,11 @@ use dp_losses::{Real, Softmax};
 /// Rows are borrowed, never copied. A null record stays one, and a record whose target is no class index becomes one:
 /// it keeps its place and contributes nothing.
 ///
-/// The source's own [`finish`](PassSource::finish) is not called: other classes are still to be read.
+/// The source's own [`finish`](RowSource::finish) is not called: other classes are still to be read.
 ///
 /// # Examples
 /// ```
-/// use dp_data::{Examples, SampleSource};
+/// use dp_data::{Examples, RowSource};
 /// use dp_losses::Softmax;
 /// use dp_optim::MemorySource;
 /// use dp_optim::recipes::one_vs_all::OneAgainstRest;
@@ -65,7 +65,7 @@ impl<F: Real> Relabel<F> {
     }
 }
 
-impl<F: Real, S: PassSource<F> + ?Sized> PassSource<F> for OneAgainstRest<'_, F, S> {
+impl<F: Real, S: RowSource<F> + ?Sized> RowSource<F> for OneAgainstRest<'_, F, S> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description { target_bound: 1.0, ..self.source.describe()? })
     }
@@ -74,9 +74,11 @@ impl<F: Real, S: PassSource<F> + ?Sized> PassSource<F> for OneAgainstRest<'_, F,
         let stream = self.source.open_pass(request)?;
         Ok(Box::new(Relabelled { stream, relabel: &mut self.relabel }))
     }
-}
 
-impl<F: Real, S: SampleSource<F> + ?Sized> SampleSource<F> for OneAgainstRest<'_, F, S> {
+    fn gathers(&self) -> bool {
+        self.source.gathers()
+    }
+
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         Ok(self.relabel.block(self.source.gather(positions)?))
     }

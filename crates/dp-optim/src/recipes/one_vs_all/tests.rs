@@ -1,15 +1,15 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
-use dp_data::{Examples, Order, PassRequest, PassSource, SampleSource};
+use dp_data::{Examples, Order, PassRequest, RowSource};
 use dp_losses::{LossKind, Softmax};
 use dp_mechanisms::{SeededRng, laplace_ball::LaplaceBall};
 use rand::RngExt;
 use serde_json::Value;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::{BoltOn, OutputNoise, Planned};
 
@@ -67,7 +67,7 @@ fn golden_noise_of_the_shares() {
         let scale = |share, output_noise| {
             let plan = one_vs_all(one(output_noise), classes, share);
             let plan = plan.plan_copies::<ReplaceOne>(1000, dim, budget, 1).unwrap();
-            let Derivation::BoltOn(each) = &*plan.derivation().each else { panic!("another recipe") };
+            let AnyDerivation::BoltOn(each) = &*plan.derivation().each else { panic!("another recipe") };
             match each.noise {
                 NoiseScale::LaplaceBall { scale } => scale * scaled,
                 NoiseScale::Gaussian { std_dev } => std_dev * scaled,
@@ -222,7 +222,7 @@ fn the_source_of_one_class_keeps_null_records_null() {
     let examples = Examples::dense(vec![0.1, 0.2, 0.3, 0.4, f64::NAN], vec![0.0, 1.0, 2.0, 0.5, 1.0], 1).unwrap();
     let mut source = MemorySource::new(examples, 1.0, 2.0);
     let mut one = OneAgainstRest::new(&mut source, Softmax::new(3).unwrap(), 1);
-    assert_eq!(PassSource::<f64>::describe(&mut one).unwrap().target_bound, 1.0);
+    assert_eq!(RowSource::<f64>::describe(&mut one).unwrap().target_bound, 1.0);
     let want = (&[-1.0, 1.0, -1.0, 0.0, 0.0][..], Some(&[true, true, true, false, false][..]));
     let block = one.gather(&[0, 1, 2, 3, 4]).unwrap();
     assert_eq!((block.targets, block.valid), want);
@@ -264,10 +264,10 @@ fn recipes_and_derivations_round_trip() {
         assert_eq!(serde_json::from_str::<AnyRecipe>(&json).unwrap(), recipe);
         let plan = recipe.plan_copies::<ReplaceOne>(100, 3, budget(1.0, 1e-6), 1).unwrap();
         let json = serde_json::to_string(&plan.derivation()).unwrap();
-        let read: Derivation = serde_json::from_str(&json).unwrap();
+        let read: AnyDerivation = serde_json::from_str(&json).unwrap();
         assert_eq!(read.event().unwrap(), plan.event());
         // An edited number of classes is another event.
-        let edited: Derivation = serde_json::from_str(&json.replace("\"classes\":3", "\"classes\":2")).unwrap();
+        let edited: AnyDerivation = serde_json::from_str(&json.replace("\"classes\":3", "\"classes\":2")).unwrap();
         assert_ne!(edited.event().unwrap(), plan.event());
     }
 }

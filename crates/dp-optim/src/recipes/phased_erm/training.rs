@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use dp_data::{Block, Order, PassSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{LinearModel, ProximalLoss, ProximalVisitor, Real};
 use dp_mechanisms::ReleaseRng;
 use nalgebra::convert;
@@ -28,7 +28,7 @@ pub(super) fn run<F, K, S, R>(
 where
     F: Real,
     K: PhaseSink<F>,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     R: ReleaseRng + ?Sized,
 {
     let PhasedErmDerivation { recipe, n, dim, .. } = derivation;
@@ -59,7 +59,7 @@ impl<F, K, S, R> ProximalVisitor<F> for Visitor<'_, '_, F, K, S, R>
 where
     F: Real,
     K: PhaseSink<F>,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     R: ReleaseRng + ?Sized,
 {
     type Output = Result<K, Error>;

@@ -2,15 +2,15 @@
 
 #[cfg(any(test, feature = "audit"))]
 use dp_data::Order;
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::derivation::{Derived, PhasedSgdDerivation};
 use super::{PhasedSgd, RECIPE, training};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 #[cfg(any(test, feature = "audit"))]
 use crate::recipes::phases::Unreleased;
 use crate::recipes::phases::{Phase, PhaseNoise, Releases, noise_multiplier, order};
@@ -76,23 +76,23 @@ impl<A: RecordAdjacency> Plan<A> {
     /// precision, in which the later phases' steps would vanish. Nothing has been released then.
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let Releases { last: weights, log, .. } = self.releases(source, rng, control)?;
-        Ok(self.promise.kept(
+        self.promise.kept(
             weights,
             log,
-            Derivation::PhasedSgd(self.derivation.clone()),
+            AnyDerivation::PhasedSgd(self.derivation.clone()),
             self.derivation.recipe.noise_mode,
-        ))
+        )
     }
 
     /// All that a training releases.
     pub(crate) fn releases<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Releases<F, A>, Error> {
@@ -126,12 +126,14 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::PhasedSgd(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::PhasedSgd(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -152,10 +154,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

@@ -8,9 +8,9 @@ use dp_mechanisms::{OsSeeded, SeededRng};
 use rand::RngExt;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 
 fn budget() -> Budget {
     Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
@@ -37,7 +37,7 @@ fn recipes() -> Vec<PhasedSgd> {
     ]
 }
 
-fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<Derivation> {
+fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<AnyDerivation> {
     let trained = plan.train(source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     let norm = trained.weights.get().iter().map(|w| w * w).sum::<f64>().sqrt();
     assert!(norm <= plan.derivation().recipe.radius * (1.0 + 1e-12));

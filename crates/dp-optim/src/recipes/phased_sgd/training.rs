@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use dp_data::{Block, Order, PassSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::ReleaseRng;
 
@@ -31,7 +31,7 @@ pub(super) fn run<F, K, S, R>(
 where
     F: Real,
     K: PhaseSink<F>,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     R: ReleaseRng + ?Sized,
 {
     let PhasedSgdDerivation { recipe, n, dim, .. } = derivation;
@@ -64,7 +64,7 @@ impl<F, K, S, R> ModelVisitor<F> for Visitor<'_, '_, F, K, S, R>
 where
     F: Real,
     K: PhaseSink<F>,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     R: ReleaseRng + ?Sized,
 {
     type Output = Result<K, Error>;
@@ -92,7 +92,7 @@ impl<F, K, S, R> Visitor<'_, '_, F, K, S, R>
 where
     F: Real,
     K: PhaseSink<F>,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     R: ReleaseRng + ?Sized,
 {
     fn run<M, I>(self, model: &M, begin: impl Fn(Vec<F>) -> I) -> Result<K, Error>

@@ -2,16 +2,17 @@
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::last_iterate::LastIterate;
 use dp_mechanisms::{PrivacyEvent, ReleaseRng};
 
 use super::{Pnsgd, Updates};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms, RELEASE};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
+use crate::recipes::AnyDerivation;
 use crate::recipes::last_iterate::Descent;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
@@ -129,23 +130,25 @@ impl<A: RecordAdjacency> Plan<A> {
     /// precision. Nothing has been released then.
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let (descent, std_dev) = (&self.descent, self.derivation.std_dev);
         let (weights, log) = descent.train(&self.mechanism, std_dev, source, &mut rng.lend(), control)?;
-        Ok(self.promise.kept(weights, log, Derivation::Pnsgd(self.derivation.clone()), self.mechanism.noise_mode()))
+        self.promise.kept(weights, log, AnyDerivation::Pnsgd(self.derivation.clone()), self.mechanism.noise_mode())
     }
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::Pnsgd(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::Pnsgd(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -154,10 +157,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

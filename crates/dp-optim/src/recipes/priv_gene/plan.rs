@@ -4,17 +4,17 @@ use core::marker::PhantomData;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Epsilon, EventLog};
-use dp_data::{PassSource, Rows, SampleSource};
+use dp_data::{RowSource, Rows};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released};
 use nalgebra::convert;
 
 use super::{PrivGene, PrivGeneDerivation, event, sensitivity};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::engine::grid_sum::{GridSum, counts, each_record};
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Expected, Planned, RecordAdjacency, Summary, least_scale};
@@ -76,10 +76,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`].
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let PrivGeneDerivation { recipe, n, dim, rounds, .. } = &self.derivation;
         let (row_norm, target_bound) = (recipe.row_norm, recipe.target_bound);
         Expected { n: *n, dim: *dim, row_norm, target_bound }.check(&source.describe()?)?;
@@ -107,14 +107,14 @@ impl<A: RecordAdjacency> Plan<A> {
         }
         // A function of what all rounds released.
         let weights = last.map(|_| weights.into_iter().map(convert).collect());
-        Ok(self.promise.kept(weights, log, Derivation::PrivGene(self.derivation.clone()), NoiseMode::Exact))
+        self.promise.kept(weights, log, AnyDerivation::PrivGene(self.derivation.clone()), NoiseMode::Exact)
     }
 
     /// The utility of every candidate in units of `C s`, the step along coordinate `j` at `2 j` and the one back at
     /// `2 j + 1`: as private as the data.
     pub(crate) fn utilities<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         weights: &[f64],
         step: f64,
         round: u32,
@@ -128,7 +128,7 @@ impl<A: RecordAdjacency> Plan<A> {
 
 /// Receives the loss as a type.
 struct Utilities<'t, 'c, F> {
-    source: &'t mut dyn PassSource<F>,
+    source: &'t mut dyn RowSource<F>,
     weights: &'t [f64],
     step: f64,
     unit: f64,
@@ -181,12 +181,14 @@ impl<F: Real> LossVisitor<f64> for Utilities<'_, '_, F> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::PrivGene(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::PrivGene(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -204,10 +206,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

@@ -8,9 +8,9 @@ use dp_mechanisms::scores::Scores;
 use rand::RngExt;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::recipe::Planned;
 
 const DIM: usize = 3;
@@ -150,7 +150,7 @@ fn trains_within_its_budget_and_derives_its_event() {
         let plan = recipe.plan::<ReplaceOne>(n as u64, DIM as u64, budget(2.0, delta)).unwrap();
         assert!(plan.reached().epsilon <= 2.0 && plan.reached().epsilon > 1.99, "{:?}", plan.reached());
         let trained = plan.train::<f32>(&mut source(&data, false), &mut rng, &mut Control::default()).unwrap();
-        let Derivation::PrivGene(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        let AnyDerivation::PrivGene(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
         assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         let weights = trained.weights.get();

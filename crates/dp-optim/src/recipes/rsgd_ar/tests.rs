@@ -6,9 +6,9 @@ use dp_mechanisms::SeededRng;
 use proptest::prelude::*;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::recipe::Planned;
 
@@ -33,7 +33,7 @@ fn each_trains_within_its_budget_and_derives_its_event() {
         let plan = recipe.plan::<ZeroOut>(1000, 2, budget(1.0, 1e-6)).unwrap();
         assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99, "{recipe:?}");
         let trained = plan.train(&mut source(1000), &mut SeededRng::new(3), &mut Control::default()).unwrap();
-        let Derivation::RsgdAr(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        let AnyDerivation::RsgdAr(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
         assert_eq!(derivation.event().unwrap(), trained.log.to_event(), "{recipe:?}");
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(trained.weights.get()[0] > 0.5, "{recipe:?}: {:?}", trained.weights.get());

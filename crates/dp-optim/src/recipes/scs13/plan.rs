@@ -1,6 +1,6 @@
 //! A recipe with everything derived that does not need data, and the training that follows it.
 
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 use dp_mechanisms::steps::StepNoise;
@@ -10,9 +10,9 @@ use super::derivation::Scs13Derivation;
 use super::noise::Calibrated;
 use super::training::{Observation, Training};
 use super::{Scs13, Terms};
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, RecordAdjacency, Summary};
 use crate::trained::Trained;
@@ -76,10 +76,10 @@ impl<A: RecordAdjacency> Plan<A> {
     /// floating-point type other than planned. Nothing has been released then.
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train_observing(source, &mut rng.lend(), control, |_| {})
     }
 
@@ -93,11 +93,11 @@ impl<A: RecordAdjacency> Plan<A> {
     /// As [`train`](Self::train).
     pub fn train_observing<F: Real>(
         &self,
-        source: &mut dyn PassSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observe: impl FnMut(Observation<'_, F>),
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.derivation.recipe.float.expect::<F>()?;
         Training { plan: self, source, rng, control, observe, float: core::marker::PhantomData }.run()
     }
@@ -116,12 +116,14 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::Scs13(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::Scs13(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -144,10 +146,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -43,7 +43,7 @@ fn recipes() -> Vec<Scs13> {
     ]
 }
 
-fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<Derivation> {
+fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<AnyDerivation> {
     let trained = plan.train(source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     assert!(trained.weights.get().iter().all(|w| w.is_finite()));
     trained.certificate(Unit::Record, Vec::new(), String::from("0"), Default::default())
@@ -412,7 +412,7 @@ fn noise_follows_its_formulas() {
 /// Counts nothing: remembers in which orders it was asked for passes.
 struct Asked(MemorySource<f64>, Vec<dp_data::Order>);
 
-impl dp_data::PassSource<f64> for Asked {
+impl dp_data::RowSource<f64> for Asked {
     fn describe(&mut self) -> Result<dp_data::Description, dp_data::SourceError> {
         self.0.describe()
     }

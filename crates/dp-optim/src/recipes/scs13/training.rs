@@ -3,18 +3,18 @@
 use core::marker::PhantomData;
 
 use dp_accountant::EventLog;
-use dp_data::{Block, Order, PassSource};
+use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::ReleaseRng;
 
 use super::plan::Plan;
-use crate::derivation::Derivation;
 use crate::engine::{
     AcceleratedDescent, BatchSizes, Buffered, Control, GradientDescent, NoisyGradient, Passes, RowBatches, Run, Step,
     StepBatches, UpdateRule,
 };
 use crate::error::Error;
 use crate::growth::OrderPolicy;
+use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
 use crate::recipes::recipe::{Expected, RecordAdjacency};
 use crate::trained::Trained;
@@ -32,12 +32,12 @@ pub(super) struct Training<'t, 'c, F, S: ?Sized, A: RecordAdjacency, R: ?Sized, 
 impl<F, S, A, R, O> Training<'_, '_, F, S, A, R, O>
 where
     F: Real,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     A: RecordAdjacency,
     R: ReleaseRng + ?Sized,
     O: FnMut(Observation<'_, F>),
 {
-    pub(super) fn run(self) -> Result<Trained<F, A>, Error> {
+    pub(super) fn run(self) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let derivation = &self.plan.derivation;
         let recipe = &derivation.recipe;
         Expected { n: derivation.n, dim: derivation.dim, row_norm: recipe.row_norm, target_bound: recipe.target_bound }
@@ -62,12 +62,12 @@ where
 impl<F, S, A, R, O> ModelVisitor<F> for Training<'_, '_, F, S, A, R, O>
 where
     F: Real,
-    S: PassSource<F> + ?Sized,
+    S: RowSource<F> + ?Sized,
     A: RecordAdjacency,
     R: ReleaseRng + ?Sized,
     O: FnMut(Observation<'_, F>),
 {
-    type Output = Result<Trained<F, A>, Error>;
+    type Output = Result<Trained<F, A, AnyDerivation>, Error>;
 
     fn visit<M>(mut self, model: M) -> Self::Output
     where
@@ -96,7 +96,7 @@ where
         source.finish()?;
         let (output, gradient) = iterate.into_parts();
         let weights = gradient.finish(output, &mut log)?;
-        Ok(plan.promise.kept(weights, log, Derivation::Scs13(plan.derivation.clone()), plan.noise.noise_mode()))
+        plan.promise.kept(weights, log, AnyDerivation::Scs13(plan.derivation.clone()), plan.noise.noise_mode())
     }
 }
 

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use dp_accountant::filter::{Filter, RdpFilter, Refused, ZcdpFilter};
 use dp_accountant::{Delta, DpEvent, EventLog, RdpOrder, Rho};
-use dp_data::SampleSource;
+use dp_data::RowSource;
 use dp_losses::{Real, ScalarLoss};
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::{Gaussian, L2Sensitivity, Mechanism, PrivacyEvent, ReleaseRng, Released};
@@ -14,10 +14,10 @@ use super::derivation::FilterBudget;
 use super::records::Records;
 use super::search::{Searcher, Sums};
 use super::{Search, SearchedDescent, SearchedDescentDerivation};
-use crate::derivation::Derivation;
 use crate::engine::grid_sum::GridSum;
 use crate::engine::{Control, Sampler};
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Expected, Planned, RecordAdjacency, Summary, least_scale};
@@ -122,21 +122,21 @@ impl<A: RecordAdjacency> Plan<A> {
     /// A source of another shape or with wider bounds than planned or that fails, [`Error::Interrupted`].
     pub fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train_observing(source, rng, control, |_| {})
     }
 
     /// The same, showing each release to `observe`.
     pub(crate) fn train_observing<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observe: impl FnMut(Observation<'_>),
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let SearchedDescentDerivation { recipe, n, dim, .. } = &self.derivation;
         let (row_norm, target_bound) = (recipe.row_norm, recipe.target_bound);
         Expected { n: *n, dim: *dim, row_norm, target_bound }.check(&source.describe()?)?;
@@ -179,8 +179,8 @@ impl<A: RecordAdjacency> Plan<A> {
         }
         // A function of everything that was released before.
         let weights = released.map(|_| weights.into_iter().map(convert).collect());
-        let derivation = Derivation::SearchedDescent(self.derivation.clone());
-        Ok(self.promise.kept(weights, log, derivation, recipe.noise_mode))
+        let derivation = AnyDerivation::SearchedDescent(self.derivation.clone());
+        self.promise.kept(weights, log, derivation, recipe.noise_mode)
     }
 
     /// How many records a sum has: on average, where that is secret.
@@ -430,12 +430,14 @@ impl<F: Real, A: RecordAdjacency, R: ReleaseRng + ?Sized, O: FnMut(Observation<'
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::SearchedDescent(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::SearchedDescent(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -457,10 +459,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         self.train(source, rng, control)
     }
 }

@@ -2,7 +2,7 @@
 //! direction. Both on grids, so that a record moves them by no more than its own part, whatever its value.
 
 use dp_accountant::Adjacency;
-use dp_data::{Block, SampleSource, SourceError};
+use dp_data::{Block, RowSource, SourceError};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::Bounded;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
@@ -14,7 +14,7 @@ use crate::error::Error;
 
 /// The records, as often as they are asked for.
 pub(super) struct Records<'s, 'c, F> {
-    source: &'s mut dyn SampleSource<F>,
+    source: &'s mut dyn RowSource<F>,
     control: &'s mut Control<'c>,
     loss: ScalarLoss,
     n: u64,
@@ -26,7 +26,7 @@ pub(super) struct Records<'s, 'c, F> {
 
 impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     pub(super) fn new(
-        source: &'s mut dyn SampleSource<F>,
+        source: &'s mut dyn RowSource<F>,
         control: &'s mut Control<'c>,
         loss: ScalarLoss,
         n: u64,

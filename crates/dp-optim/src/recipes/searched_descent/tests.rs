@@ -14,9 +14,9 @@ use super::plan::{Observation, angle};
 use super::records::Records;
 use super::search::{Searcher, Sums};
 use super::*;
-use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::AnyDerivation;
 use crate::recipes::recipe::Planned;
 
 const DIM: usize = 3;
@@ -209,7 +209,9 @@ fn trains_within_its_budget_and_derives_its_event() {
         let plan = recipe.plan::<ZeroOut>(4000, DIM as u64, budget(1.0, 1e-6)).unwrap();
         assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99, "{:?}", plan.reached());
         let trained = plan.train(&mut source(&data), &mut rng, &mut Control::default()).unwrap();
-        let Derivation::SearchedDescent(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        let AnyDerivation::SearchedDescent(derivation) = &trained.derivation else {
+            panic!("{:?}", trained.derivation)
+        };
         assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(!trained.log.is_private());
@@ -286,7 +288,9 @@ fn random_batches_spend_no_more_than_the_filter_admits() {
             })
             .unwrap();
         assert!(spent <= divergence * (1.0 + 1e-9) && spent > 0.7 * divergence, "{spent} of {divergence}");
-        let Derivation::SearchedDescent(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        let AnyDerivation::SearchedDescent(derivation) = &trained.derivation else {
+            panic!("{:?}", trained.derivation)
+        };
         assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(clip_decay > 0.0 || norms.iter().all(|&norm| norm == recipe.clipping));

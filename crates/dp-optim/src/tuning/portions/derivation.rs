@@ -4,9 +4,10 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::{Portions, RECIPE};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms, RELEASE};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::{Error, positive};
 use crate::lattice::{self, ReleaseLattice};
+use crate::recipes::AnyDerivation;
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms};
 
@@ -20,7 +21,7 @@ pub struct PortionsDerivation {
     /// Epsilon of the exponential mechanism that chooses.
     pub choice_epsilon: f64,
     /// The derivation of each candidate on its portion.
-    pub each: Vec<Derivation>,
+    pub each: Vec<AnyDerivation>,
     /// The position of the candidate that was chosen, from 0, which is released with the model; `None` before.
     pub chosen: Option<u32>,
 }

@@ -2,15 +2,16 @@
 
 use dp_accountant::EventLog;
 use dp_accountant::certificate::Derivation as Derives;
-use dp_data::{PassSource, SampleSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released};
 
 use super::{Portions, PortionsDerivation, RECIPE};
-use crate::derivation::{Derivation, ModelTerms};
+use crate::derivation::ModelTerms;
 use crate::engine::{Control, Progress};
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::AnyPlan;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
@@ -88,7 +89,7 @@ impl<A: RecordAdjacency> Plan<A> {
     pub(crate) fn choose<F: Real>(
         &self,
         models: &[&[F]],
-        of_choice: &mut dyn PassSource<F>,
+        of_choice: &mut dyn RowSource<F>,
         log: &mut EventLog<A>,
         rng: &mut impl ReleaseRng,
         control: &Control<'_>,
@@ -104,7 +105,7 @@ impl<A: RecordAdjacency> Plan<A> {
     /// Trains every candidate and chooses one.
     fn release<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut impl ReleaseRng,
         control: &mut Control<'_>,
     ) -> Result<Outcome<F, A>, Error> {
@@ -117,7 +118,7 @@ impl<A: RecordAdjacency> Plan<A> {
         let mut done = 0u64;
         for (candidate, positions) in self.candidates.iter().zip(of_training) {
             // Behind a pointer: the type of a source of sources of sources would have no end.
-            let portion: &mut dyn SampleSource<F> = &mut Portion::new(&mut *source, positions);
+            let portion: &mut dyn RowSource<F> = &mut Portion::new(&mut *source, positions);
             let (n, length) = (self.derivation.n, self.portion());
             let mut show = |at: Progress| {
                 if let Some(show) = &mut control.progress {
@@ -143,12 +144,14 @@ impl<A: RecordAdjacency> Plan<A> {
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::Portions(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::Portions(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -164,10 +167,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let found = source.describe()?.n;
         if found != self.derivation.n {
             return Err(Error::Shape { name: "n", planned: self.derivation.n, found });
@@ -175,6 +178,6 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         let Outcome { weights, chosen, log } = self.release(source, &mut rng.lend(), control)?;
         source.finish()?;
         let derivation = PortionsDerivation { chosen: Some(chosen), ..self.derivation.clone() };
-        Ok(self.promise.kept(weights, log, Derivation::Portions(derivation), self.terms.noise_mode))
+        self.promise.kept(weights, log, AnyDerivation::Portions(derivation), self.terms.noise_mode)
     }
 }

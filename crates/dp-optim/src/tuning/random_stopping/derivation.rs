@@ -4,9 +4,10 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent, Repetitions};
 
 use super::{RECIPE, ScoreNoise};
-use crate::derivation::{Derivation, DerivesModel, ModelTerms, RELEASE};
+use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
 use crate::lattice::{self, ReleaseLattice};
+use crate::recipes::AnyDerivation;
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms, repetitions};
 
@@ -22,7 +23,7 @@ pub struct RandomStoppingDerivation {
     /// The noise on each score.
     pub score: ScoreNoise,
     /// The derivation of each candidate.
-    pub each: Vec<Derivation>,
+    pub each: Vec<AnyDerivation>,
     /// The position of the candidate that was best, from 0, which is released with the model; `None` before, and where
     /// there was no repetition.
     pub chosen: Option<u32>,

@@ -2,7 +2,7 @@
 
 use dp_accountant::certificate::Derivation as Derives;
 use dp_accountant::{Delta, Epsilon, EventLog, Repetitions, bound};
-use dp_data::SampleSource;
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released, exact};
@@ -10,9 +10,10 @@ use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng
 use super::calibration;
 use super::score::{Score, ScoreNoise};
 use super::{RECIPE, RandomStopping, RandomStoppingDerivation};
-use crate::derivation::{Derivation, ModelTerms};
+use crate::derivation::ModelTerms;
 use crate::engine::Control;
 use crate::error::Error;
+use crate::recipes::AnyDerivation;
 use crate::recipes::AnyPlan;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
@@ -103,7 +104,7 @@ impl<A: RecordAdjacency> Plan<A> {
     /// One repetition.
     fn repeat<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut impl ReleaseRng,
         control: &Control<'_>,
     ) -> Result<Outcome<F, A>, Error> {
@@ -111,7 +112,7 @@ impl<A: RecordAdjacency> Plan<A> {
         // Progress would tell how often it was repeated.
         let quiet = &mut Control { progress: None, ..*control };
         // Behind a pointer: the type of a source of sources of sources would have no end.
-        let all: &mut dyn SampleSource<F> = &mut Unfinished(&mut *source);
+        let all: &mut dyn RowSource<F> = &mut Unfinished(&mut *source);
         let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, &mut rng.lend(), quiet)?;
         let right = agreement(&mut Unfinished(source), weights.get(), control)?;
         let score = self.score.release(right, &mut log, rng)?.into_inner();
@@ -121,7 +122,7 @@ impl<A: RecordAdjacency> Plan<A> {
     /// All repetitions, and the best.
     fn best<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut impl ReleaseRng,
         control: &Control<'_>,
     ) -> Result<Option<Outcome<F, A>>, Error> {
@@ -157,12 +158,14 @@ fn zeros<F: Real, A: RecordAdjacency>(
 }
 
 impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+    type Derivation = AnyDerivation;
+
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> Derivation {
-        Derivation::RandomStopping(self.derivation.clone())
+    fn derivation(&self) -> AnyDerivation {
+        AnyDerivation::RandomStopping(self.derivation.clone())
     }
 
     fn summary(&self) -> Summary {
@@ -183,10 +186,10 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
 
     fn train<F: Real>(
         &self,
-        source: &mut dyn SampleSource<F>,
+        source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A>, Error> {
+    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
         let rng = &mut rng.lend();
         let found = source.describe()?.n;
         if found != self.derivation.n {
@@ -210,6 +213,6 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
         // What the best takes on trust and no more, so that nothing tells which others were tried.
         of_best.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
         let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
-        Ok(self.promise.kept(weights, log, Derivation::RandomStopping(derivation), self.terms.noise_mode))
+        self.promise.kept(weights, log, AnyDerivation::RandomStopping(derivation), self.terms.noise_mode)
     }
 }

@@ -1,7 +1,7 @@
 //! `bolt-on-convex` and `bolt-on-strongly-convex`.
 
 use dp_optim::defaults::{Defaults, passes_to_converge};
-use dp_optim::recipes::{Algorithm, Stopping};
+use dp_optim::recipes::{Convexity, Stopping};
 
 use super::{Built, PrivateAlgorithm, Request, private_arithmetic, refusal, steps};
 use crate::args::{self, Adjacency};
@@ -27,16 +27,16 @@ pub(super) const CONVEX: PrivateAlgorithm = PrivateAlgorithm {
     relations: &[Adjacency::ReplaceOne, Adjacency::AddRemove],
     flags: FLAGS,
     records_to_check: |settings| settings.batch_size.unwrap_or(1),
-    build: |request| build(request, Algorithm::Convex),
+    build: |request| build(request, Convexity::Convex),
 };
 
 pub(super) const STRONGLY_CONVEX: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::BoltOnStronglyConvex,
-    build: |request| build(request, Algorithm::StronglyConvex),
+    build: |request| build(request, Convexity::StronglyConvex),
     ..CONVEX
 };
 
-fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> {
+fn build(request: &Request<'_>, algorithm: Convexity) -> Result<Built, Failure> {
     let &Request { config, budget, relation, shape } = request;
     let settings = &config.settings;
     let refused = |error: dp_optim::Error| refusal(&error);
@@ -46,8 +46,8 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
     recipe.passes = match (settings.passes, algorithm) {
         (Some(passes), _) => passes,
-        (None, Algorithm::Convex) => recipe.passes,
-        (None, Algorithm::StronglyConvex) => {
+        (None, Convexity::Convex) => recipe.passes,
+        (None, Convexity::StronglyConvex) => {
             passes_to_converge(config.loss, recipe.lambda, shape.n, recipe.batch_size).map_err(refused)?
         }
     };
@@ -64,10 +64,10 @@ fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> 
     recipe.averaging = steps::averaging(settings, shape.n, recipe.batch_size, recipe.passes);
     recipe.schedule = match (steps::schedule(config, recipe.lambda, shape.n)?, algorithm) {
         (Some(schedule), _) => Some(schedule),
-        (None, Algorithm::Convex) => {
+        (None, Convexity::Convex) => {
             Some(defaults.schedule(recipe.passes, recipe.batch_size, recipe.lambda).map_err(refused)?)
         }
-        (None, Algorithm::StronglyConvex) => None,
+        (None, Convexity::StronglyConvex) => None,
     };
     Ok(recipe.into())
 }

@@ -2,7 +2,7 @@
 
 use dp_accountant::AdjacencyKind;
 use dp_optim::defaults::Defaults;
-use dp_optim::recipes::{Algorithm, Bst14, Bst14Calibration, Sampling};
+use dp_optim::recipes::{Bst14, Bst14Calibration, Convexity, Sampling};
 
 use super::{Built, PrivateAlgorithm, Request, refusal, steps};
 use crate::args::{self, Adjacency};
@@ -21,22 +21,22 @@ pub(super) const CONVEX: PrivateAlgorithm = PrivateAlgorithm {
     relations: &[Adjacency::ReplaceOne, Adjacency::AddRemove],
     flags: FLAGS,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
-    build: |request| build(request, Algorithm::Convex),
+    build: |request| build(request, Convexity::Convex),
 };
 
 pub(super) const STRONGLY_CONVEX: PrivateAlgorithm = PrivateAlgorithm {
     name: args::Algorithm::Bst14StronglyConvex,
-    build: |request| build(request, Algorithm::StronglyConvex),
+    build: |request| build(request, Convexity::StronglyConvex),
     ..CONVEX
 };
 
-fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> {
+fn build(request: &Request<'_>, algorithm: Convexity) -> Result<Built, Failure> {
     let &Request { config, budget, relation, shape } = request;
     let settings = &config.settings;
     let refused = |error: dp_optim::Error| refusal(&error);
     let mut recipe = match algorithm {
-        Algorithm::Convex => Bst14::convex(config.loss, RADIUS),
-        Algorithm::StronglyConvex => {
+        Convexity::Convex => Bst14::convex(config.loss, RADIUS),
+        Convexity::StronglyConvex => {
             let defaults = Defaults::new(config.loss, shape.n, shape.dim, budget, relation).map_err(refused)?;
             Bst14::strongly_convex(config.loss, settings.lambda.unwrap_or(defaults.lambda()))
         }

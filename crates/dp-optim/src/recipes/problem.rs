@@ -1,0 +1,137 @@
+//! The public facts that a training rests on, checked once for all recipes.
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_data::RowSource;
+use dp_losses::{Domain, LossKind, Real};
+
+use super::algorithm::Algorithm;
+use crate::derivation::ModelTerms;
+use crate::error::{Error, non_negative, positive};
+use crate::float::FloatKind;
+
+/// What a recipe fixes about its model and its records: the loss, the bounds that the source enforces, and how numbers
+/// are represented.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setting {
+    /// The loss.
+    pub loss: LossKind,
+    /// Bound on the rows' L2 norm.
+    pub row_norm: f64,
+    /// Bound on the targets' size; at most 1 for the losses of two classes.
+    pub target_bound: f64,
+    /// How noise is drawn: exact or rounded.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training; `None` where rows of either type are summed in doubles.
+    pub float: Option<FloatKind>,
+}
+
+impl Setting {
+    /// What every release of this setting takes on trust: that `n` is public, the rows' norm, one row per unit, and what
+    /// is idealised about its arithmetic.
+    pub fn assumptions(&self) -> Vec<Assumption> {
+        let mut assumptions =
+            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
+        if self.noise_mode != NoiseMode::Exact {
+            assumptions.push(Assumption::IdealisedFloat);
+        }
+        assumptions
+    }
+}
+
+/// A setting, the public shape of the data and the neighbouring relation: checked numbers.
+///
+/// A recipe derives everything from these and from its own parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// What the recipe fixes.
+    pub setting: Setting,
+    /// Number of records, public, at least 1.
+    pub n: u64,
+    /// Number of features, intercept included, at least 1.
+    pub dim: u64,
+    /// The neighbouring relation: replace-one or zero-out.
+    pub relation: AdjacencyKind,
+}
+
+impl Problem {
+    /// The problem that `recipe` solves on `n` records of `dim` features.
+    ///
+    /// # Errors
+    /// A number outside its range, a relation under which `n` is secret, and noise that is not drawn.
+    pub fn new<R: Algorithm>(recipe: &R, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Self, Error> {
+        let setting = recipe.setting();
+        if !matches!(setting.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
+            let why = "without noise there is no guarantee: choose exact or rounded noise";
+            return Err(Error::NotProved { recipe: R::NAME, why });
+        }
+        for (name, value) in [("number of records", n), ("dimension", dim)] {
+            if value == 0 {
+                return Err(Error::Count { name, value, range: "1 or more" });
+            }
+        }
+        if !(positive("row norm", setting.row_norm)? <= R::MOST_ROW_NORM) {
+            return Err(Error::OutOfRange { name: "row norm", value: setting.row_norm, range: "(0, 1]" });
+        }
+        let targets = non_negative("target bound", setting.target_bound)?;
+        if setting.loss.is_classification() && targets > 1.0 {
+            // Their gradient is the target times a slope of at most 1.
+            let range = "[0, 1] for a loss of two classes";
+            return Err(Error::OutOfRange { name: "target bound", value: targets, range });
+        }
+        match relation {
+            AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut => Ok(Self { setting, n, dim, relation }),
+            adjacency => Err(Error::Adjacency { recipe: R::NAME, adjacency }),
+        }
+    }
+
+    /// Where rows and targets lie, and the parameters if they stay within a radius.
+    ///
+    /// # Errors
+    /// A radius that is none.
+    pub fn domain(&self, radius: Option<f64>) -> Result<Domain, Error> {
+        let Setting { row_norm, target_bound, .. } = self.setting;
+        let domain = Domain::unit_rows().with_row_norm(row_norm)?.with_target_bound(target_bound)?;
+        Ok(match radius {
+            Some(radius) => domain.with_radius(positive("radius", radius)?)?,
+            None => domain,
+        })
+    }
+
+    /// Number of weights.
+    pub fn parameters(&self) -> u64 {
+        self.setting.loss.parameters(self.dim)
+    }
+
+    /// What the released model has to be.
+    pub fn model_terms(&self) -> ModelTerms {
+        let Setting { loss, row_norm, target_bound, noise_mode, .. } = self.setting;
+        ModelTerms { models: 1, weights: self.parameters(), loss, row_norm, target_bound, noise_mode }
+    }
+
+    /// Refuses another arithmetic, a source of another shape, or one that does not promise the bounds.
+    ///
+    /// # Errors
+    /// [`Error::FloatKind`], [`Error::Shape`], [`Error::Bound`], and a source that fails.
+    pub fn admit<F: Real>(&self, source: &mut dyn RowSource<F>) -> Result<(), Error> {
+        if let Some(float) = self.setting.float {
+            float.expect::<F>()?;
+        }
+        let found = source.describe()?;
+        for (name, planned, found) in [("n", self.n, found.n), ("dim", self.dim, found.dim as u64)] {
+            if planned != found {
+                return Err(Error::Shape { name, planned, found });
+            }
+        }
+        let Setting { row_norm, target_bound, .. } = self.setting;
+        for (name, planned, found) in
+            [("row norms", row_norm, found.row_norm), ("targets", target_bound, found.target_bound)]
+        {
+            if !(found <= planned) {
+                return Err(Error::Bound { name, planned, found });
+            }
+        }
+        Ok(())
+    }
+}
