@@ -209,6 +209,7 @@ impl Defaults {
 
 #[cfg(test)]
 mod tests {
+    use crate::recipes::recipe::Recipe;
     use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
     use proptest::prelude::*;
 

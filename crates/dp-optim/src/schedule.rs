@@ -107,6 +107,11 @@ pub enum Schedule {
 }
 
 impl Schedule {
+    /// The constant `1/√T` for `T` updates: what recipes with noise in every step take where none is named.
+    pub fn usual(updates: u64) -> Self {
+        Self::Constant { step: 1.0 / (updates as f64).sqrt() }
+    }
+
     /// Checks the parameters and precomputes what is constant over the run.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ mod support;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, bound};
 use dp_losses::LossKind;
 use dp_optim::recipes::bst14::as_published::{Bst14Constants, Bst14Input, Inversion};
-use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Sampling};
+use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Recipe as _, Sampling};
 use serde_json::Value;
 use support::{close, count, golden, number};
 
@@ -96,9 +96,13 @@ fn the_published_noise_is_enough_all_the_same_and_too_much() {
         let budget = Budget { epsilon: mnist(1).epsilon, delta: mnist(1).delta };
         let calibration = Bst14Calibration::AsPublished { iota: 1.0 };
         let plan = Bst14 { calibration, ..recipe.clone() }.plan::<ReplaceOne>(60_000, 50, budget).unwrap();
-        close(plan.std_dev(), published.std_dev(), 1e-12, "noise");
+        close(plan.run().std_dev(), published.std_dev(), 1e-12, "noise");
         assert!(plan.reached().epsilon < at_most, "{batch_size}: {}", plan.reached().epsilon);
         let needed = recipe.plan::<ReplaceOne>(60_000, 50, budget).unwrap();
-        assert!(plan.std_dev() > times * needed.std_dev(), "{batch_size}: {}", plan.std_dev() / needed.std_dev());
+        assert!(
+            plan.run().std_dev() > times * needed.run().std_dev(),
+            "{batch_size}: {}",
+            plan.run().std_dev() / needed.run().std_dev()
+        );
     }
 }

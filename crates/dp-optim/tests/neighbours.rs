@@ -8,7 +8,7 @@ use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 use dp_optim::growth::{Arithmetic, Divisor, OrderPolicy};
 use dp_optim::recipes::RecordAdjacency;
-use dp_optim::recipes::{BoltOn, Budget, Stopping};
+use dp_optim::recipes::{BoltOn, Budget, Recipe as _, Stopping};
 use dp_optim::{Averaging, FloatKind, MemorySource, Schedule};
 use rand::RngExt;
 
@@ -125,7 +125,7 @@ fn share<A: RecordAdjacency, F: Real + dp_data::examples::Feature>(
         weights
     });
     let moved: f64 = outputs[0].iter().zip(&outputs[1]).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
-    Some(moved / plan.sensitivity())
+    Some(moved / plan.run().sensitivity())
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Softmax regression through the engine and the bolt-on recipes: neighbours no further apart than the sensitivity, and
 //! the rounding of a run within its allowance.
 
+use dp_optim::DerivesModel;
 mod support;
 
 use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
@@ -8,7 +9,7 @@ use dp_losses::{Constants, Domain, L2, LossKind, Softmax, SoftmaxModel};
 use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 use dp_optim::growth::{Arithmetic, Growth, OrderPolicy, Rounding};
-use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Planned, Stopping};
+use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Planned, Recipe as _, Stopping};
 use dp_optim::{Averaging, MemorySource, Schedule};
 use rand::RngExt;
 use support::{Prescribed, distance, growth, run_model};
@@ -157,7 +158,7 @@ fn bolt_on_trains_softmax_and_its_certificate_follows() {
                 }
             }
             assert_eq!(trained.derivation.event().unwrap(), plan.event());
-            assert_eq!(trained.derivation.model_terms().unwrap().weights, 9);
+            assert_eq!(trained.derivation.model_terms().weights, 9);
             assert_eq!(trained.log.to_event(), plan.event());
         }
     }
@@ -166,7 +167,7 @@ fn bolt_on_trains_softmax_and_its_certificate_follows() {
     let apart = 8f64.sqrt() / (0.01 * 1000.0);
     let passes = BoltOn::strongly_convex(loss, 0.01);
     let minimiser = BoltOn { stopping: Stopping::CertifiedMinimiser { tolerance: None }, ..passes.clone() };
-    let sensitivity = |recipe: BoltOn| recipe.plan::<ReplaceOne>(1000, 3, budget).unwrap().sensitivity();
+    let sensitivity = |recipe: BoltOn| recipe.plan::<ReplaceOne>(1000, 3, budget).unwrap().run().sensitivity();
     let found = sensitivity(minimiser);
     assert!((found / (1.02 * apart) - 1.0).abs() < 1e-6, "{found}");
     // The first steps, which the smoothness keeps short, move it by less.

@@ -13,7 +13,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
-use crate::recipes::{BoltOn, OutputNoise, Plan, RecordAdjacency, Stopping};
+use crate::recipes::{BoltOn, OutputNoise, Plan, Recipe as _, RecordAdjacency, Stopping};
 use crate::schedule::Schedule;
 
 /// Rows that the search for the farthest pair may read.
@@ -106,8 +106,8 @@ fn drawn<A: RecordAdjacency + 'static>(
     if parameters.delta > 0.0 {
         forms.push(("gaussian", plan(&known(OutputNoise::Gaussian))?));
         let hidden = plan(&BoltOn { output_noise: OutputNoise::Gaussian, ..shaped(uneven) })?;
-        let gains = matches!(hidden.derivation().noise, NoiseScale::HiddenPositionGaussian { .. });
-        if gains && hidden.growth().updates_per_pass() <= MOST_PLACES {
+        let gains = matches!(hidden.derivation().calibrated.noise, NoiseScale::HiddenPositionGaussian { .. });
+        if gains && hidden.run().growth().updates_per_pass() <= MOST_PLACES {
             forms.push(("hidden-position", hidden));
         }
     }
@@ -118,7 +118,7 @@ fn drawn<A: RecordAdjacency + 'static>(
 /// Finds the canary of a plan and the laws of what it releases.
 pub(super) fn audited<A: RecordAdjacency + 'static>(
     name: String,
-    plan: Plan<A>,
+    plan: Plan<BoltOn, A>,
     parameters: &Parameters,
 ) -> Result<Audited, Error> {
     let size = |name, value: u64| {
@@ -128,13 +128,13 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
     let recipe = &plan.derivation().recipe;
     let output = |canary: &Canary, side, at| {
         let mut source = MemorySource::new(canary.examples(side, n, at)?, recipe.row_norm, recipe.target_bound);
-        plan.train_without_noise(&mut source, Order::Declared)
+        plan.run().train_without_noise(&mut source, Order::Declared)
     };
-    let batch_size = size("batch size", plan.growth().batch_size.min(parameters.n))?;
-    let by_position = plan.growth().sensitivity().map(|sensitivity| sensitivity.by_position).unwrap_or_default();
+    let batch_size = size("batch size", plan.run().growth().batch_size.min(parameters.n))?;
+    let by_position = plan.run().growth().sensitivity().map(|sensitivity| sensitivity.by_position).unwrap_or_default();
     let worst = (0..by_position.len()).max_by(|&i, &j| by_position[i].total_cmp(&by_position[j])).unwrap_or(0);
     let at = worst * batch_size;
-    let reads = parameters.n.saturating_mul(plan.growth().passes).saturating_mul(2).max(1);
+    let reads = parameters.n.saturating_mul(plan.run().growth().passes).saturating_mul(2).max(1);
     let search = Search {
         dim,
         row_norm: recipe.row_norm,
@@ -145,12 +145,12 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
     };
     let (canary, reached, pairs) = search
         .farthest(|canary| Ok(distance(&output(canary, Side::Base, at)?, &output(canary, Side::Neighbour, at)?)))?;
-    let noise = plan.derivation().noise;
+    let noise = plan.derivation().calibrated.noise;
     let hidden = matches!(noise, NoiseScale::HiddenPositionGaussian { .. });
     // Where the position is hidden, the law is a mixture over the batches in which the canary may sit.
     let places: Vec<(f64, usize)> = if hidden {
-        let places = 0..plan.growth().updates_per_pass();
-        places.zip((0..).step_by(batch_size)).map(|(r, at)| (plan.growth().position_weight(r), at)).collect()
+        let places = 0..plan.run().growth().updates_per_pass();
+        places.zip((0..).step_by(batch_size)).map(|(r, at)| (plan.run().growth().position_weight(r), at)).collect()
     } else {
         vec![(1.0, at)]
     };
@@ -159,7 +159,7 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
         Ok(Law::new(noise, centres.collect::<Result<Vec<_>, Error>>()?))
     };
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
-    let distance = Distance { reached, claimed: plan.sensitivity(), pairs };
+    let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs };
     let pure = matches!(noise, NoiseScale::LaplaceBall { .. });
     // The event that the certificate's reader recomputes, not the one that the plan keeps.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
@@ -177,7 +177,7 @@ struct BoltOnCanary<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: Plan<BoltOn, A>,
     /// By side.
     examples: [dp_data::Examples<f64>; 2],
     laws: [Law; 2],
@@ -201,7 +201,7 @@ impl<A: RecordAdjacency> Subject for BoltOnCanary<A> {
     }
 
     fn relative_cost(&self) -> f64 {
-        let growth = self.plan.growth();
+        let growth = self.plan.run().growth();
         let minimised = self.plan.derivation().recipe.stopping != Stopping::Passes;
         let passes = growth.passes as f64 + if minimised { PASSES_TO_A_MINIMISER } else { 0.0 };
         let dim = self.plan.derivation().dim as f64;

@@ -18,11 +18,10 @@ use crate::averaging::Averaging;
 use crate::engine::{BatchLaw, Control, GradientEstimate, PlainGradient};
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::linear::size;
-use crate::recipes::noisy_run::{Batching, NoisyPlan, NoisyRun};
-use crate::recipes::{Bst14, DpFtrl, DpSgd, Planned, RecordAdjacency, Sampling};
+use crate::recipes::noisy_run::{Batching, NoisyRun, StepsRun};
+use crate::recipes::{Bst14, DpFtrl, DpSgd, Planned, Recipe as _, RecordAdjacency, Sampling};
 use crate::schedule::Schedule;
 
 /// A step so short that no gradient feels it.
@@ -92,15 +91,15 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
                 ..DpFtrl::new(parameters.loss)
             };
             let plan = recipe.plan::<A>(n, dim, budget)?;
-            let form = Form::of(format!("{name}/last/{mode}"), n, plan.planned(), parameters);
+            let form = Form::of(format!("{name}/last/{mode}"), n, plan.run(), parameters);
             all.push(form.build(plan.clone())?);
             // All that was released, in one number: the combination of the iterates that says most of a record in the first
             // batch of each pass.
-            let all_steps = EveryStep::of(plan.planned())?;
+            let all_steps = EveryStep::of(plan.run())?;
             let averaging = Averaging::Coefficients { values: all_steps.coefficients.clone() };
             let plan = DpFtrl { averaging, declared_order: true, ..recipe }.plan::<A>(n, dim, budget)?;
-            let form = Form::of(format!("{name}/every-step/{mode}"), n, plan.planned(), parameters);
-            all.push(all_steps.seen_in(form, plan.planned())?.build(plan.clone())?);
+            let form = Form::of(format!("{name}/every-step/{mode}"), n, plan.run(), parameters);
+            all.push(all_steps.seen_in(form, plan.run())?.build(plan.clone())?);
         } else if name == "dp-sgd" {
             let recipe = DpSgd {
                 lambda: parameters.lambda.unwrap_or(0.0),
@@ -118,7 +117,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             }
             for (form, sampling) in forms {
                 let plan = DpSgd { sampling, ..recipe.clone() }.plan::<A>(n, dim, budget)?;
-                let audited = Form::of(format!("{name}/{form}/{mode}"), n, plan.planned(), parameters);
+                let audited = Form::of(format!("{name}/{form}/{mode}"), n, plan.run(), parameters);
                 all.push(audited.build(plan.clone())?);
             }
         } else {
@@ -133,7 +132,8 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
                 };
                 // The step is about 2R/n times the noisy sum: with so many records one step stays in the ball.
                 let one = Bst14 { passes: 1, batch_size: n, sampling, ..convex.clone() }.plan::<A>(n, dim, budget)?;
-                let noise = one.std_dev() * (dim as f64).sqrt() / one.lipschitz()?;
+                let lipschitz = one.derivation().recipe.lipschitz(one.problem())?;
+                let noise = one.run().std_dev() * (dim as f64).sqrt() / lipschitz;
                 (convex, n.max((AWAY * noise) as u64 + 1))
             } else {
                 let lambda = parameters.lambda.unwrap_or(LAMBDA);
@@ -142,7 +142,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             // One batch of all records shows the most of a replaced one, and random darts of a missing one.
             let recipe = Bst14 { passes: 1, batch_size: n, sampling, noise_mode, ..recipe };
             let plan = recipe.plan::<A>(n, dim, budget)?;
-            let form = Form::of(format!("{name}/{form}/{mode}"), n, plan.planned(), parameters);
+            let form = Form::of(format!("{name}/{form}/{mode}"), n, plan.run(), parameters);
             all.push(form.build(plan.clone())?);
         }
     }
@@ -196,7 +196,7 @@ fn cost(run: &NoisyRun, dim: u64, rows: u64) -> f64 {
 
 impl<'p> Form<'p> {
     /// Of steps on sums of gradients.
-    fn of(name: String, n: u64, plan: &'p NoisyPlan, parameters: &'p Parameters) -> Self {
+    fn of(name: String, n: u64, plan: &'p StepsRun, parameters: &'p Parameters) -> Self {
         let run = &plan.run;
         let scale = plan.first_step() / run.divisor;
         Self {
@@ -260,7 +260,7 @@ impl<'p> Form<'p> {
         };
         let laws = [law(&canary.base)?, law(&canary.neighbour)?];
         // The event that the certificate's reader recomputes, not the one that the plan keeps.
-        let event = Derivation::event(&release.derivation())?;
+        let event = dp_accountant::certificate::Derivation::event(&release.derivation())?;
         let claim = Claim { event, delta: self.parameters.delta };
         let [base, neighbour] = sides.map(|side| canary.examples(side, n, 0));
         let subject = StepsCanary {
@@ -296,7 +296,7 @@ struct EveryStep {
 }
 
 impl EveryStep {
-    fn of(plan: &NoisyPlan) -> Result<Self, Error> {
+    fn of(plan: &StepsRun) -> Result<Self, Error> {
         let run = &plan.run;
         let steps = size("steps", run.updates())?;
         let participation = run.participation()?;
@@ -313,7 +313,7 @@ impl EveryStep {
     }
 
     /// The form of this combination: the sum of all steps is replaced by it.
-    fn seen_in<'p>(&self, form: Form<'p>, plan: &NoisyPlan) -> Result<Form<'p>, Error> {
+    fn seen_in<'p>(&self, form: Form<'p>, plan: &StepsRun) -> Result<Form<'p>, Error> {
         let run = form.run;
         let claimed = match &run.factor {
             Some(factor) => factor.sensitivity(run.participation()?)?.value * plan.sensitivity(),

@@ -88,13 +88,13 @@ fn audited<A: RecordAdjacency + 'static>(
         let mut stack = Vec::new();
         for class in 0..CLASSES as usize {
             let mut source = OneAgainstRest::new(&mut source, classes, class);
-            stack.extend(one.train_without_noise(&mut source, Order::Declared)?);
+            stack.extend(one.run().train_without_noise(&mut source, Order::Declared)?);
         }
         Ok(stack)
     };
-    let by_position = one.growth().sensitivity().map(|sensitivity| sensitivity.by_position).unwrap_or_default();
+    let by_position = one.run().growth().sensitivity().map(|sensitivity| sensitivity.by_position).unwrap_or_default();
     let worst = (0..by_position.len()).max_by(|&i, &j| by_position[i].total_cmp(&by_position[j])).unwrap_or(0);
-    let at = worst * size("batch size", one.growth().batch_size.min(parameters.n))?;
+    let at = worst * size("batch size", one.run().growth().batch_size.min(parameters.n))?;
     let search = Search {
         dim,
         row_norm: recipe.row_norm,
@@ -116,15 +116,15 @@ fn audited<A: RecordAdjacency + 'static>(
     let length = if share == Share::Joint { dim * CLASSES as usize } else { dim };
     let laws = |side| -> Result<Vec<Law>, Error> {
         let stack = output(&canary, side, at)?;
-        Ok(stack.chunks_exact(length).map(|centre| Law::new(each.noise, [(1.0, centre.to_vec())])).collect())
+        Ok(stack.chunks_exact(length).map(|centre| Law::new(each.calibrated.noise, [(1.0, centre.to_vec())])).collect())
     };
     let laws = [laws(Side::Base)?, laws(Side::Neighbour)?];
     let pure = recipe.output_noise == OutputNoise::LaplaceBall;
     // The event that the certificate's reader recomputes, not the one that the plan keeps.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
-    let distance = Distance { reached, claimed: one.sensitivity() * f64::from(CLASSES).sqrt(), pairs };
+    let distance = Distance { reached, claimed: one.run().sensitivity() * f64::from(CLASSES).sqrt(), pairs };
     let examples = [examples(&canary, Side::Base, n, at)?, examples(&canary, Side::Neighbour, n, at)?];
-    let passes = one.growth().passes;
+    let passes = one.run().growth().passes;
     let cost =
         COST_OF_A_RUN + (dim as f64 + COST_OF_A_ROW * (n as u64 * passes) as f64 * (1.0 + dim as f64 / 8.0)) * 2.0;
     let pair = canary.describe();

@@ -100,15 +100,15 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     else {
         return Err(Error::NotProved { recipe: NAME, why: "its law is known for one bolt-on candidate alone" });
     };
-    let NoiseScale::LaplaceBall { scale } = trained.noise else {
+    let NoiseScale::LaplaceBall { scale } = trained.calibrated.noise else {
         return Err(Error::NotProved { recipe: NAME, why: "its law is known for the Laplace ball alone" });
     };
     let without_noise = candidate.plan::<A>(parameters.n, parameters.dim, budget)?;
     let law = |side: usize| -> Result<Best, Error> {
-        let centre = without_noise.train_without_noise(&mut source(side), Order::Declared)?;
+        let centre = without_noise.run().train_without_noise(&mut source(side), Order::Declared)?;
         let above = share_above_zero(centre[0], scale, dim);
         let chosen = choice(agreements[side], above, derivation.score.scale(), gamma);
-        Ok(Best { model: Law::new(trained.noise, [(1.0, centre)]), chosen })
+        Ok(Best { model: Law::new(trained.calibrated.noise, [(1.0, centre)]), chosen })
     };
     let laws = [law(0)?, law(1)?];
     // The event that the certificate's reader recomputes, not the one that the plan keeps.

@@ -8,7 +8,7 @@ use dp_losses::{Domain, L2};
 use super::{Audited, Parameters, bolt_on};
 use crate::error::Error;
 use crate::recipes::bolt_on::NoiseScale;
-use crate::recipes::{BoltOn, RecordAdjacency, RsgdAr};
+use crate::recipes::{BoltOn, Recipe as _, RecordAdjacency, RsgdAr};
 
 /// Most places of the canary that the likelihood of a hidden position sums over.
 const MOST_PLACES: u64 = 256;
@@ -69,15 +69,12 @@ fn audited<A: RecordAdjacency + 'static>(
     let budget = parameters.budget()?;
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
-    let places = plan.growth().updates_per_pass();
-    let hidden = matches!(plan.derivation().noise, NoiseScale::HiddenPositionGaussian { .. }) && places <= MOST_PLACES;
-    let planned = if hidden {
-        plan.planned().clone()
-    } else {
-        // The canary at the worst place, in an order that the attacker knows: the claim holds for every order.
-        let known = BoltOn { declared_order: true, ..plan.planned().derivation().recipe.clone() };
-        known.plan::<A>(parameters.n, parameters.dim, budget)?
-    };
+    let places = plan.run().growth().updates_per_pass();
+    let hidden = matches!(plan.derivation().calibrated.noise, NoiseScale::HiddenPositionGaussian { .. })
+        && places <= MOST_PLACES;
+    // Else the canary at the worst place, in an order that the attacker knows: the claim holds for every order.
+    let known = BoltOn { declared_order: !hidden, ..plan.run().recipe().clone() };
+    let planned = known.plan::<A>(parameters.n, parameters.dim, budget)?;
     let Audited { subject, distance } = bolt_on::audited(name, planned, parameters)?;
     // The event that the certificate's reader recomputes.
     Ok(Audited { subject: Box::new(Claimed::new(subject, claim)), distance })

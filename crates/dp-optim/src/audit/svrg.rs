@@ -9,17 +9,17 @@ use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_losses::{Loss, ScalarLoss};
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::log_sum_exp;
 use super::{Audited, Canary, Distance, Parameters, Record};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::dp_svrg::{Observation, Plan};
+use crate::recipes::dp_svrg::Observation;
 use crate::recipes::linear::size;
 use crate::recipes::noisy_run::Batching;
-use crate::recipes::{DpSvrg, RecordAdjacency, Sampling};
+use crate::recipes::{DpSvrg, Plan, Recipe as _, RecordAdjacency, Sampling};
 use crate::schedule::Schedule;
 
 /// Steps that carry an iterate beyond the kinks of losses.
@@ -86,7 +86,7 @@ fn every_step<A: RecordAdjacency + 'static>(
     };
     let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { record(-1.0) } else { Record::null(dim) };
     let canary = Canary { common: Record::null(dim), base: record(1.0), neighbour };
-    let drawn = match plan.steps_run().batching {
+    let drawn = match plan.run().steps_run().batching {
         Batching::Drawn(law) => law.mean_size(parameters.n).unwrap_or(f64::NAN) / parameters.n as f64,
         _ => 1.0,
     };
@@ -96,8 +96,8 @@ fn every_step<A: RecordAdjacency + 'static>(
         // The event that the certificate's reader recomputes, not the one that the plan keeps.
         claim: Claim { event: plan.derivation().event()?, delta: parameters.delta },
         cost: COST_OF_A_RUN
-            + COST_OF_A_STEP * plan.steps() as f64
-            + COST_OF_A_ROW * (parameters.n * parameters.passes + plan.steps_run().rows()) as f64,
+            + COST_OF_A_STEP * plan.run().steps() as f64
+            + COST_OF_A_ROW * (parameters.n * parameters.passes + plan.run().steps_run().rows()) as f64,
         loss,
         plan,
         canary,
@@ -110,7 +110,7 @@ fn every_step<A: RecordAdjacency + 'static>(
         Sampling::Poisson => gradients[0].abs().max(gradients[1].abs()),
         _ => (gradients[0] - gradients[1]).abs(),
     };
-    let distance = Distance { reached, claimed: subject.plan.full_sensitivity()?, pairs: 1 };
+    let distance = Distance { reached, claimed: subject.plan.run().full_sensitivity()?, pairs: 1 };
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
@@ -120,7 +120,7 @@ struct EveryStep<A: RecordAdjacency> {
     pair: String,
     claim: Claim,
     loss: ScalarLoss,
-    plan: Plan<A>,
+    plan: Plan<DpSvrg, A>,
     canary: Canary,
     /// How likely the canary is in a batch.
     drawn: f64,
@@ -148,8 +148,8 @@ impl<A: RecordAdjacency> EveryStep<A> {
     /// The logarithm of what was observed being likelier for the neighbour. All coordinates but the first are noise.
     fn log_ratio(&self, observation: &Observation<'_, f64>) -> f64 {
         let (found, std_dev, drawn) = match observation {
-            Observation::Full { noisy_sum, .. } => (noisy_sum[0], self.plan.full_std_dev(), 1.0),
-            Observation::Step { noisy_sum, .. } => (noisy_sum[0], self.plan.std_dev(), self.drawn),
+            Observation::Full { noisy_sum, .. } => (noisy_sum[0], self.plan.run().noises().full_std_dev, 1.0),
+            Observation::Step { noisy_sum, .. } => (noisy_sum[0], self.plan.run().noises().std_dev, self.drawn),
         };
         let [base, neighbour] =
             [Side::Base, Side::Neighbour].map(|side| {
@@ -195,10 +195,9 @@ impl<A: RecordAdjacency> Subject for EveryStep<A> {
         let examples = self.canary.examples(side, self.rows, 0).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let mut score = 0.0;
-        self.plan
-            .train_observing::<f64>(&mut source, rng, &mut Control::default(), &mut |observation| {
-                score += self.log_ratio(&observation);
-            })
+        let observe = &mut |observation: Observation<'_, f64>| score += self.log_ratio(&observation);
+        let run = self.plan.run();
+        run.train_observing::<f64, A>(&mut source, &mut rng.lend(), &mut Control::default(), observe)
             .map_err(failed)?;
         features.push(score);
         Ok(())

@@ -285,7 +285,7 @@ fn it_learns() {
         let mut sum = 0.0;
         for seed in 0..20 {
             let mut source = MemorySource::new(table(N, seed), 1.0, 1.0);
-            let trained: Trained<f64, _> =
+            let trained: Trained<f64, _, _> =
                 plan.train(&mut source, &mut SeededRng::new(seed), &mut Control::default()).unwrap();
             // Whatever the records were, the derivation is that of the plan.
             assert_eq!(trained.derivation, plan.derivation());

@@ -6,7 +6,7 @@
 //! compared with what was promised, so that an algorithm cannot log one thing and run another.
 
 use dp_accountant::certificate::Assumption;
-use dp_accountant::{DpEvent, EventLog};
+use dp_accountant::{AdjacencyKind, DpEvent, EventLog};
 use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::{LentRng, Released};
@@ -36,6 +36,14 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
 
     /// The loss, the bounds and the arithmetic.
     fn setting(&self) -> Setting;
+
+    /// What it solves on `n` records of `dim` features under a relation.
+    ///
+    /// # Errors
+    /// Those of [`Problem::new`].
+    fn problem(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Problem, Error> {
+        Problem::new(self, n, dim, relation)
+    }
 
     /// The least noise with which `copies` releases on the same records stay within the budget, and the run with it.
     ///

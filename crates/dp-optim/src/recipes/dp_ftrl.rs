@@ -244,8 +244,7 @@ impl DpFtrl {
     }
 
     fn with_noise(&self, run: NoisyRun, std_dev: f64) -> Result<StepsRun, Error> {
-        let usual = || Schedule::Constant { step: 1.0 / (run.updates() as f64).sqrt() };
-        let schedule = self.schedule.clone().unwrap_or_else(usual);
+        let schedule = self.schedule.clone().unwrap_or_else(|| Schedule::usual(run.updates()));
         StepsRun::new(run, &schedule, &self.averaging, std_dev, self.noise_mode)
     }
 }

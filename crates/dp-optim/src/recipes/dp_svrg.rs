@@ -242,8 +242,7 @@ impl DpSvrg {
 
     fn with_noises(&self, run: Svrg, noises: TwoNoises) -> Result<SvrgRun, Error> {
         let updates = run.steps.updates();
-        let usual = || Schedule::Constant { step: 1.0 / (updates as f64).sqrt() };
-        let steps = self.schedule.clone().unwrap_or_else(usual).prepare(updates)?;
+        let steps = self.schedule.clone().unwrap_or_else(|| Schedule::usual(updates)).prepare(updates)?;
         let weights = self.averaging.prepare(updates)?;
         let TwoNoises { full_std_dev, std_dev } = noises;
         positive("standard deviation of full gradients", full_std_dev)?;

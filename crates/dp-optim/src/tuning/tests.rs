@@ -72,7 +72,7 @@ fn good_and_bad() -> [AnyRecipe; 2] {
 
 const GOOD: u32 = 1;
 
-fn chosen<A: RecordAdjacency>(trained: &Trained<f64, A>) -> Option<u32> {
+fn chosen<A: RecordAdjacency>(trained: &Trained<f64, A, AnyDerivation>) -> Option<u32> {
     match &trained.derivation {
         AnyDerivation::Portions(derivation) => derivation.chosen,
         AnyDerivation::RandomStopping(derivation) => derivation.chosen,

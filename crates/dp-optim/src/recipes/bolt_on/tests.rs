@@ -1,4 +1,3 @@
-use crate::recipes::Planned;
 use core::sync::atomic::AtomicBool;
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
@@ -10,9 +9,10 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
+use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -42,7 +42,10 @@ fn recipes() -> Vec<BoltOn> {
     ]
 }
 
-fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<AnyDerivation> {
+fn certify<A: RecordAdjacency>(
+    plan: &Plan<BoltOn, A>,
+    source: &mut MemorySource<f64>,
+) -> Certificate<Derivation<BoltOn>> {
     let trained = plan.train(source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     assert!(trained.weights.get().iter().all(|w| w.is_finite()));
     trained.certificate(Unit::Record, Vec::new(), String::from("0"), Default::default())
@@ -55,8 +58,8 @@ fn every_recipe_trains_and_its_certificate_verifies() {
         for budget in [budget(0.5, 0.0), budget(0.5, 1e-6), budget(2.0, 1e-9)] {
             let replace = recipe.plan::<ReplaceOne>(400, 6, budget).unwrap();
             let null = recipe.plan::<ZeroOut>(400, 6, budget).unwrap();
-            assert!(null.sensitivity() < replace.sensitivity());
-            assert!(null.noise_norm() < replace.noise_norm());
+            assert!(null.run().sensitivity() < replace.run().sensitivity());
+            assert!(null.run().noise_norm() < replace.run().noise_norm());
             for certificate in [certify(&replace, &mut source), certify(&null, &mut source)] {
                 let verified = certificate.verify().unwrap_or_else(|error| panic!("{error}: {recipe:?}"));
                 assert!(verified.epsilon <= budget.epsilon.get());
@@ -108,17 +111,16 @@ fn an_edited_certificate_fails() {
     let plan = BoltOn::strongly_convex(LossKind::Logistic, 0.01).plan::<ReplaceOne>(300, 4, budget(1.0, 1e-6)).unwrap();
     let good = certify(&plan, &mut source);
     good.verify().unwrap();
-    let edit = |change: &dyn Fn(&mut BoltOnDerivation)| {
+    let edit = |change: &dyn Fn(&mut Derivation<BoltOn>)| {
         let mut bad = good.clone();
-        let AnyDerivation::BoltOn(derivation) = &mut bad.derivation else { unreachable!() };
-        change(derivation);
+        change(&mut bad.derivation);
         // The forger also writes the event that the edited recipe gives.
         let consistent = bad.derivation.event().map(|event| Certificate { event, ..bad.clone() });
         assert!(bad.verify().is_err(), "{:?}", bad.derivation);
         consistent
     };
     // Less noise, with or without an event to match.
-    let quieter = edit(&|d| match &mut d.noise {
+    let quieter = edit(&|d| match &mut d.calibrated.noise {
         NoiseScale::LaplaceBall { scale } => *scale /= 2.0,
         NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => *std_dev /= 2.0,
     });
@@ -149,10 +151,12 @@ fn certificates_survive_files_bit_for_bit() {
         let plan = recipe.plan::<ZeroOut>(200, 3, budget(0.7, 1e-7)).unwrap();
         let certificate = certify(&plan, &mut source);
         let text = serde_json::to_string(&certificate).unwrap();
-        let read: Certificate<AnyDerivation> = serde_json::from_str(&text).unwrap();
+        let read: Certificate<Derivation<BoltOn>> = serde_json::from_str(&text).unwrap();
         assert_eq!(read, certificate);
         read.verify().unwrap();
-        assert!(serde_json::from_str::<Certificate<AnyDerivation>>(&text.replace("\"passes\"", "\"laps\"")).is_err());
+        assert!(
+            serde_json::from_str::<Certificate<Derivation<BoltOn>>>(&text.replace("\"passes\"", "\"laps\"")).is_err()
+        );
     }
 }
 
@@ -217,7 +221,7 @@ fn records_that_break_the_bounds_do_not_show() {
         [-1e-320, 1e-320, 5e-324, -1.0],
     ] {
         let moved: f64 = train(wild).iter().zip(&base).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
-        assert!(moved <= plan.sensitivity(), "{wild:?}: {moved}");
+        assert!(moved <= plan.run().sensitivity(), "{wild:?}: {moved}");
     }
 }
 
@@ -259,8 +263,13 @@ fn hiding_the_position_needs_less_noise() {
     let shown = BoltOn { hide_position: false, ..recipe.clone() };
     let shown = shown.plan::<ReplaceOne>(10_000, 30, budget(0.5, 1e-6)).unwrap();
     assert!(matches!(hidden.event(), DpEvent::GaussianMixture { .. }));
-    assert!(hidden.noise_norm() < 0.95 * shown.noise_norm(), "{} {}", hidden.noise_norm(), shown.noise_norm());
-    assert_eq!(hidden.sensitivity(), shown.sensitivity());
+    assert!(
+        hidden.run().noise_norm() < 0.95 * shown.run().noise_norm(),
+        "{} {}",
+        hidden.run().noise_norm(),
+        shown.run().noise_norm()
+    );
+    assert_eq!(hidden.run().sensitivity(), shown.run().sensitivity());
     // A declared or a fresh order hides nothing of the kind, and a constant step has equal positions.
     for recipe in [
         BoltOn { declared_order: true, ..recipe.clone() },
@@ -285,7 +294,7 @@ fn single_precision_is_allowed_for_and_named() {
     let recipe = BoltOn { float: FloatKind::F32, ..BoltOn::strongly_convex(LossKind::Logistic, 0.01) };
     let single = recipe.plan::<ReplaceOne>(1000, 5, budget(1.0, 0.0)).unwrap();
     let double = BoltOn { float: FloatKind::F64, ..recipe }.plan::<ReplaceOne>(1000, 5, budget(1.0, 0.0)).unwrap();
-    let ratio = single.sensitivity() / double.sensitivity();
+    let ratio = single.run().sensitivity() / double.run().sensitivity();
     assert!((ratio - 1.01).abs() < 1e-6, "{ratio}");
     assert!(single.derivation().assumptions().contains(&Assumption::FloatTraining));
     // And both precisions train nearly the same model where there is next to no noise.
@@ -307,7 +316,7 @@ fn single_precision_is_allowed_for_and_named() {
 fn the_certified_minimiser_needs_the_least_noise_but_for_the_tolerance() {
     let fixed = BoltOn::strongly_convex(LossKind::Logistic, 0.05);
     let certified = BoltOn { stopping: Stopping::CertifiedMinimiser { tolerance: None }, ..fixed.clone() };
-    let at = |recipe: &BoltOn| recipe.plan::<ReplaceOne>(2000, 5, budget(1.0, 0.0)).unwrap().sensitivity();
+    let at = |recipe: &BoltOn| recipe.plan::<ReplaceOne>(2000, 5, budget(1.0, 0.0)).unwrap().run().sensitivity();
     let ratio = at(&certified) / at(&fixed);
     assert!((ratio - 1.02).abs() < 1e-3, "{ratio}");
 }
@@ -357,7 +366,7 @@ fn what_is_not_proved_is_refused() {
     assert!(convex.plan::<ReplaceOne>(0, 3, budget(1.0, 0.0)).is_err());
     assert!(convex.plan::<ReplaceOne>(100, 0, budget(1.0, 0.0)).is_err());
     assert!(convex.plan::<ReplaceOne>(1, 1, budget(1.0, 0.0)).is_ok());
-    let derivation = |relation| BoltOnDerivation {
+    let derivation = |relation| Derivation {
         relation,
         ..convex.plan::<ReplaceOne>(9, 1, budget(1.0, 0.0)).unwrap().derivation().clone()
     };
@@ -372,9 +381,9 @@ fn absurd_certificates_are_refused_quickly() {
     let good = plan.derivation().clone();
     let uniform = BoltOn { averaging: Averaging::Uniform, batch_size: 1, ..good.recipe.clone() };
     for n in [u64::MAX, 1 << 60, 1 << 40] {
-        let absurd = BoltOnDerivation { n, recipe: uniform.clone(), ..good.clone() };
+        let absurd = Derivation { n, recipe: uniform.clone(), ..good.clone() };
         assert!(absurd.event().is_err(), "{n}");
-        assert!(BoltOnDerivation { dim: n, ..good.clone() }.event().is_err() || n < 1 << 44);
+        assert!(Derivation { dim: n, ..good.clone() }.event().is_err() || n < 1 << 44);
     }
 }
 
@@ -404,7 +413,7 @@ fn long_steps_leave_the_ball_that_the_regulariser_holds_short_ones_in() {
     let steepest = |step| {
         let schedule = Some(Schedule::Constant { step });
         let recipe = BoltOn { schedule, passes: 1, ..BoltOn::strongly_convex(LossKind::Logistic, lambda) };
-        recipe.plan::<ReplaceOne>(100, 3, budget(1.0, 0.0)).unwrap().constants().data_lipschitz
+        recipe.plan::<ReplaceOne>(100, 3, budget(1.0, 0.0)).unwrap().run().constants().data_lipschitz
     };
     assert!(steepest(1.0 / lambda) < 0.63); // 1/(1 + e^{-1/λ})
     assert_eq!(steepest(1.1 / lambda), 1.0);
@@ -470,9 +479,10 @@ fn every_field_of_a_derivation_counts() {
         ..BoltOn::strongly_convex(LossKind::Squared, 0.05)
     };
     let noise = NoiseScale::Gaussian { std_dev: 1.0 };
-    let good = BoltOnDerivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 100, dim: 4, noise };
-    let statement = |derivation: &BoltOnDerivation| (derivation.event().ok(), derivation.assumptions());
-    type Change = dyn Fn(&mut BoltOnDerivation);
+    let good =
+        Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 100, dim: 4, calibrated: OneNoise { noise } };
+    let statement = |derivation: &Derivation<BoltOn>| (derivation.event().ok(), derivation.assumptions());
+    type Change = dyn Fn(&mut Derivation<BoltOn>);
     let changes: Vec<(&str, &Change)> = vec![
         ("algorithm", &|d| d.recipe.algorithm = Convexity::Convex),
         ("loss", &|d| d.recipe.loss = LossKind::Logistic),
@@ -492,7 +502,7 @@ fn every_field_of_a_derivation_counts() {
         ("relation", &|d| d.relation = AdjacencyKind::ZeroOut),
         ("n", &|d| d.n = 110),
         ("dim", &|d| d.dim = 5),
-        ("noise", &|d| d.noise = NoiseScale::Gaussian { std_dev: 1.1 }),
+        ("noise", &|d| d.calibrated.noise = NoiseScale::Gaussian { std_dev: 1.1 }),
         ("stopping", &|d| {
             d.recipe = BoltOn {
                 stopping: Stopping::CertifiedMinimiser { tolerance: None },
@@ -512,7 +522,7 @@ fn every_field_of_a_derivation_counts() {
     let order = |order| {
         let values = (0..45).map(|t| if t % 17 == 0 { 1.0 } else { 0.1 }).collect();
         let recipe = BoltOn { order, schedule: Some(Schedule::Steps { values }), ..good.recipe.clone() };
-        BoltOnDerivation { recipe, ..good.clone() }.event().unwrap()
+        Derivation { recipe, ..good.clone() }.event().unwrap()
     };
     assert_ne!(order(OrderPolicy::Fixed), order(OrderPolicy::Fresh));
     for tolerance in [0.01, 0.02] {
@@ -530,7 +540,8 @@ fn every_field_of_a_derivation_counts() {
 fn a_hidden_position_is_not_claimed_where_the_recipe_shows_it() {
     let recipe = BoltOn { averaging: Averaging::Uniform, passes: 1, ..BoltOn::convex(LossKind::Logistic) };
     let noise = NoiseScale::HiddenPositionGaussian { std_dev: 1.0 };
-    let hidden = BoltOnDerivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 1000, dim: 4, noise };
+    let hidden =
+        Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 1000, dim: 4, calibrated: OneNoise { noise } };
     assert!(matches!(hidden.event(), Ok(DpEvent::GaussianMixture { .. })));
     for change in [
         |recipe: &mut BoltOn| recipe.declared_order = true,
@@ -544,9 +555,9 @@ fn a_hidden_position_is_not_claimed_where_the_recipe_shows_it() {
     // The passes before a certified minimiser have uneven positions, of which the minimiser knows nothing.
     let schedule = Some(Schedule::Constant { step: 0.5 });
     let uneven = BoltOn { schedule, ..BoltOn::strongly_convex(LossKind::Logistic, 0.5) };
-    assert!(BoltOnDerivation { recipe: uneven.clone(), ..hidden.clone() }.event().is_ok());
+    assert!(Derivation { recipe: uneven.clone(), ..hidden.clone() }.event().is_ok());
     let minimised = BoltOn { stopping: Stopping::CertifiedMinimiser { tolerance: None }, ..uneven };
-    assert!(BoltOnDerivation { recipe: minimised, ..hidden }.event().is_err());
+    assert!(Derivation { recipe: minimised, ..hidden }.event().is_err());
 }
 
 proptest! {
@@ -577,6 +588,7 @@ fn copies_share_a_budget() {
         .plan_copies::<ReplaceOne>(1000, 5, budget, copies)
         .unwrap()
         .derivation()
+        .calibrated
         .noise
     {
         NoiseScale::LaplaceBall { scale } => scale,
@@ -598,9 +610,9 @@ fn copies_share_a_budget() {
 fn terms_follow_their_formulas_and_limits() {
     let loss = LossKind::Logistic;
     let strongly = BoltOn { row_norm: 0.5, ..BoltOn::strongly_convex(loss, 0.5) };
-    let terms = |recipe: &BoltOn| recipe.terms(100, 3, AdjacencyKind::ReplaceOne);
+    let terms = |recipe: &BoltOn| recipe.terms(&recipe.problem(100, 3, AdjacencyKind::ReplaceOne).unwrap());
     // Iterates stay within L/λ = 1, a hair more for rounding, and the constants are those of that ball.
-    let domain = Domain::unit_rows().with_row_norm(0.5).unwrap().with_target_bound(1.0).unwrap();
+    let domain = dp_losses::Domain::unit_rows().with_row_norm(0.5).unwrap().with_target_bound(1.0).unwrap();
     let regulariser = L2::new(0.5).unwrap();
     let within = |radius: f64| loss.constants(regulariser, &domain.with_radius(radius).unwrap());
     let found = terms(&strongly).unwrap();
@@ -623,7 +635,7 @@ fn terms_follow_their_formulas_and_limits() {
     // The usual step is 1/√n, at most 2/β.
     for (n, row_norm, step) in [(100u64, 1.0, 0.1), (1, 1.0, 1.0), (400, 0.5, 0.05)] {
         let recipe = BoltOn { row_norm, ..BoltOn::convex(loss) };
-        let found = recipe.terms(n, 3, AdjacencyKind::ReplaceOne).unwrap();
+        let found = recipe.terms(&recipe.problem(n, 3, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
         assert_eq!(found.growth.schedule, Schedule::Constant { step });
     }
     let steep = BoltOn::convex("huber-svm:0.005".parse().unwrap());

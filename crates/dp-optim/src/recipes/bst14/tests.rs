@@ -1,13 +1,14 @@
-use crate::recipes::Planned;
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Examples;
 use dp_mechanisms::SeededRng;
 use dp_mechanisms::steps::StepPlan;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::{Planned, Recipe as _};
 
 fn budget() -> Budget {
     Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
@@ -24,18 +25,21 @@ fn steps_sizes_and_counts_are_the_papers() {
     let (n, dim, std_dev) = (1000, 5, 3.0);
     let recipe =
         Bst14 { sampling: Sampling::FixedSize, passes: 3, batch_size: 70, ..Bst14::convex(LossKind::Logistic, 2.0) };
-    let run = recipe.run(n, dim, AdjacencyKind::ReplaceOne).unwrap();
+    let problem = recipe.problem(n, dim, AdjacencyKind::ReplaceOne).unwrap();
+    let run = recipe.run(&problem).unwrap();
     // ⌊3000/70⌋.
     assert!(matches!(run.plan, StepPlan::SampledWithoutReplacement { steps: 42, .. }));
-    let Schedule::InverseSqrt { step } = recipe.schedule(&run, std_dev).unwrap() else { panic!("not 1/√t") };
-    let lipschitz = recipe.lipschitz().unwrap();
+    let Schedule::InverseSqrt { step } = recipe.schedule(&problem, &run, std_dev).unwrap() else {
+        panic!("not 1/√t")
+    };
+    let lipschitz = recipe.lipschitz(&problem).unwrap();
     // 1/(1 + e^-2): the gradient of the logistic loss in the ball of radius 2.
     assert!((lipschitz - 1.0 / (1.0 + (-2f64).exp())).abs() < 1e-12);
     let bound = (5.0 * 9.0 + 4900.0 * lipschitz * lipschitz).sqrt();
     assert!((step / (70.0 * 2.0 * 2.0 / bound) - 1.0).abs() < 1e-12);
     let strongly = Bst14 { sampling: Sampling::FixedSize, ..Bst14::strongly_convex(LossKind::Logistic, 0.01) };
-    let run = strongly.run(n, dim, AdjacencyKind::ReplaceOne).unwrap();
-    let steps = strongly.schedule(&run, std_dev).unwrap().prepare(10).unwrap();
+    let run = strongly.run(&strongly.problem(n, dim, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
+    let steps = strongly.schedule(&problem, &run, std_dev).unwrap().prepare(10).unwrap();
     assert_eq!((steps.at(1), steps.at(4), strongly.radius), (100.0, 25.0, 100.0));
 }
 
@@ -51,9 +55,12 @@ fn steps_allow_for_the_regulariser_and_for_batches_that_vary() {
         let slope = -1.0 / (1.0 + w.exp());
         longest = longest.max((slope + lambda * w).abs());
     }
-    assert!((recipe.lipschitz().unwrap() / longest - 1.0).abs() < 1e-12);
-    let run = recipe.run(n, 5, AdjacencyKind::ReplaceOne).unwrap();
-    let Schedule::InverseSqrt { step } = recipe.schedule(&run, std_dev).unwrap() else { panic!("not 1/√t") };
+    let problem = recipe.problem(n, 5, AdjacencyKind::ReplaceOne).unwrap();
+    assert!((recipe.lipschitz(&problem).unwrap() / longest - 1.0).abs() < 1e-12);
+    let run = recipe.run(&problem).unwrap();
+    let Schedule::InverseSqrt { step } = recipe.schedule(&problem, &run, std_dev).unwrap() else {
+        panic!("not 1/√t")
+    };
     let Batching::Drawn(BatchLaw::Poisson { .. }) = run.batching else { panic!("no Poisson batches") };
     // Of a number of records that is binomial.
     let rate = run.divisor / n as f64;
@@ -90,17 +97,17 @@ fn a_certificate_with_other_noise_names_another_event() {
     let genuine = plan.derivation().clone();
     assert_eq!(genuine.event().unwrap(), genuine.recipe.plan::<ZeroOut>(500, 2, budget()).unwrap().event());
     for edited in [
-        Bst14Derivation { std_dev: genuine.std_dev * 1.1, ..genuine.clone() },
-        Bst14Derivation { n: 501, ..genuine.clone() },
-        Bst14Derivation { relation: AdjacencyKind::ReplaceOne, ..genuine.clone() },
-        Bst14Derivation { recipe: Bst14 { batch_size: 49, ..genuine.recipe.clone() }, ..genuine.clone() },
-        Bst14Derivation { recipe: Bst14 { passes: 9, ..genuine.recipe.clone() }, ..genuine.clone() },
-        Bst14Derivation { recipe: Bst14 { radius: 2.9, ..genuine.recipe.clone() }, ..genuine.clone() },
+        Derivation { calibrated: StdDev { std_dev: genuine.calibrated.std_dev * 1.1 }, ..genuine.clone() },
+        Derivation { n: 501, ..genuine.clone() },
+        Derivation { relation: AdjacencyKind::ReplaceOne, ..genuine.clone() },
+        Derivation { recipe: Bst14 { batch_size: 49, ..genuine.recipe.clone() }, ..genuine.clone() },
+        Derivation { recipe: Bst14 { passes: 9, ..genuine.recipe.clone() }, ..genuine.clone() },
+        Derivation { recipe: Bst14 { radius: 2.9, ..genuine.recipe.clone() }, ..genuine.clone() },
     ] {
         assert_ne!(edited.event().unwrap(), plan.event(), "{edited:?}");
     }
     for nonsense in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
-        assert!(Bst14Derivation { std_dev: nonsense, ..genuine.clone() }.event().is_err());
+        assert!(Derivation { calibrated: StdDev { std_dev: nonsense }, ..genuine.clone() }.event().is_err());
     }
 }
 
@@ -134,17 +141,22 @@ fn figures_and_limits() {
         ..Bst14::convex(LossKind::Logistic, 2.0)
     };
     let plan = recipe.plan::<ReplaceOne>(1000, 5, budget()).unwrap();
-    assert_eq!((plan.steps(), plan.divisor()), (42, 70.0));
+    assert_eq!((plan.run().steps(), plan.run().divisor()), (42, 70.0));
     // Slopes at most 1/(1 + e^-2) in the ball.
     let slope = 1.0 / (1.0 + (-2f64).exp());
-    let domain = recipe.bounds().domain().unwrap();
+    let domain = plan.problem().domain(Some(2.0)).unwrap();
     let apart = recipe.loss.constants(L2::NONE, &domain).gradient_difference;
-    assert!((plan.sensitivity() / apart - 1.0).abs() < 1e-9 && apart > slope, "{} {apart}", plan.sensitivity());
-    assert!((recipe.lipschitz().unwrap() - (slope + 0.5 * 2.0)).abs() < 1e-12);
-    #[cfg(feature = "audit")]
-    assert_eq!(plan.lipschitz().unwrap(), recipe.lipschitz().unwrap());
-    let runs = |passes| Bst14 { passes, ..recipe.clone() }.run(10, 5, AdjacencyKind::ReplaceOne).is_ok();
+    assert!(
+        (plan.run().sensitivity() / apart - 1.0).abs() < 1e-9 && apart > slope,
+        "{} {apart}",
+        plan.run().sensitivity()
+    );
+    assert!((recipe.lipschitz(plan.problem()).unwrap() - (slope + 0.5 * 2.0)).abs() < 1e-12);
+    let runs = |passes| {
+        let recipe = Bst14 { passes, ..recipe.clone() };
+        recipe.problem(10, 5, AdjacencyKind::ReplaceOne).and_then(|problem| recipe.run(&problem)).is_ok()
+    };
     assert!(!runs(0) && runs(1) && runs((1 << 24) - 1) && !runs(1 << 24));
     let strongly = |lambda| Bst14 { lambda, ..Bst14::strongly_convex(LossKind::Logistic, 0.1) };
-    assert!(strongly(0.0).run(10, 5, AdjacencyKind::ReplaceOne).is_err());
+    assert!(strongly(0.0).run(&strongly(0.0).problem(10, 5, AdjacencyKind::ReplaceOne).unwrap()).is_err());
 }

@@ -1,3 +1,4 @@
+use crate::recipes::recipe::Recipe;
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::{Block, Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
@@ -6,6 +7,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::recipes::DpSgd;
@@ -75,13 +77,13 @@ fn without_noise_it_is_gradient_descent_in_that_order() {
 fn one_band_is_noise_of_its_own_for_each_step() {
     let recipe = DpFtrl { bands: Some(1), batch_size: 50, ..DpFtrl::new(LossKind::Logistic) };
     let plain = DpSgd { sampling: Sampling::Passes, passes: 1, batch_size: 50, ..DpSgd::new(LossKind::Logistic) };
-    let ratio = recipe.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().std_dev()
-        / plain.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().std_dev();
+    let ratio = recipe.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().run().std_dev()
+        / plain.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().run().std_dev();
     assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
     // Correlated noise leaves less of itself in the sum of a thousand steps.
     let one = |bands| {
         let recipe = DpFtrl { bands, batch_size: 1, ..DpFtrl::new(LossKind::Logistic) };
-        recipe.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().error_of_sums()
+        recipe.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().run().error_of_sums()
     };
     assert!(one(None) < 0.11 * one(Some(1)), "{} {}", one(None), one(Some(1)));
 }
@@ -96,8 +98,8 @@ fn the_noise_that_is_left_in_the_model_is_as_planned() {
     for noise_mode in [NoiseMode::Exact, NoiseMode::Rounded] {
         let recipe = DpFtrl { noise_mode, ..recipe.clone() };
         let plan = recipe.plan::<ZeroOut>(64, 1, budget(1.0, 1e-6)).unwrap();
-        assert_eq!((plan.steps(), plan.bands()), (16, 16));
-        let expected = plan.error_of_sums() * 0.25 / 4.0;
+        assert_eq!((plan.run().steps(), plan.derivation().calibrated.bands), (16, 16));
+        let expected = plan.run().error_of_sums() * 0.25 / 4.0;
         let trials = 3000;
         let squares: f64 = (0..trials)
             .map(|seed| {
@@ -147,7 +149,7 @@ fn every_pass_has_the_same_order() {
     for declared_order in [false, true] {
         let recipe = DpFtrl { passes: 3, batch_size: 10, declared_order, ..DpFtrl::new(LossKind::Logistic) };
         let plan = recipe.plan::<ZeroOut>(100, 3, budget(1.0, 1e-6)).unwrap();
-        assert_eq!(plan.planned().run.participation().unwrap(), Participation::repeated(3, 10).unwrap());
+        assert_eq!(plan.run().run.participation().unwrap(), Participation::repeated(3, 10).unwrap());
         let mut source = Recording { inner: MemorySource::new(examples(100, 4), 1.0, 1.0), orders: Vec::new() };
         plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
         assert_eq!(source.orders.len(), 3);
@@ -168,8 +170,8 @@ fn a_record_moves_the_stream_by_no_more_than_is_planned_for() {
         let recipe = DpFtrl { passes, batch_size, bands, ..DpFtrl::new(LossKind::Logistic) };
         let plan = recipe.plan::<ZeroOut>(20, 3, budget(1.0, 1e-6)).unwrap();
         let DpEvent::Gaussian { sensitivity, .. } = plan.event() else { panic!("one Gaussian") };
-        let (steps, per_pass) = (plan.steps() as usize, 20usize.div_ceil(batch_size as usize));
-        let factor = plan.planned().run.factor.clone().unwrap();
+        let (steps, per_pass) = (plan.run().steps() as usize, 20usize.div_ceil(batch_size as usize));
+        let factor = plan.run().run.factor.clone().unwrap();
         let largest = (0..per_pass)
             .map(|first| {
                 let row =
@@ -177,7 +179,7 @@ fn a_record_moves_the_stream_by_no_more_than_is_planned_for() {
                 (0..steps).map(|t| row(t).powi(2)).sum::<f64>().sqrt()
             })
             .fold(0.0, f64::max);
-        let ratio = plan.sensitivity() * largest / sensitivity;
+        let ratio = plan.run().sensitivity() * largest / sensitivity;
         assert!(ratio <= 1.0 && ratio > 0.999, "{passes} {batch_size} {bands:?}: {ratio}");
     }
 }
@@ -200,7 +202,8 @@ fn what_is_not_proved_is_refused() {
     // Other bands than those that were asked for, or more than there are steps.
     let plan = DpFtrl { bands: Some(2), ..usual.clone() }.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap();
     for bands in [0, 3, 5] {
-        let edited = DpFtrlDerivation { bands, ..plan.derivation().clone() };
+        let good = plan.derivation().clone();
+        let edited = Derivation { calibrated: BandedNoise { bands, ..good.calibrated }, ..good };
         assert!(matches!(edited.event(), Err(Error::Count { name: "bands", .. })), "{bands}");
     }
 }
@@ -229,8 +232,8 @@ proptest! {
         prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.99 * epsilon);
         prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
         let replaced = recipe.plan_copies::<ReplaceOne>(n, 4, budget(epsilon, 1e-7), copies).unwrap();
-        prop_assert_eq!(replaced.bands(), plan.bands());
-        let ratio = replaced.std_dev() / plan.std_dev();
+        prop_assert_eq!(replaced.derivation().calibrated.bands, plan.derivation().calibrated.bands);
+        let ratio = replaced.run().std_dev() / plan.run().std_dev();
         prop_assert!((ratio - 2.0).abs() < 1e-3, "{}", ratio);
     }
 }
@@ -241,15 +244,17 @@ fn figures_follow_their_formulas() {
     let clipping = Some(ClippingNorm::new(0.3).unwrap());
     let recipe = DpFtrl { clipping, batch_size: 30, passes: 2, ..DpFtrl::new(LossKind::Logistic) };
     let plan = recipe.plan::<ReplaceOne>(600, 3, budget(1.0, 1e-6)).unwrap();
-    assert!((plan.sensitivity() / 0.6 - 1.0).abs() < 1e-9, "{}", plan.sensitivity());
-    assert_eq!((plan.steps(), plan.divisor()), (40, 30.0));
-    let norm = plan.error_of_sums() * 3f64.sqrt();
+    assert!((plan.run().sensitivity() / 0.6 - 1.0).abs() < 1e-9, "{}", plan.run().sensitivity());
+    assert_eq!((plan.run().steps(), plan.run().divisor()), (40, 30.0));
+    let norm = plan.run().error_of_sums() * 3f64.sqrt();
     assert!(plan.summary().text.contains(&format!("{norm:.4e}")), "{} {norm:e}", plan.summary().text);
     // An increment of noisy sums is the difference of two of them, each with the noise of the worst.
-    let run = recipe.run(600, 3, AdjacencyKind::ReplaceOne, plan.bands()).unwrap();
+    let run = recipe
+        .run(&recipe.problem(600, 3, AdjacencyKind::ReplaceOne).unwrap(), plan.derivation().calibrated.bands)
+        .unwrap();
     let most = 2.0 * run.factor.as_ref().unwrap().largest_error().max(1.0);
     assert!((run.largest_noise(0.25) / (1000.0 * most * 0.25 * 3f64.sqrt()) - 1.0).abs() < 1e-14);
     assert!(most > 2.0);
     assert_eq!(run.rows(), 1200);
-    assert!((recipe.resolved_schedule(40).prepare(40).unwrap().at(1) - 1.0 / 40f64.sqrt()).abs() < 1e-15);
+    assert!((Schedule::usual(40).prepare(40).unwrap().at(1) - 1.0 / 40f64.sqrt()).abs() < 1e-15);
 }

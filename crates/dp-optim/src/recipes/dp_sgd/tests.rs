@@ -1,4 +1,3 @@
-use crate::recipes::Planned;
 use dp_accountant::certificate::{Assumption, Derivation as _};
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;
@@ -7,8 +6,10 @@ use dp_mechanisms::SeededRng;
 use proptest::prelude::*;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency};
 use crate::trained::Trained;
 
 fn budget() -> Budget {
@@ -25,7 +26,7 @@ fn source(n: usize) -> MemorySource<f64> {
     MemorySource::new(examples(n), 1.0, 1.0)
 }
 
-fn train<A: RecordAdjacency>(plan: &Plan<A>, n: usize, seed: u64) -> Trained<f64, A> {
+fn train<A: RecordAdjacency>(plan: &Plan<DpSgd, A>, n: usize, seed: u64) -> Trained<f64, A, Derivation<DpSgd>> {
     plan.train(&mut source(n), &mut SeededRng::new(seed), &mut Control::default()).unwrap()
 }
 
@@ -80,17 +81,17 @@ fn a_replaced_record_costs_as_much_as_two() {
     assert!((1.0..1.0 + 1e-9).contains(&sensitivity), "a record's presence: {sensitivity}");
     // Batches of fixed size: both gradients at once, by another theorem.
     let fixed = DpSgd { sampling: Sampling::FixedSize, ..recipe }.plan::<ReplaceOne>(400, 2, budget()).unwrap();
-    assert!((2.0..2.0 + 1e-9).contains(&fixed.sensitivity()), "{}", fixed.sensitivity());
+    assert!((2.0..2.0 + 1e-9).contains(&fixed.run().sensitivity()), "{}", fixed.run().sensitivity());
 }
 
 #[test]
 fn a_clipping_norm_is_the_sensitivity() {
     let recipe = DpSgd { batch_size: 40, clipping: norm(0.25), ..DpSgd::new(LossKind::Squared) };
     let plan = recipe.plan::<ZeroOut>(400, 2, budget()).unwrap();
-    assert!((0.25..0.25 + 1e-9).contains(&plan.sensitivity()));
+    assert!((0.25..0.25 + 1e-9).contains(&plan.run().sensitivity()));
     // Noise is proportional to it.
     let twice = DpSgd { clipping: norm(0.5), ..recipe }.plan::<ZeroOut>(400, 2, budget()).unwrap();
-    assert!((twice.std_dev() / plan.std_dev() - 2.0).abs() < 1e-6);
+    assert!((twice.run().std_dev() / plan.run().std_dev() - 2.0).abs() < 1e-6);
     // The squared loss has no bound of its own without a radius.
     let none = DpSgd { clipping: None, ..DpSgd::new(LossKind::Squared) };
     assert!(matches!(none.plan::<ZeroOut>(400, 2, budget()), Err(Error::NotProved { .. })));
@@ -129,9 +130,9 @@ fn several_classes_take_the_same_path() {
     let labels = (0..n).map(|i| (i % 3) as f64).collect();
     let recipe = DpSgd { batch_size: 60, schedule: Some(Schedule::Constant { step: 0.5 }), ..DpSgd::new(loss) };
     let plan = recipe.plan::<ZeroOut>(n, 2, budget()).unwrap();
-    assert!((plan.sensitivity() - 2f64.sqrt()).abs() < 1e-6, "{}", plan.sensitivity());
+    assert!((plan.run().sensitivity() - 2f64.sqrt()).abs() < 1e-6, "{}", plan.run().sensitivity());
     let mut source = MemorySource::new(Examples::dense(rows, labels, 2).unwrap(), 1.0, 2.0);
-    let trained: Trained<f64, _> = plan.train(&mut source, &mut SeededRng::new(5), &mut Control::default()).unwrap();
+    let trained: Trained<f64, _, _> = plan.train(&mut source, &mut SeededRng::new(5), &mut Control::default()).unwrap();
     let weights = trained.weights.get();
     assert_eq!(weights.len(), 6);
     assert!(weights[0] > weights[2] && weights[3] > weights[1], "{weights:?}");
@@ -141,17 +142,17 @@ fn several_classes_take_the_same_path() {
 fn an_edited_certificate_names_another_event() {
     for relation in [AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut] {
         let base = DpSgd { batch_size: 40, clipping: norm(0.3), ..DpSgd::new(LossKind::Logistic) };
-        let genuine = DpSgdDerivation { recipe: base, relation, n: 400, dim: 2, std_dev: 5.0 };
+        let genuine = Derivation { recipe: base, relation, n: 400, dim: 2, calibrated: StdDev { std_dev: 5.0 } };
         let event = genuine.event().unwrap();
-        let recipe = |recipe: DpSgd| DpSgdDerivation { recipe, ..genuine.clone() };
+        let recipe = |recipe: DpSgd| Derivation { recipe, ..genuine.clone() };
         let other = match relation {
             AdjacencyKind::ReplaceOne => AdjacencyKind::ZeroOut,
             _ => AdjacencyKind::ReplaceOne,
         };
         for edited in [
-            DpSgdDerivation { std_dev: 5.5, ..genuine.clone() },
-            DpSgdDerivation { n: 401, ..genuine.clone() },
-            DpSgdDerivation { relation: other, ..genuine.clone() },
+            Derivation { calibrated: StdDev { std_dev: 5.5 }, ..genuine.clone() },
+            Derivation { n: 401, ..genuine.clone() },
+            Derivation { relation: other, ..genuine.clone() },
             recipe(DpSgd { batch_size: 39, ..genuine.recipe.clone() }),
             recipe(DpSgd { passes: 19, ..genuine.recipe.clone() }),
             recipe(DpSgd { steps: Some(3), ..genuine.recipe.clone() }),
@@ -160,9 +161,9 @@ fn an_edited_certificate_names_another_event() {
         ] {
             assert_ne!(edited.event().unwrap(), event, "{edited:?}");
         }
-        assert!(DpSgdDerivation { relation: AdjacencyKind::AddRemoveOne, ..genuine.clone() }.event().is_err());
+        assert!(Derivation { relation: AdjacencyKind::AddRemoveOne, ..genuine.clone() }.event().is_err());
         for nonsense in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
-            assert!(DpSgdDerivation { std_dev: nonsense, ..genuine.clone() }.event().is_err());
+            assert!(Derivation { calibrated: StdDev { std_dev: nonsense }, ..genuine.clone() }.event().is_err());
         }
     }
 }
@@ -214,13 +215,14 @@ fn single_precision_is_as_good_for_many_records_and_many_parameters() {
     let clipped = DpSgd { clipping: norm(0.5), steps: Some(10), batch_size: 100, ..DpSgd::new(LossKind::Logistic) };
     let single = DpSgd { float: FloatKind::F32, ..clipped.clone() };
     for n in [1000, 60_000, 1_000_000, 1_000_000_000] {
-        let [one, two] =
-            [&single, &clipped].map(|recipe| recipe.run(n, 20, AdjacencyKind::ZeroOut).unwrap().sensitivity().unwrap());
+        let [one, two] = [&single, &clipped].map(|recipe| {
+            recipe.run(&recipe.problem(n, 20, AdjacencyKind::ZeroOut).unwrap()).unwrap().sensitivity().unwrap()
+        });
         assert!(one > 0.5 && one < 0.5 * 1.02, "{n}: {one}");
         assert_eq!(one, two);
     }
     let passes = DpSgd { sampling: Sampling::Passes, steps: None, passes: 1, ..single };
-    let run = passes.run(2000, 17_000_000, AdjacencyKind::ReplaceOne).unwrap();
+    let run = passes.run(&passes.problem(2000, 17_000_000, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
     assert!(run.sensitivity().unwrap() < 1.000_001);
 }
 
@@ -230,7 +232,9 @@ fn more_records_do_not_cost_more_noise_on_a_full_sum() {
     for (n, most) in [(100_000, 1e-7), (10_000_000, 1e-5), (100_000_000, 1e-4), (1_000_000_000, 1e-3)] {
         let recipe =
             DpSgd { sampling: Sampling::Passes, batch_size: n, clipping: norm(0.5), ..DpSgd::new(LossKind::Logistic) };
-        let over = recipe.run(n, 10, AdjacencyKind::ZeroOut).unwrap().sensitivity().unwrap() / 0.5 - 1.0;
+        let over = recipe.run(&recipe.problem(n, 10, AdjacencyKind::ZeroOut).unwrap()).unwrap().sensitivity().unwrap()
+            / 0.5
+            - 1.0;
         assert!(over > 0.0 && over < most, "{n}: {over}");
     }
 }
@@ -257,10 +261,10 @@ proptest! {
         let recipe = DpSgd { batch_size: 40, clipping: clip.and_then(norm), ..DpSgd::new(LossKind::Logistic) };
         let one = contribution(row(angle, length), target(sign), w, clip);
         let two = contribution(row(other, 1.0), target(other_sign), w, clip);
-        let present = recipe.run(400, 2, AdjacencyKind::ZeroOut).unwrap().sensitivity().unwrap();
+        let present = recipe.run(&recipe.problem(400, 2, AdjacencyKind::ZeroOut).unwrap()).unwrap().sensitivity().unwrap();
         prop_assert!(f64::hypot(one[0], one[1]) <= present);
         let fixed = DpSgd { sampling: Sampling::FixedSize, ..recipe };
-        let replaced = fixed.run(400, 2, AdjacencyKind::ReplaceOne).unwrap().sensitivity().unwrap();
+        let replaced = fixed.run(&fixed.problem(400, 2, AdjacencyKind::ReplaceOne).unwrap()).unwrap().sensitivity().unwrap();
         prop_assert!(f64::hypot(one[0] - two[0], one[1] - two[1]) <= replaced);
     }
 
@@ -269,8 +273,8 @@ proptest! {
         let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-7).unwrap() };
         for loss in [LossKind::Logistic, LossKind::Hinge] {
             let recipe = DpSgd::recommended(loss, n, dim, budget, AdjacencyKind::ZeroOut).unwrap();
-            let run = recipe.run(n, dim, AdjacencyKind::ZeroOut).unwrap();
-            let schedule = recipe.resolved_schedule(run.updates());
+            let run = recipe.run(&recipe.problem(n, dim, AdjacencyKind::ZeroOut).unwrap()).unwrap();
+            let schedule = recipe.schedule.clone().unwrap();
             prop_assert!(run.prepare(&schedule, &recipe.averaging, 5.0).is_ok());
         }
     }
@@ -296,8 +300,8 @@ fn momentum_costs_nothing() {
         let recipe = accelerated(0.01, 3.0);
         let plain = DpSgd { descent: Descent::Plain, ..recipe.clone() };
         let (with, without) = (recipe.plan::<A>(400, 2, budget()).unwrap(), plain.plan::<A>(400, 2, budget()).unwrap());
-        assert_eq!((with.event(), with.std_dev()), (without.event(), without.std_dev()));
-        assert_eq!((with.steps(), with.divisor()), (12, 400.0));
+        assert_eq!((with.event(), with.run().std_dev()), (without.event(), without.run().std_dev()));
+        assert_eq!((with.run().steps(), with.run().divisor()), (12, 400.0));
         // One Gaussian release for each pass, whatever the order of the records: nothing is assumed of it.
         let DpEvent::SelfComposed { event, count: 12 } = with.event() else { panic!("{:?}", with.event()) };
         assert!(matches!(*event, DpEvent::Gaussian { .. }));
@@ -403,7 +407,7 @@ mod penalised;
 #[test]
 fn runs_are_described_by_their_numbers() {
     let usual = DpSgd { batch_size: 40, passes: 3, ..DpSgd::new(LossKind::Logistic) };
-    let run = |recipe: &DpSgd| recipe.run(400, 2, AdjacencyKind::ReplaceOne).unwrap();
+    let run = |recipe: &DpSgd| recipe.run(&recipe.problem(400, 2, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
     let passes = DpSgd { sampling: Sampling::Passes, ..usual.clone() };
     let whole = DpSgd { batch_size: 400, ..passes.clone() };
     for (recipe, rows, words) in [
@@ -424,11 +428,11 @@ fn runs_are_described_by_their_numbers() {
         assert_eq!(run.rows(), rows);
         assert!((run.largest_noise(0.25) / (250.0 * 2f64.sqrt()) - 1.0).abs() < 1e-15);
         let plan = recipe.plan::<ReplaceOne>(400, 2, budget()).unwrap();
-        let norm = plan.std_dev() * 2f64.sqrt();
+        let norm = plan.run().std_dev() * 2f64.sqrt();
         let text = plan.summary().text;
         assert!(text.contains(&format!("noise of norm {norm:.4e} on each, {words}")), "{text}");
     }
-    assert!((usual.resolved_schedule(25).prepare(25).unwrap().at(1) - 0.2).abs() < 1e-15);
+    assert!((Schedule::usual(25).prepare(25).unwrap().at(1) - 0.2).abs() < 1e-15);
     assert!(matches!(DpSgd::adam(LossKind::Logistic).descent, Descent::Adam { .. }));
     assert!(matches!(DpSgd::adam_bc(LossKind::Logistic).descent, Descent::AdamBc { .. }));
     let consensus = DpSgd::dp_admm(LossKind::Logistic, 4);
@@ -466,7 +470,7 @@ fn suited_steps_follow_their_formulas() {
     };
     let plain = DpSgd::new(LossKind::Logistic).with_suited_steps(n, dim, budget(), relation).unwrap();
     for (recipe, share) in [(DpSgd::adam(LossKind::Logistic), 1.0), (DpSgd::adam_bc(LossKind::Logistic), 0.1)] {
-        let run = recipe.run(n, dim, relation).unwrap();
+        let run = recipe.run(&recipe.problem(n, dim, relation).unwrap()).unwrap();
         let noise = run.least_std_dev(budget(), 1).unwrap() / run.divisor;
         let suited = recipe.with_adaptive_steps(n, dim, budget(), relation).unwrap();
         let expected = step(&plain) * (share * noise * noise + 0.09 / 20.0).sqrt();

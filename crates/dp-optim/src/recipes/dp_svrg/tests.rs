@@ -1,4 +1,5 @@
-use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut, bound};
+use crate::recipes::recipe::Recipe;
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, EventLog, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;
 use dp_losses::{Differences, Hinge, LinearModel, Logistic, Model, Real};
 use dp_mechanisms::{Gaussian, L2Sensitivity, SeededRng};
@@ -6,6 +7,7 @@ use rand::RngExt;
 
 use super::*;
 use crate::MemorySource;
+use crate::derivation::Derivation;
 use crate::engine::{BatchSizes, Between, Control, NoisyGradient, StepBatches};
 use crate::recipes::{AnyRecipe, DpSgd, Planned};
 
@@ -52,7 +54,7 @@ fn with_whole_batches_it_is_gradient_descent() {
         ..DpSvrg::new(LossKind::Logistic)
     };
     let plan = recipe.plan::<ReplaceOne>(n as u64, dim as u64, budget(1e9)).unwrap();
-    assert!(plan.full_std_dev() < 1e-3 && plan.std_dev() < 1e-3);
+    assert!(plan.run().noises().full_std_dev < 1e-3 && plan.run().noises().std_dev < 1e-3);
     let trained = plan.train::<f64>(&mut source(n, dim), &mut SeededRng::new(3), &mut Control::default()).unwrap();
     let (mut w, mut mean) = (vec![0.0; dim], vec![0.0; dim]);
     for t in 1..=12u32 {
@@ -166,7 +168,7 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
 #[test]
 fn the_reach_bounds_the_differences() {
     let recipe = DpSvrg { row_norm: 0.7, ..DpSvrg::new(LossKind::Logistic) };
-    let run = recipe.run(100, 3, AdjacencyKind::ZeroOut).unwrap();
+    let run = recipe.run(&recipe.problem(100, 3, AdjacencyKind::ZeroOut).unwrap()).unwrap();
     let mut rng = SeededRng::new(5);
     let mut most = 0.0f64;
     for trial in 0..2000 {
@@ -183,7 +185,8 @@ fn the_reach_bounds_the_differences() {
     assert!(most > 0.9, "{most}");
     assert_eq!((run.reach(0.0), run.reach(f64::NAN)), (LEAST_REACH * run.bound, run.bound));
     // Kinks have no curvature to go by.
-    let hinge = DpSvrg::new(LossKind::Hinge).run(100, 3, AdjacencyKind::ZeroOut).unwrap();
+    let hinge = DpSvrg::new(LossKind::Hinge);
+    let hinge = hinge.run(&hinge.problem(100, 3, AdjacencyKind::ZeroOut).unwrap()).unwrap();
     assert_eq!((hinge.reach(1e-6), hinge.reach(0.0)), (hinge.bound, hinge.bound));
 }
 
@@ -203,10 +206,10 @@ fn both_releases_are_paid_for() {
     assert!(plan.reached().epsilon > 0.99 && plan.reached().epsilon <= 1.0);
     // Less noise on either is another event.
     let derivation = plan.derivation().clone();
+    let noises = derivation.calibrated;
     for (less_full, less) in [(0.9, 1.0), (1.0, 0.9)] {
-        let edited = DpSvrgDerivation {
-            full_std_dev: less_full * derivation.full_std_dev,
-            std_dev: less * derivation.std_dev,
+        let edited = Derivation {
+            calibrated: TwoNoises { full_std_dev: less_full * noises.full_std_dev, std_dev: less * noises.std_dev },
             ..derivation.clone()
         };
         let event = dp_accountant::certificate::Derivation::event(&edited).unwrap();
@@ -214,16 +217,22 @@ fn both_releases_are_paid_for() {
     }
     let replaced = recipe.plan::<ReplaceOne>(5000, 4, budget(1.0)).unwrap();
     assert!(matches!(replaced.event(), DpEvent::AddRemoveTwice { .. }));
-    assert!(replaced.full_std_dev() > 1.5 * plan.full_std_dev() && replaced.reached().epsilon <= 1.0);
+    assert!(
+        replaced.run().noises().full_std_dev > 1.5 * plan.run().noises().full_std_dev
+            && replaced.reached().epsilon <= 1.0
+    );
     let fixed = DpSvrg { sampling: Sampling::FixedSize, ..recipe.clone() };
     let fixed = fixed.plan::<ReplaceOne>(5000, 4, budget(1.0)).unwrap();
     // Two records' gradients are at most as far apart as both are long.
-    let [of_two, of_one] = [fixed.full_sensitivity().unwrap(), plan.full_sensitivity().unwrap()];
+    let [of_two, of_one] = [fixed.run().full_sensitivity().unwrap(), plan.run().full_sensitivity().unwrap()];
     assert!(of_two <= 2.0 * of_one && of_two >= of_one, "{of_two} {of_one}");
-    assert!((fixed.sensitivity().unwrap() - 2.0).abs() < 1e-6);
+    assert!((fixed.run().sensitivity().unwrap() - 2.0).abs() < 1e-6);
     // The larger the share of full gradients, the less noise on them.
     let more = DpSvrg { full_share: 0.9, ..recipe }.plan::<ZeroOut>(5000, 4, budget(1.0)).unwrap();
-    assert!(more.full_std_dev() < plan.full_std_dev() && more.std_dev() > plan.std_dev());
+    assert!(
+        more.run().noises().full_std_dev < plan.run().noises().full_std_dev
+            && more.run().noises().std_dev > plan.run().noises().std_dev
+    );
 }
 
 #[test]
@@ -267,10 +276,10 @@ fn figures_follow_their_formulas() {
         ..DpSvrg::new(LossKind::Logistic)
     };
     let plan = recipe.plan::<ReplaceOne>(100, 3, budget(1.0)).unwrap();
-    assert_eq!((plan.steps(), plan.divisor()), (12, 20.0));
-    assert!((plan.full_sensitivity().unwrap() / 0.5 - 1.0).abs() < 1e-9);
-    assert!((plan.sensitivity().unwrap() / 2.0 - 1.0).abs() < 1e-9);
-    let run = recipe.run(100, 3, AdjacencyKind::ReplaceOne).unwrap();
+    assert_eq!((plan.run().steps(), plan.run().divisor()), (12, 20.0));
+    assert!((plan.run().full_sensitivity().unwrap() / 0.5 - 1.0).abs() < 1e-9);
+    assert!((plan.run().sensitivity().unwrap() / 2.0 - 1.0).abs() < 1e-9);
+    let run = recipe.run(&recipe.problem(100, 3, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
     let noise = |std_dev: f64| 1000.0 * std_dev * 3f64.sqrt();
     let of_batch = 0.25 * (20.0 + noise(2.0));
     let of_all = 0.25 * 100.0 + noise(3.0);

@@ -2,7 +2,7 @@ use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
 use dp_data::{Examples, Order, PassRequest, RowSource};
 use dp_losses::{LossKind, Softmax};
-use dp_mechanisms::{SeededRng, laplace_ball::LaplaceBall};
+use dp_mechanisms::{ReleaseRng as _, SeededRng, laplace_ball::LaplaceBall};
 use rand::RngExt;
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn golden_noise_of_the_shares() {
         let (dim, budget) = (at("in", "dim") as u64, budget(at("in", "eps"), at("in", "delta")));
         // The golden values are for a known position.
         let one = |output_noise| BoltOn { output_noise, hide_position: false, ..BoltOn::strongly_convex(huber(), 0.1) };
-        let unit = one(OutputNoise::Gaussian).plan::<ReplaceOne>(1000, dim, budget).unwrap().sensitivity();
+        let unit = one(OutputNoise::Gaussian).plan::<ReplaceOne>(1000, dim, budget).unwrap().run().sensitivity();
         let scaled = at("in", "per_class_sensitivity") / unit;
         let rtol = 1e-8; // The accountant's bisection ends within about 1e-10 of the least noise, and above it.
         let close = |found: f64, name: &str| {
@@ -68,7 +68,7 @@ fn golden_noise_of_the_shares() {
             let plan = one_vs_all(one(output_noise), classes, share);
             let plan = plan.plan_copies::<ReplaceOne>(1000, dim, budget, 1).unwrap();
             let AnyDerivation::BoltOn(each) = &*plan.derivation().each else { panic!("another recipe") };
-            match each.noise {
+            match each.calibrated.noise {
                 NoiseScale::LaplaceBall { scale } => scale * scaled,
                 NoiseScale::Gaussian { std_dev } => std_dev * scaled,
                 NoiseScale::HiddenPositionGaussian { .. } => panic!("even positions"),
@@ -177,7 +177,7 @@ fn the_stack_moves_by_root_of_classes_times_what_one_model_does_and_no_more() {
         passes: 2,
         ..BoltOn::convex(huber())
     };
-    let joint = joint::Joint::<ReplaceOne>::new(&recipe.into(), n, dim, classes, budget(1.0, 0.0), 1).unwrap();
+    let (joint, _) = joint::plan::<ReplaceOne>(&recipe.into(), n, dim, classes, budget(1.0, 0.0), 1).unwrap();
     let output = |rows: &[f64], targets: &[f64]| {
         let examples = Examples::dense(rows.to_vec(), targets.to_vec(), 2).unwrap();
         let mut source = MemorySource::new(examples, 1.0, 2.0);
@@ -185,7 +185,8 @@ fn the_stack_moves_by_root_of_classes_times_what_one_model_does_and_no_more() {
         for class in 0..3 {
             let mut source = OneAgainstRest::new(&mut source, Softmax::new(3).unwrap(), class);
             let mut order = SeededRng::new(0);
-            stack.extend(joint.each.train_unreleased::<f64>(&mut source, &mut order, &mut Control::default()).unwrap());
+            let (order, control) = (&mut order.lend(), &mut Control::default());
+            stack.extend(joint.train_unreleased::<f64>(&mut source, order, control).unwrap());
         }
         stack
     };
@@ -211,8 +212,8 @@ fn the_stack_moves_by_root_of_classes_times_what_one_model_does_and_no_more() {
         }
         let (a, b) = (output(&rows, &targets), output(&others, &other_targets));
         let moved = a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
-        assert!(moved <= joint.sensitivity, "{moved} beyond {}", joint.sensitivity);
-        most = most.max(moved / joint.sensitivity);
+        assert!(moved <= joint.sensitivity(), "{moved} beyond {}", joint.sensitivity());
+        most = most.max(moved / joint.sensitivity());
     }
     assert!(most > 0.999, "the search is idle: {most}");
 }
@@ -284,7 +285,7 @@ fn stacks_and_parts_follow_their_formulas() {
         let alone = alone.plan::<ReplaceOne>(1000, 3, budget(1.0, 1e-6)).unwrap();
         let DpEvent::Gaussian { std_dev, sensitivity } = plan.event() else { panic!("{:?}", plan.event()) };
         // Rounded up: strictly above √c times, by a few units.
-        let least = alone.sensitivity() * f64::from(classes).sqrt();
+        let least = alone.run().sensitivity() * f64::from(classes).sqrt();
         assert!(sensitivity > least && sensitivity < least * (1.0 + 6.0 * f64::EPSILON), "{classes}");
         let summary = plan.summary();
         assert_eq!(summary.sensitivity, Some(sensitivity));

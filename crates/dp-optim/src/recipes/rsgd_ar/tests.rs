@@ -1,3 +1,4 @@
+use crate::recipes::recipe::Recipe;
 use dp_accountant::certificate::{Assumption, Derivation as _};
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Examples;
@@ -6,9 +7,9 @@ use dp_mechanisms::SeededRng;
 use proptest::prelude::*;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::recipe::Planned;
 
@@ -33,7 +34,7 @@ fn each_trains_within_its_budget_and_derives_its_event() {
         let plan = recipe.plan::<ZeroOut>(1000, 2, budget(1.0, 1e-6)).unwrap();
         assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99, "{recipe:?}");
         let trained = plan.train(&mut source(1000), &mut SeededRng::new(3), &mut Control::default()).unwrap();
-        let AnyDerivation::RsgdAr(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        let derivation = &trained.derivation;
         assert_eq!(derivation.event().unwrap(), trained.log.to_event(), "{recipe:?}");
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(trained.weights.get()[0] > 0.5, "{recipe:?}: {:?}", trained.weights.get());
@@ -64,7 +65,7 @@ fn the_schedule_that_runs_is_the_one_that_is_bounded() {
         let plan = RsgdAr { steps, ..base.clone() }.plan::<ReplaceOne>(1000, 2, budget(1e6, 0.5)).unwrap();
         let mut control = Control::default();
         let trained = plan.train(&mut source(1000), &mut SeededRng::new(3), &mut control).unwrap();
-        (plan.sensitivity(), trained.weights.get()[0])
+        (plan.run().sensitivity(), trained.weights.get()[0])
     });
     for pair in [[0, 1], [1, 2], [0, 2]] {
         let [one, other] = pair.map(|i: usize| figures[i]);
@@ -81,7 +82,7 @@ fn suited_steps_add_up_to_the_total() {
     for recipe in all() {
         let recipe = recipe.with_suited_steps(2000, 20, budget, relation).unwrap();
         let total = Defaults::new(recipe.loss, 2000, 20, budget, relation).unwrap().total_step();
-        let growth = recipe.plan::<ReplaceOne>(2000, 20, budget).unwrap().growth().clone();
+        let growth = recipe.plan::<ReplaceOne>(2000, 20, budget).unwrap().run().growth().clone();
         let updates = growth.updates_per_pass() * growth.passes;
         let steps = growth.schedule.prepare(updates).unwrap();
         let sum: f64 = (1..=updates).map(|t| steps.at(t)).sum();
@@ -105,12 +106,12 @@ fn nonsense_is_refused() {
     // Huge numbers are refused, not run.
     let many = RsgdAr { restart_every: Some(u64::MAX), passes: u64::MAX, ..good.clone() };
     assert!(refused(many, 1e-6).contains("passes"));
-    let ball = RsgdArDerivation {
+    let ball = Derivation {
         recipe: good,
         relation: AdjacencyKind::ReplaceOne,
         n: 10,
         dim: 2,
-        noise: NoiseScale::LaplaceBall { scale: 1.0 },
+        calibrated: OneNoise { noise: NoiseScale::LaplaceBall { scale: 1.0 } },
     };
     assert!(ball.event().is_err());
 }
@@ -136,8 +137,8 @@ proptest! {
         prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
         // Hiding the position never costs.
         let worst = RsgdAr { hide_position: false, ..recipe }.plan::<ReplaceOne>(n, 3, budget(epsilon, 1e-6)).unwrap();
-        prop_assert!(plan.std_dev() <= worst.std_dev());
-        prop_assert_eq!(plan.sensitivity(), worst.sensitivity());
+        prop_assert!(plan.run().noise().scale() <= worst.run().noise().scale());
+        prop_assert_eq!(plan.run().sensitivity(), worst.run().sensitivity());
     }
 }
 
@@ -200,8 +201,8 @@ fn every_parameter_reaches_the_run() {
         let (DpEvent::Gaussian { std_dev, .. } | DpEvent::GaussianMixture { std_dev, .. }) = plan.event() else {
             panic!("{:?}", plan.event())
         };
-        assert_eq!(plan.std_dev(), std_dev);
-        assert!((plan.noise_norm() / (std_dev * 2f64.sqrt()) - 1.0).abs() < 1e-14);
+        assert_eq!(plan.run().noise().scale(), std_dev);
+        assert!((plan.run().noise_norm() / (std_dev * 2f64.sqrt()) - 1.0).abs() < 1e-14);
         let text = plan.summary().text;
         assert_eq!(text.contains("averaged every"), recipe.restart_every.is_some(), "{text}");
     }

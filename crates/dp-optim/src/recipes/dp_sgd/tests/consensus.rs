@@ -49,7 +49,7 @@ fn a_record_is_one_party_s() {
     for (n, parties) in [(100, 2), (101, 4), (7, 7), (9, 4)] {
         for declared_order in [true, false] {
             let recipe = DpSgd { declared_order, ..recipe(parties) };
-            let run = recipe.run(n, 3, AdjacencyKind::ZeroOut).unwrap();
+            let run = recipe.run(&recipe.problem(n, 3, AdjacencyKind::ZeroOut).unwrap()).unwrap();
             let (rounds, sizes, order) = run.passes([3; 32]);
             let BatchSizes::Listed(sizes) = sizes else { panic!("{sizes:?}") };
             assert_eq!((rounds, sizes.len() as u64, sizes.iter().sum::<usize>() as u64), (400, parties, n));
@@ -62,7 +62,7 @@ fn a_record_is_one_party_s() {
         }
     }
     // Replacing a record is one party's business too.
-    let plan = |relation| recipe(3).run(90, 3, relation).unwrap().sensitivity().unwrap();
+    let plan = |relation| recipe(3).run(&recipe(3).problem(90, 3, relation).unwrap()).unwrap().sensitivity().unwrap();
     assert!(plan(AdjacencyKind::ReplaceOne) <= 2.0 * plan(AdjacencyKind::ZeroOut) * (1.0 + 1e-9));
 }
 
@@ -96,5 +96,5 @@ fn suited_rounds_shrink_with_the_parties() {
     assert!(suited(2, None).passes > suited(50, None).passes);
     assert_eq!(suited(2, Some(7)).passes, 7);
     let plan = suited(4, None).plan::<ZeroOut>(20_000, 10, budget()).unwrap();
-    assert_eq!(plan.steps(), 4 * suited(4, None).passes);
+    assert_eq!(plan.run().steps(), 4 * suited(4, None).passes);
 }

@@ -73,7 +73,11 @@ fn no_descent_and_no_penalty_costs_anything() {
         let straight = base().plan::<A>(N as u64, DIM as u64, budget()).unwrap();
         for recipe in descents() {
             let plan = recipe.plan::<A>(N as u64, DIM as u64, budget()).unwrap();
-            assert_eq!((plan.event(), plan.std_dev()), (straight.event(), straight.std_dev()), "{recipe:?}");
+            assert_eq!(
+                (plan.event(), plan.run().std_dev()),
+                (straight.event(), straight.run().std_dev()),
+                "{recipe:?}"
+            );
         }
     }
     check::<ReplaceOne>();
@@ -136,7 +140,7 @@ fn softmax_takes_groups_and_the_nuclear_norm() {
         let penalty: Penalty = penalty.parse().unwrap();
         let recipe = DpSgd { penalty: Some(penalty.clone()), ..DpSgd { loss, target_bound: 2.0, ..base() } };
         let plan = recipe.plan::<ZeroOut>(n as u64, 4, budget()).unwrap();
-        let trained: Trained<f64, _> =
+        let trained: Trained<f64, _, _> =
             plan.train(&mut source, &mut SeededRng::new(3), &mut Control::default()).unwrap();
         let weights = trained.weights.get();
         assert!(weights[0] > weights[8] && weights[5] > weights[9], "{penalty}: {weights:?}");
@@ -201,17 +205,17 @@ fn admm_of_the_literature() {
     let penalty = Penalty::L1 { lambda: 0.001 };
     let on_batches = |relation| DpSgd::ss_admm(LossKind::Logistic, penalty.clone(), 4001, relation);
     let fixed = on_batches(AdjacencyKind::ReplaceOne).plan::<ReplaceOne>(4001, 3, budget()).unwrap();
-    assert_eq!((fixed.steps(), fixed.divisor()), (640, 63.0));
-    assert!((fixed.sensitivity() - 2.0).abs() < 1e-9);
+    assert_eq!((fixed.run().steps(), fixed.run().divisor()), (640, 63.0));
+    assert!((fixed.run().sensitivity() - 2.0).abs() < 1e-9);
     assert!(on_batches(AdjacencyKind::ZeroOut).plan::<ZeroOut>(4001, 3, budget()).is_ok());
     assert!(on_batches(AdjacencyKind::ReplaceOne).plan::<ZeroOut>(4001, 3, budget()).is_err());
     // Noise on the model of mp-admm is noise on its gradient.
     let all = DpSgd::mp_admm(LossKind::Logistic, penalty).plan::<ReplaceOne>(4001, 3, budget()).unwrap();
-    assert_eq!((all.steps(), all.divisor()), (10, 4001.0));
-    let on_model = admm::std_dev_on_the_model(all.std_dev() / 4001.0, 1.0, 0.5);
-    let sensitivity = admm::std_dev_on_the_model(all.sensitivity() / 4001.0, 1.0, 0.5);
-    assert!((on_model / sensitivity - all.std_dev() / all.sensitivity()).abs() < 1e-12);
-    assert!((admm::std_dev_on_the_gradient(on_model, 1.0, 0.5) - all.std_dev() / 4001.0).abs() < 1e-15);
+    assert_eq!((all.run().steps(), all.run().divisor()), (10, 4001.0));
+    let on_model = admm::std_dev_on_the_model(all.run().std_dev() / 4001.0, 1.0, 0.5);
+    let sensitivity = admm::std_dev_on_the_model(all.run().sensitivity() / 4001.0, 1.0, 0.5);
+    assert!((on_model / sensitivity - all.run().std_dev() / all.run().sensitivity()).abs() < 1e-12);
+    assert!((admm::std_dev_on_the_gradient(on_model, 1.0, 0.5) - all.run().std_dev() / 4001.0).abs() < 1e-15);
     assert!((sensitivity - 2.0 / (4001.0 * 1.5)).abs() < 1e-9);
 }
 
