@@ -3,6 +3,7 @@
 //! `cargo bench -p benches --bench bolt_on` prints criterion's figures, then processor milliseconds of both and their
 //! ratio, best of 15 turns, one thread. Each private turn plans, trains and releases.
 
+use dp_optim::recipes::Recipe;
 use std::hint::black_box;
 
 use benches::ratio::best_of;

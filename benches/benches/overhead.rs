@@ -29,8 +29,7 @@ use dp_optim::growth::Arithmetic;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::scs13::StepLaw;
 use dp_optim::recipes::{
-    AnyPlan, AnyRecipe, BoltOn, Bst14, Budget, DpSgd, Planned, Recipe, Sampling, Scs13, bolt_on, scs13,
-    train_without_privacy,
+    AnyPlan, AnyRecipe, BoltOn, Bst14, Budget, DpSgd, Plan, Planned, Recipe, Sampling, Scs13, train_without_privacy,
 };
 use dp_optim::{Error, MemorySource, Schedule};
 use rand::RngExt;
@@ -65,7 +64,7 @@ fn without_privacy<S: RowSource<f64>>(batch_size: u64, source: &mut S) -> Result
     Ok(trained.expose_without_any_guarantee()[0])
 }
 
-fn bolt_on_plan(n: u64, batch_size: u64) -> Result<bolt_on::Plan<ReplaceOne>, Error> {
+fn bolt_on_plan(n: u64, batch_size: u64) -> Result<Plan<BoltOn, ReplaceOne>, Error> {
     let arithmetic = Arithmetic::suited_to(false, batch_size);
     let recipe = BoltOn {
         passes: 1,
@@ -78,7 +77,7 @@ fn bolt_on_plan(n: u64, batch_size: u64) -> Result<bolt_on::Plan<ReplaceOne>, Er
     recipe.plan(n, DIM as u64, budget()?)
 }
 
-fn scs13_plan(n: u64, batch_size: u64, law: StepLaw, noise_mode: NoiseMode) -> Result<scs13::Plan<ReplaceOne>, Error> {
+fn scs13_plan(n: u64, batch_size: u64, law: StepLaw, noise_mode: NoiseMode) -> Result<Plan<Scs13, ReplaceOne>, Error> {
     let schedule = Some(STEP);
     let declared_order = true;
     let recipe =

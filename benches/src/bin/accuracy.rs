@@ -10,6 +10,7 @@
 //! standard error over all runs.
 #![allow(clippy::print_stdout)]
 
+use dp_optim::recipes::Recipe;
 use std::error::Error;
 use std::time::Instant;
 

@@ -28,7 +28,7 @@ use dp_optim::defaults::{Defaults, passes_to_converge};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{
-    Algorithm, AnyRecipe, Bst14, Budget, DpFtrl, DpNewton, DpSgd, NoisyMoments, ObjPert, PhasedErm, Recipe, Scs13,
+    AnyRecipe, Bst14, Budget, Convexity, DpFtrl, DpNewton, DpSgd, NoisyMoments, ObjPert, PhasedErm, Recipe, Scs13,
     TrainsAny, train_without_privacy,
 };
 use dp_optim::{Auto, Averaging, MemorySource, Schedule};

@@ -35,7 +35,7 @@ impl RowSource<f64> for Counted {
     }
 
     fn gathers(&self) -> bool {
-        self.source.gathers()
+        self.0.gathers()
     }
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {

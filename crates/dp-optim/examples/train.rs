@@ -6,6 +6,7 @@
 
 #![allow(clippy::print_stdout)]
 
+use dp_optim::recipes::Recipe;
 use std::collections::BTreeMap;
 
 use dp_accountant::guarantee::Unit;
@@ -48,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let recipe = BoltOn::strongly_convex(LossKind::Logistic, 1e-3);
     let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::new(1e-9)? };
     let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget)?;
-    println!("sensitivity {:.3e}, noise {:.3e}", plan.sensitivity(), plan.noise_norm());
+    println!("sensitivity {:.3e}, noise {:.3e}", plan.run().sensitivity(), plan.run().noise_norm());
 
     let trained = plan.train::<f64>(&mut source, &mut OsSeeded::new()?, &mut Control::default())?;
     println!(

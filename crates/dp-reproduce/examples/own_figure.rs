@@ -13,7 +13,7 @@ use dp_reproduce::figure::{Axis, Bars, Figure, Measure, Panel, Series};
 use dp_reproduce::{Algorithm, Claim, DataSet, Privacy, Results, Runner, Setting, Store, report};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let curve = |algorithm: Convexity| {
+    let curve = |algorithm: Algorithm| {
         Series::new(algorithm.title(), &[0.05, 0.1, 0.2, 0.5, 1.0], |epsilon| {
             Setting::new(DataSet::Sphere, algorithm, Privacy::Approximate { epsilon })
         })

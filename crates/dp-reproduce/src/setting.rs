@@ -130,7 +130,7 @@ pub struct Setting {
     /// Only so many of the training rows, drawn at random for each repetition: where a single pass had come after them.
     pub rows: Option<u64>,
     /// What learns.
-    pub algorithm: Convexity,
+    pub algorithm: Algorithm,
     /// The loss.
     pub loss: LossKind,
     /// λ; 0 is the convex case. The algorithms of the first papers keep iterates within `1/λ` otherwise.
@@ -159,7 +159,7 @@ pub struct Setting {
 
 impl Setting {
     /// Logistic regression, convex, ten passes with batches of 50.
-    pub fn new(data: DataSet, algorithm: Convexity, privacy: Privacy) -> Self {
+    pub fn new(data: DataSet, algorithm: Algorithm, privacy: Privacy) -> Self {
         Self {
             data,
             rows: None,
@@ -230,7 +230,7 @@ mod tests {
             Setting { data: DataSet::MadeUp { thousands: 1 }, ..base },
             Setting { data: DataSet::MadeUp { thousands: 2 }, ..base },
             Setting { rows: Some(10), ..base },
-            Setting { algorithm: Convexity::OursAsPublished, ..base },
+            Setting { algorithm: Algorithm::OursAsPublished, ..base },
             Setting { loss: LossKind::Squared, ..base },
             Setting { lambda: 0.1, ..base },
             Setting { privacy: Privacy::Approximate { epsilon: 0.1 }, ..base },

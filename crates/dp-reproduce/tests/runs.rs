@@ -151,7 +151,7 @@ fn a_failing_run_is_named() {
 #[test]
 fn a_figure_has_all_its_files() {
     let folder = tempfile::tempdir().unwrap();
-    let curve = |algorithm: Convexity| {
+    let curve = |algorithm: Algorithm| {
         Series::new(algorithm.title(), &[0.1, 1.0], |epsilon| {
             Setting::new(DataSet::Sphere, algorithm, Privacy::Pure { epsilon })
         })

@@ -11,7 +11,7 @@ use super::{FileName, InputArgs};
 
 /// A training algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Convexity {
+pub enum Algorithm {
     /// Chosen, with its settings, by public numbers alone: records, features, budget, loss. Says why and what to expect; takes
     /// --lambda, --passes and --radius.
     Auto,
@@ -393,7 +393,7 @@ pub struct TrainArgs {
 
     /// The algorithm
     #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
-    pub algorithm: Convexity,
+    pub algorithm: Algorithm,
     /// The loss [default: by the label: logistic for two classes, softmax for several, log-cosh for numbers]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
     pub loss: Option<Loss>,

@@ -6,7 +6,7 @@ use crate::figure::{Axis, Bars, Measure, Panel, Series};
 use crate::setting::{Privacy, Setting};
 use crate::store::Store;
 
-fn setting(algorithm: Convexity, epsilon: f64) -> Setting {
+fn setting(algorithm: Algorithm, epsilon: f64) -> Setting {
     Setting::new(DataSet::Sphere, algorithm, Privacy::Pure { epsilon })
 }
 

@@ -15,7 +15,7 @@ fn algorithms() -> Vec<Algorithm> {
     algorithms.filter(|algorithm| !algorithm.is_as_published()).collect()
 }
 
-fn timed(data: DataSet, algorithm: Convexity, passes: u64, batch_size: u64) -> Setting {
+fn timed(data: DataSet, algorithm: Algorithm, passes: u64, batch_size: u64) -> Setting {
     let setting = Setting::new(data, algorithm, Test::StronglyConvexApproximate.privacy(0.1));
     Setting { lambda: 1e-4, passes, batch_size, timed: true, ..setting }
 }

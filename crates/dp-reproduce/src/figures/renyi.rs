@@ -51,7 +51,7 @@ pub(super) fn root_of_rows(data: DataSet) -> u64 {
 }
 
 /// Steps from public numbers, ten passes with batches of `√n`.
-pub(super) fn setting(data: DataSet, algorithm: Convexity, epsilon: f64, neighbours: Neighbours) -> Setting {
+pub(super) fn setting(data: DataSet, algorithm: Algorithm, epsilon: f64, neighbours: Neighbours) -> Setting {
     let setting = Setting::new(data, algorithm, Privacy::WithDelta { epsilon, delta: delta(data) });
     Setting { step: Step::Suited, batch_size: root_of_rows(data), neighbours, ..setting }
 }

@@ -51,7 +51,7 @@ pub(super) fn huber() -> LossKind {
 }
 
 /// λ = 0.001 and each algorithm's own passes and batches.
-fn settings(data: DataSet, loss: LossKind, algorithm: Convexity, epsilon: f64) -> Vec<Setting> {
+fn settings(data: DataSet, loss: LossKind, algorithm: Algorithm, epsilon: f64) -> Vec<Setting> {
     let setting = Setting { loss, lambda: LAMBDA, ..setting(data, algorithm, epsilon, Neighbours::ReplaceOne) };
     match algorithm {
         Algorithm::DpSgd => PASSES_OF_DP_SGD.map(|passes| Setting { passes, ..setting }).to_vec(),

@@ -39,7 +39,7 @@ fn settings(
     data: DataSet,
     loss: LossKind,
     l1: f64,
-    algorithm: Convexity,
+    algorithm: Algorithm,
     epsilon: f64,
 ) -> Vec<Setting> {
     let setting = Setting { loss, l1, ..setting(data, algorithm, epsilon, Neighbours::ReplaceOne) };

@@ -45,7 +45,7 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
 }
 
 /// λ = 0.001, batches of a tenth of the records where they are drawn.
-pub(super) fn settings(data: DataSet, loss: LossKind, algorithm: Convexity, epsilon: f64) -> Vec<Setting> {
+pub(super) fn settings(data: DataSet, loss: LossKind, algorithm: Algorithm, epsilon: f64) -> Vec<Setting> {
     let setting = Setting { loss, lambda: LAMBDA, ..setting(data, algorithm, epsilon, Neighbours::AddRemove) };
     let setting = Setting { batch_size: super::renyi::training_rows(data) / 10, ..setting };
     match algorithm {
@@ -113,7 +113,7 @@ fn against(
     title: &str,
     label: &'static str,
     values: &[f64],
-    algorithm: Convexity,
+    algorithm: Algorithm,
     change: impl Fn(Setting, f64) -> Setting,
 ) -> Panel {
     let curve = |epsilon: f64| {

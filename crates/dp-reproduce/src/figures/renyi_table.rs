@@ -56,7 +56,7 @@ const SETS: [DataSet; 7] = [
 /// Coefficient of the penalty that takes λ's place where the proximal map is the point.
 const L1: f64 = 1e-4;
 
-fn settings(data: DataSet, algorithm: Convexity, epsilon: f64) -> Vec<Setting> {
+fn settings(data: DataSet, algorithm: Algorithm, epsilon: f64) -> Vec<Setting> {
     let settings = renyi_5::settings(data, LossKind::Logistic, algorithm, epsilon).into_iter();
     let change = |setting: Setting| {
         let setting = Setting { privacy: with_delta(setting.privacy), ..setting };

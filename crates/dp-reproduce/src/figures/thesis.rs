@@ -54,7 +54,7 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
 
 /// One pass of SCS13 or of plain descent over `rows` records, drawn at random where that is not all: the iterate of a
 /// longer pass at that point has the same law.
-fn one_pass(data: DataSet, algorithm: Convexity, rows: Option<u64>, batch_size: u64, step: Step) -> Setting {
+fn one_pass(data: DataSet, algorithm: Algorithm, rows: Option<u64>, batch_size: u64, step: Step) -> Setting {
     let setting = Setting::new(data, algorithm, Privacy::Pure { epsilon: EPSILON });
     Setting { rows, lambda: LAMBDA, passes: 1, batch_size, step, ..setting }
 }

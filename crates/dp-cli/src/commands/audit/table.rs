@@ -149,7 +149,7 @@ pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Ta
 /// The trainings of a kind, and what is known to be none.
 fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Vec<LeftOut>) {
     let chosen = |algorithm: &Algorithm| algorithms.is_empty() || algorithms.contains(algorithm);
-    let typed = |algorithm: Convexity| {
+    let typed = |algorithm: Algorithm| {
         algorithm.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     };
     let (mut all, mut left_out) = (Vec::new(), Vec::new());

@@ -101,7 +101,7 @@ impl<R: Into<AnyRecipe>> From<R> for Built {
 }
 
 /// The private algorithm of a name; `None` for the baseline.
-pub(super) fn private(algorithm: Convexity) -> Option<&'static PrivateAlgorithm> {
+pub(super) fn private(algorithm: Algorithm) -> Option<&'static PrivateAlgorithm> {
     match algorithm {
         Algorithm::Auto => Some(&auto::AUTO),
         Algorithm::BoltOnConvex => Some(&bolt_on::CONVEX),
@@ -141,7 +141,7 @@ pub(super) fn private(algorithm: Convexity) -> Option<&'static PrivateAlgorithm>
 }
 
 /// Refuses a flag that the algorithm does not take.
-pub(super) fn check_flags(algorithm: Convexity, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn check_flags(algorithm: Algorithm, settings: &Settings) -> Result<(), Failure> {
     let taken = private(algorithm).map_or(non_private::FLAGS, |private| private.flags);
     match settings.given().find(|flag| !taken.contains(flag)) {
         None => Ok(()),
@@ -157,7 +157,7 @@ pub(super) fn check_flags(algorithm: Convexity, settings: &Settings) -> Result<(
 }
 
 /// The name of an algorithm as typed.
-pub(super) fn name(algorithm: Convexity) -> String {
+pub(super) fn name(algorithm: Algorithm) -> String {
     algorithm.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 

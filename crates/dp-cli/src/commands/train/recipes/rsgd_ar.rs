@@ -30,7 +30,7 @@ pub(super) const OUT_PERT_GD: PrivateAlgorithm = PrivateAlgorithm {
     ..RSGD_AR
 };
 
-fn build(request: &Request<'_>, algorithm: Convexity) -> Result<Built, Failure> {
+fn build(request: &Request<'_>, algorithm: Algorithm) -> Result<Built, Failure> {
     let &Request { config, budget, relation, shape } = request;
     let settings = &config.settings;
     let lambda = settings.lambda.unwrap_or(0.0);
