@@ -100,6 +100,18 @@ pub enum Error {
         /// As called.
         found: &'static str,
     },
+    /// A setting that the algorithm does not take, or not beside another. Names of settings stand in backticks.
+    #[error("{name}: {why}")]
+    Setting {
+        /// The name of the setting.
+        name: &'static str,
+        /// What is wrong with it.
+        why: &'static str,
+        /// What would be accepted.
+        expected: Option<&'static str>,
+        /// What to do.
+        help: Option<&'static str>,
+    },
     /// An algorithm logged another event than its plan had promised. What it computed is dropped.
     #[error("the training logged another event than was planned: the algorithm is at fault, and nothing was released")]
     NotAsPlanned,
@@ -118,6 +130,24 @@ pub enum Error {
     /// The accountant refused the event or could not reach the target.
     #[error(transparent)]
     Accountant(#[from] dp_accountant::Error),
+}
+
+impl Error {
+    /// Says what a setting was expected to be.
+    pub(crate) fn expected(self, words: &'static str) -> Self {
+        match self {
+            Self::Setting { name, why, help, .. } => Self::Setting { name, why, expected: Some(words), help },
+            other => other,
+        }
+    }
+
+    /// Says what to do about a setting.
+    pub(crate) fn help(self, words: &'static str) -> Self {
+        match self {
+            Self::Setting { name, why, expected, .. } => Self::Setting { name, why, expected, help: Some(words) },
+            other => other,
+        }
+    }
 }
 
 impl From<dp_data::OutOfMemory> for Error {

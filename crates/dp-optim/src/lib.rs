@@ -66,6 +66,7 @@
 pub mod audit;
 pub mod auto;
 pub mod averaging;
+pub mod catalogue;
 pub mod defaults;
 pub mod derivation;
 pub mod descent;

@@ -61,7 +61,7 @@ pub use pnsgd::Pnsgd;
 pub use priv_gene::PrivGene;
 pub use problem::{Problem, Setting};
 pub use promise::Promise;
-pub use recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+pub use recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, accounted_as, least_scale, repeated};
 pub use rsgd_ar::{PassSteps, RsgdAr};
 pub use scs13::Scs13;
 pub use searched_descent::{Search, SearchedDescent};

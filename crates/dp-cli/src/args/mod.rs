@@ -2,11 +2,13 @@
 //! made when a command turns its arguments into its configuration.
 
 mod account;
+mod algorithm;
 mod audit;
 mod file_name;
 mod input;
 mod rank;
 mod reproduce;
+mod settings;
 mod sign;
 mod train;
 mod tune;
@@ -16,6 +18,7 @@ pub use account::{
     GdpArgs, LaplaceBallArgs, NoiseArgs, PureArgs, QuestionArgs, RandomizedResponseArgs, RepeatArgs, Sampling, Unknown,
     ZcdpArgs,
 };
+pub use algorithm::{Algorithm, with_dashes};
 pub use audit::{
     AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
     AuditRunArgs, AuditTableArgs, TrainingKind,
@@ -28,11 +31,9 @@ pub use rank::{
     SplitListsArg,
 };
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
+pub use settings::SettingsArgs;
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
-pub use train::{
-    Adjacency, Algorithm, Averaging, BatchSampling, Curvature, Float, LineSearch, Loss, Noise, Order, OutputNoise,
-    Project, RowNorm, Scale, Schedule, Share, Stop, TrainArgs, Variant,
-};
+pub use train::{Adjacency, Float, Loss, Noise, Project, RowNorm, Scale, Share, TrainArgs};
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 
 use std::path::{Path, PathBuf};

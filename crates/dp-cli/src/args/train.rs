@@ -5,95 +5,10 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use dp_data::encode::ProjectionKind;
-use dp_losses::Penalty;
 
+use super::algorithm::Algorithm;
+use super::settings::SettingsArgs;
 use super::{FileName, InputArgs};
-
-/// A training algorithm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Algorithm {
-    /// Chosen, with its settings, by public numbers alone: records, features, budget, loss. Says why and what to expect; takes
-    /// --lambda, --passes and --radius.
-    Auto,
-    /// Bolt-on private SGD for convex losses: noise once, on the trained weights (Wu et al. 2017, Algorithm 1).
-    #[default]
-    BoltOnConvex,
-    /// The same for strongly convex objectives: L2 regularisation makes the sensitivity smaller (Algorithm 2).
-    BoltOnStronglyConvex,
-    /// Noise in every step, in a ball, on random batches, with steps by the expected gradient (BST14: Bassily et al. 2014).
-    Bst14Convex,
-    /// The same for strongly convex objectives, with steps 1/(lambda step).
-    Bst14StronglyConvex,
-    /// DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a delta.
-    DpSgd,
-    /// Gradient descent on all records, noise on each step's sum; as many steps as public numbers suggest. Needs a delta.
-    DpGd,
-    /// Gradient descent on the records in their order, a batch at a time, with noise that later steps take back in part: needs
-    /// no random batches (DP-FTRL, Kairouz et al. 2021). Needs a delta.
-    DpFtrl,
-    /// Newton's method with noisy curvature: few steps, for smooth losses of two classes (Ganesh et al. 2023). Needs a
-    /// delta.
-    DpNewton,
-    /// DP-SGD with the step sizes of Adam (Kingma and Ba 2015).
-    DpAdam,
-    /// The same without the noise's part in Adam's mean squares (Tang et al. 2024).
-    DpAdambc,
-    /// Linearised ADMM with a sparse copy of the model, noise on the gradients of random batches. Needs a delta.
-    SsAdmm,
-    /// The same on all records at each step, with noise on the model.
-    MpAdmm,
-    /// Parties with records of their own agree on a model, each with noise on its own gradients (Huang et al. 2020); a record
-    /// costs what its own party's sums cost. Needs a delta.
-    DpAdmm,
-    /// Gradients of all records now and then, and in between noise that shrinks with the distance from there (Johnson, Zhang
-    /// 2013; Wang et al. 2017). Needs a delta.
-    DpSvrg,
-    /// Least squares on noisy second moments, in one pass: for few features, and where others start from.
-    NoisyMoments,
-    /// A random linear term in the objective, whose certified minimiser is released: the whole model costs what one noisy
-    /// gradient costs (Chaudhuri et al. 2011, accounted exactly).
-    ObjPert,
-    /// The same with Gaussian noise and a minimiser as near as --tolerance says: approximate minima perturbation (Iyengar et
-    /// al. 2019, accounted exactly). Needs a delta.
-    Amp,
-    /// ADMM whose every iteration releases the certified minimiser of a perturbed objective, with a sparse copy of the model;
-    /// --steps is the number of iterations.
-    AdmmObjPert,
-    /// One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et
-    /// al. 2020, Algorithm 2).
-    PhasedSgd,
-    /// The same phases, each a certified minimiser: also for losses with kinks (section 4.2).
-    PhasedErm,
-    /// Noise on every iterate, of which only the last is released: the noise of later steps hides earlier records (Feldman
-    /// et al. 2020, Algorithm 1).
-    Pnsgd,
-    /// The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems 3.5, 3.6).
-    SnowballSgd,
-    /// Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise once, for
-    /// a record whose position is secret. Needs a delta.
-    RsgdAr,
-    /// The same without averages, with the noise of the worst position. Needs a delta.
-    Nsgd,
-    /// Descent on the gradient of all records, noise once (Zhang et al. 2017). Needs a delta.
-    OutPertGd,
-    /// Steps along the coordinates, each chosen by the exponential mechanism: no gradient (Zhang et al. 2013).
-    PrivGene,
-    /// The same answer for everyone, by a noisy mean of the labels: what any model has to beat.
-    Majority,
-    /// Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. Needs a
-    /// delta.
-    DpBlgd,
-    /// The same in random batches, drawn afresh for each gradient and each search. Needs a delta.
-    DpBlsgd,
-    /// The same with clipping norms that shrink where gradients disagree. Needs a delta.
-    DpBlsgdAc,
-    /// Gradient descent whose steps are the best of a few, by a noisy choice (Lee, Kifer 2018). Needs a delta.
-    DpAgd,
-    /// Noise in every update, so that every iterate might be published (SCS13).
-    Scs13,
-    /// No privacy at all: for comparison, never for release.
-    NonPrivate,
-}
 
 /// A loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -128,100 +43,6 @@ pub enum Adjacency {
     ChangeListLabels,
 }
 
-/// How the step size changes from step to step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Schedule {
-    /// The same at each step.
-    Constant,
-    /// Falls like 1/sqrt(step), from `--step-size` on.
-    InverseSqrt,
-    /// 2/(smoothness (step + sqrt(n))).
-    Decreasing,
-    /// 2/(smoothness (sqrt(step) + sqrt(n))).
-    SquareRoot,
-    /// min(1/smoothness, 1/(lambda step)), for strongly convex objectives.
-    StronglyConvex,
-    /// Halved from phase to phase, each half as long as the one before; for `snowball-sgd`.
-    Halving,
-    /// Falls like 1/pass, from `--step-size` on; for `rsgd-ar` and `nsgd`.
-    PerPass,
-    /// The same, counted anew from each restart; for `rsgd-ar`.
-    Restart,
-}
-
-/// Which of the iterates is released.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Averaging {
-    /// The last one.
-    Last,
-    /// The mean of all.
-    Uniform,
-    /// The mean of the second half.
-    Suffix,
-    /// A mean with weights that grow with the step.
-    Polynomial,
-}
-
-/// The order of the records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// One secret random order, the same in every pass.
-    Fixed,
-    /// A new secret random order for each pass.
-    Fresh,
-}
-
-/// When training stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Stop {
-    /// After the given number of passes.
-    Passes,
-    /// As soon as the weights are provably near the minimiser; the guarantee does not depend on when that is.
-    Certified,
-}
-
-/// How the records of a step are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BatchSampling {
-    /// Each record by itself, with the same probability.
-    Poisson,
-    /// A uniformly random batch of fixed size.
-    Fixed,
-    /// All records in a secret order, a batch at a time.
-    Passes,
-}
-
-/// A form of an algorithm that is not the one of today.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Variant {
-    /// Noise as the paper prints it, where the accountant finds it enough; for scs13, bst14 and amp.
-    Published,
-    /// obj-pert with the noise of Chaudhuri, Monteleoni and Sarwate 2011, without delta.
-    Cms11,
-    /// obj-pert with the noise of Kifer, Smith and Thakurta 2012.
-    Kst12,
-    /// obj-pert with the noise of Redberg, Koskela and Wang 2023, by a Renyi bound.
-    Rdp,
-}
-
-/// How `dp-blgd` and its kin find the length of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LineSearch {
-    /// The first that lowers the loss enough, from the longest on.
-    Backtracking,
-    /// One that lowers it more than others, by the exponential mechanism.
-    Selection,
-}
-
-/// Where the curvature of `dp-newton` comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Curvature {
-    /// The Hessian at each step's point, released with the gradient.
-    EachStep,
-    /// An upper bound, released once: faster where there are many features.
-    Once,
-}
-
 /// How the models of the classes share the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Share {
@@ -231,17 +52,6 @@ pub enum Share {
     Composed,
     /// Each model gets an equal part of epsilon and delta: for comparison with the literature, never better.
     Split,
-}
-
-/// The distribution of the noise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OutputNoise {
-    /// Whichever of the two has the smaller expected norm.
-    Least,
-    /// The Laplace ball: pure epsilon.
-    LaplaceBall,
-    /// The Gaussian: needs a delta.
-    Gaussian,
 }
 
 /// How rows are scaled.
@@ -365,7 +175,7 @@ pub struct TrainArgs {
     /// How columns are scaled (CSV)
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Data")]
     pub scale: Scale,
-    /// What makes rows short [default: clip]
+    /// Row normalisation [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,
     /// Project the features at random to fewer: gaussian:NUMBER or coordinates:NUMBER
@@ -392,7 +202,7 @@ pub struct TrainArgs {
     pub seed: Option<u64>,
 
     /// The algorithm
-    #[arg(long, value_enum, value_name = "NAME", default_value_t, help_heading = "Algorithm")]
+    #[arg(long, value_enum, value_name = "NAME", default_value = "bolt-on-convex", help_heading = "Algorithm")]
     pub algorithm: Algorithm,
     /// The loss [default: by the label: logistic for two classes, softmax for several, log-cosh for numbers]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
@@ -403,104 +213,9 @@ pub struct TrainArgs {
     /// Half width of the smooth part of huber-svm [default: 0.1], of huber-regression and of log-cosh [default: 0.5]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,
-    /// L2 regularisation [default: by n, d and the budget where strongly convex, 0.001 without privacy, else none]
-    #[arg(long, value_name = "NUMBER", value_delimiter = ',', allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub lambda: Vec<f64>,
-    /// Passes over the records [default: 10, more on small tables where strongly convex or without privacy]
-    #[arg(long, value_name = "NUMBER", value_delimiter = ',', help_heading = "Algorithm")]
-    pub passes: Vec<u32>,
-    /// Steps, for algorithms that count steps and not passes; of dp-svrg those after each gradient of all records, of which
-    /// --passes is the number
-    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
-    pub steps: Option<u64>,
-    /// Records in a batch
-    #[arg(long, value_name = "NUMBER", value_delimiter = ',', help_heading = "Algorithm")]
-    pub batch_size: Vec<u64>,
-    /// How the records of a step are drawn
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
-    pub sampling: Option<BatchSampling>,
-    /// Another form of the algorithm [default: that with the least noise]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
-    pub variant: Option<Variant>,
-    /// Share of the cost spent on the point that the regulariser pulls to, from noisy moments [default: 0, no such point]
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub centre_share: Option<f64>,
-    /// The minimiser is certified once the mean objective's gradient is no longer than this; the less exact, the more noise on
-    /// it [default: as exact as rounding lets be certified]
-    #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub tolerance: Option<f64>,
-    /// Share of the cost spent on gradients of all records, where steps on batches have the rest [default: 0.7]
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub full_share: Option<f64>,
-    /// Each record's gradient is clipped to this norm
-    #[arg(long, value_name = "NORM", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub clip: Option<f64>,
-    /// A penalty that makes weights zero: l1:NUMBER, elastic-net:NUMBER:RIDGE, group:NUMBER:SIZES, nuclear:NUMBER,
-    /// scad:NUMBER:A or mcp:NUMBER:GAMMA, of which SIZES, A and GAMMA may be left away; the intercept's is not shrunk [default:
-    /// none; l1:0.001 for ADMM]
-    #[arg(long, value_name = "KIND:NUMBER", help_heading = "Algorithm")]
-    pub penalty: Option<Penalty>,
-    /// Short for --penalty l1:NUMBER
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        allow_hyphen_values = true,
-        conflicts_with = "penalty",
-        help_heading = "Algorithm"
-    )]
-    pub l1: Option<f64>,
-    /// How strongly the copies of ADMM draw each other [default: 0.25 for ss-admm, 0.5 for mp-admm, 0.05 for dp-admm, by n, d and the budget for admm-obj-pert]
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub rho: Option<f64>,
-    /// Where the curvature comes from [default: each-step]
-    #[arg(long, value_enum, value_name = "WHERE", help_heading = "Algorithm")]
-    pub curvature: Option<Curvature>,
-    /// Share of the cost that is the curvature's [default: 0.4, which costs nothing for the logistic loss; 0.2 if released once]
-    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub curvature_share: Option<f64>,
-    /// Over how many steps noise is correlated [default: as many as serve best]
-    #[arg(long, value_name = "STEPS", help_heading = "Algorithm")]
-    pub bands: Option<u64>,
-    /// Take the records in the order in which they come, which may be known to anyone but must not depend on what they
-    /// hold; else in a random one
-    #[arg(long, help_heading = "Algorithm")]
-    pub in_order: bool,
-    /// Parties of dp-admm, each with an equal part of the records [default: 2]
-    #[arg(long, value_name = "NUMBER", help_heading = "Algorithm")]
-    pub parties: Option<u64>,
-    /// Each record's loss is clamped to this
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub clip_loss: Option<f64>,
-    /// How the length of a step is found
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
-    pub line_search: Option<LineSearch>,
-    /// The weights are kept within this distance of 0 [default: 2 for bolt-on with the squared loss]
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub radius: Option<f64>,
-    /// First step size
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
-    pub step_size: Option<f64>,
-    /// How the step size changes
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
-    pub schedule: Option<Schedule>,
-    /// Which of the iterates is released
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
-    pub averaging: Option<Averaging>,
-    /// Go on from the mean of every so many passes [default: half of them for rsgd-ar]
-    #[arg(long, value_name = "PASSES", help_heading = "Algorithm")]
-    pub restart_every: Option<u64>,
-    /// The order of the records
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Algorithm")]
-    pub order: Option<Order>,
-    /// When training stops
-    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Algorithm")]
-    pub stop: Option<Stop>,
-    /// Look for a certified minimiser with at least so many gradients, so that time tells of no record unless more are needed
-    #[arg(long, value_name = "N", help_heading = "Algorithm")]
-    pub gradients: Option<u64>,
-    /// The distribution of the noise: on the released model, on each update, or in the objective
-    #[arg(long, value_enum, value_name = "LAW", help_heading = "Algorithm")]
-    pub output_noise: Option<OutputNoise>,
+    /// The settings of algorithms.
+    #[command(flatten)]
+    pub settings: SettingsArgs,
     /// The arithmetic of training
     #[arg(long, value_enum, value_name = "KIND", default_value_t, help_heading = "Algorithm")]
     pub float: Float,

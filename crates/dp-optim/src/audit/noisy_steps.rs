@@ -4,7 +4,7 @@
 //! origin. What is released is then a sum: the canary's gradient as often as it was drawn, a binomial number, and the
 //! noise of all steps. Its law is a mixture of Gaussians in closed form, and the attacker's best score with it.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::{Block, Examples};

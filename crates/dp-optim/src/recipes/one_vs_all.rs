@@ -36,6 +36,7 @@ pub use derivation::OneVsAllDerivation;
 pub use plan::Plan;
 pub use source::OneAgainstRest;
 
+use dp_accountant::Epsilon;
 use dp_losses::Softmax;
 
 use crate::error::Error;
@@ -57,6 +58,20 @@ pub enum Share {
     /// Each model is released by itself, with the noise with which all of them together stay within the budget.
     #[default]
     Composed,
+}
+
+impl Share {
+    /// About what one of `classes` models may spend, for the choice of its settings only: the plan of all of them together
+    /// is what keeps the budget. `C` Gaussian releases cost about what one at `ε/√C` does; split budgets and pure ones
+    /// divide by `C`.
+    ///
+    /// # Errors
+    /// An epsilon too small to be divided.
+    pub fn budget_of_each(self, classes: u32, budget: Budget) -> Result<Budget, Error> {
+        let classes = f64::from(classes.max(1));
+        let parts = if self == Self::Split || budget.delta.get() == 0.0 { classes } else { classes.sqrt() };
+        Ok(Budget { epsilon: Epsilon::new(budget.epsilon.get() / parts)?, ..budget })
+    }
 }
 
 /// One model for each class against all others; public parameters only.

@@ -145,12 +145,15 @@ pub trait Planned<A: RecordAdjacency> {
 }
 
 /// `event`, `copies` times on the same records.
-pub(crate) fn repeated(event: DpEvent, copies: u64) -> DpEvent {
+pub fn repeated(event: DpEvent, copies: u64) -> DpEvent {
     if copies == 1 { event } else { DpEvent::SelfComposed { event: Box::new(event), count: copies } }
 }
 
 /// The log of releases that are accounted for together, as one event: what each of them logged by itself is not counted.
-pub(crate) fn accounted_as<A: Adjacency, B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> EventLog<A> {
+///
+/// # Privacy
+/// That they cost `event` together is the caller's claim.
+pub fn accounted_as<A: Adjacency, B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> EventLog<A> {
     let mut log = EventLog::new();
     log.record(event, 1);
     if !releases.is_private() {
@@ -161,7 +164,10 @@ pub(crate) fn accounted_as<A: Adjacency, B: Adjacency>(event: DpEvent, releases:
 }
 
 /// The least scale of noise with which `copies` events together stay within the budget.
-pub(crate) fn least_scale(budget: Budget, copies: u64, event_at: impl Fn(f64) -> DpEvent) -> Result<f64, Error> {
+///
+/// # Errors
+/// A budget that no scale reaches.
+pub fn least_scale(budget: Budget, copies: u64, event_at: impl Fn(f64) -> DpEvent) -> Result<f64, Error> {
     Ok(calibrate::least_scale(budget.epsilon, budget.delta, |scale| repeated(event_at(scale), copies))?)
 }
 

@@ -32,11 +32,8 @@ const BUDGETS: [(f64, f64); 2] = [(1.0, 1e-3), (4.0, 1e-5)];
 const CLASSES: u32 = 3;
 
 /// What is chosen among by tuning, and the algorithms: of noise on the model, in the objective and in every step.
-const TUNED: [(Algorithm, &str); 3] = [
-    (Algorithm::BoltOnStronglyConvex, "--lambda 0.05,0.5"),
-    (Algorithm::ObjPert, "--lambda 1,4"),
-    (Algorithm::DpGd, "--lambda 0,0.5"),
-];
+const TUNED: [(&str, &str); 3] =
+    [("bolt-on-strongly-convex", "--lambda 0.05,0.5"), ("obj-pert", "--lambda 1,4"), ("dp-gd", "--lambda 0,0.5")];
 const TUNING: [&str; 4] = [
     "portions",
     "random-stopping --trial-law logarithmic",
@@ -148,10 +145,7 @@ pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Ta
 
 /// The trainings of a kind, and what is known to be none.
 fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Vec<LeftOut>) {
-    let chosen = |algorithm: &Algorithm| algorithms.is_empty() || algorithms.contains(algorithm);
-    let typed = |algorithm: Algorithm| {
-        algorithm.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    };
+    let chosen = |name: &str| algorithms.is_empty() || algorithms.iter().any(|algorithm| algorithm.name() == name);
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     let mut leave_out = |name: &str, reason: &str| {
         left_out.push(LeftOut { name: name.to_owned(), budget: None, reason: reason.to_owned() });
@@ -160,9 +154,9 @@ fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Ve
     let classes = (1..=CLASSES).map(|class| class.to_string()).collect::<Vec<_>>().join(",");
     match kind {
         TrainingKind::TwoClasses | TrainingKind::Softmax | TrainingKind::OneVsAll => {
-            for &algorithm in Algorithm::value_variants().iter().filter(|algorithm| chosen(algorithm)) {
-                let name = typed(algorithm);
-                if algorithm == Algorithm::NonPrivate {
+            for algorithm in Algorithm::value_variants().iter().filter(|algorithm| chosen(algorithm.name())) {
+                let name = algorithm.name().to_owned();
+                if *algorithm == Algorithm::NonPrivate {
                     if kind == TrainingKind::TwoClasses {
                         leave_out(&name, "claims nothing");
                     }
@@ -176,7 +170,7 @@ fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Ve
                     TrainingKind::TwoClasses => add(name, ""),
                     TrainingKind::Softmax => add(format!("{name} softmax"), &format!(" --classes {classes}")),
                     _ => {
-                        let bolt_on = matches!(algorithm, Algorithm::BoltOnConvex | Algorithm::BoltOnStronglyConvex);
+                        let bolt_on = algorithm.name().starts_with("bolt-on-");
                         let shares: &[&str] = if bolt_on { &["composed", "joint", "split"] } else { &["composed"] };
                         for share in shares {
                             add(
@@ -189,9 +183,8 @@ fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Ve
             }
         }
         TrainingKind::Tune => {
-            for (algorithm, grid) in TUNED.iter().filter(|(algorithm, _)| chosen(algorithm)) {
+            for (name, grid) in TUNED.iter().filter(|(name, _)| chosen(name)) {
                 for method in TUNING {
-                    let name = typed(*algorithm);
                     all.push(Training {
                         kind,
                         name: format!("{} of {name}", method.replace(" --trial-law", "")),

@@ -9,11 +9,11 @@ use dp_data::encode::{Encoding, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
 use dp_data::schema::{Label, LabelKind};
 use dp_losses::LossKind;
 use dp_optim::FloatKind;
+use dp_optim::catalogue::{self, Settings};
 use dp_optim::recipes::{Budget, Share};
 
+use super::algorithm::{PrivateAlgorithm, check_flags};
 use super::loss::AskedLoss;
-use super::recipes::{self, PrivateAlgorithm};
-use super::settings::Settings;
 use super::tuning::{Tuning, Way};
 use crate::args::{self, FileName, Format, GlobalArgs, TrainArgs, TuneArgs};
 use crate::failure::Failure;
@@ -126,7 +126,7 @@ pub enum Method {
     /// A private one.
     Private {
         /// Which.
-        algorithm: &'static PrivateAlgorithm,
+        algorithm: PrivateAlgorithm,
         /// What may be spent.
         budget: Budget,
         /// Under which relation.
@@ -158,7 +158,7 @@ impl TrainConfig {
     /// # Errors
     /// `usage.*`.
     pub fn new(args: &TrainArgs, global: &GlobalArgs) -> Result<Self, Failure> {
-        Self::with(args, global, Settings::new(args)?, None)
+        Self::with(args, global, args.settings.settings()?, None)
     }
 
     /// Whether how long a training takes, and how fast it goes, tells of the records: it goes on until its minimiser is
@@ -166,7 +166,7 @@ impl TrainConfig {
     pub(super) fn time_tells_of_records(&self) -> bool {
         let repeated = matches!(&self.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
         let certified = match self.method {
-            Method::Private { algorithm, .. } => algorithm.takes_as_long_as_it_takes(&self.settings),
+            Method::Private { algorithm, .. } => algorithm.0.takes_as_long_as_it_takes(&self.settings),
             Method::NonPrivate => false,
         };
         repeated || certified
@@ -181,7 +181,7 @@ impl TrainConfig {
             return Err(conflict("--algorithm", "without privacy there is nothing to be paid for a choice")
                 .help("choose a private --algorithm, or compare trainings by `dp evaluate`"));
         }
-        let tuning = Tuning::new(args, Settings::grid(&args.train)?, args.train.delta)?;
+        let tuning = Tuning::new(args, args.train.settings.grid()?, args.train.delta)?;
         let first = tuning.grid.first().cloned().unwrap_or_default();
         Self::with(&args.train, global, first, Some(tuning))
     }
@@ -203,7 +203,11 @@ impl TrainConfig {
         let one_vs_all = one_vs_all(args)?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
         let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
-        recipes::check_flags(args.algorithm, &settings)?;
+        let taken = match args.algorithm {
+            args::Algorithm::Private(entry) => entry.settings,
+            args::Algorithm::NonPrivate => catalogue::NON_PRIVATE,
+        };
+        check_flags(args.algorithm.name(), taken, &settings)?;
         let out = if args.out.as_os_str() == "-" { Target::Stdout } else { Target::File(args.out.clone()) };
         if out == Target::Stdout && global.json {
             return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
@@ -298,7 +302,7 @@ impl TrainConfig {
 
 fn one_vs_all(args: &TrainArgs) -> Result<Option<OneVsAll>, Failure> {
     let Some(share) = args.one_vs_all else { return Ok(None) };
-    if recipes::private(args.algorithm).is_none() {
+    if args.algorithm == args::Algorithm::NonPrivate {
         return Err(conflict("--one-vs-all", "--one-vs-all says how models share a budget, and there is none")
             .help("leave --one-vs-all away, or choose a private --algorithm"));
     }
@@ -384,7 +388,7 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
 }
 
 fn method(args: &TrainArgs) -> Result<Method, Failure> {
-    let Some(algorithm) = recipes::private(args.algorithm) else {
+    let args::Algorithm::Private(entry) = args.algorithm else {
         for (given, flag) in [
             (args.epsilon.is_some(), "--epsilon"),
             (args.delta != 0.0, "--delta"),
@@ -413,6 +417,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
             .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
             .help("use --delta 1e-8, say, or leave it away")
     })?;
+    let algorithm = PrivateAlgorithm(entry);
     let adjacency = args.adjacency.unwrap_or_else(|| algorithm.usual_relation());
     Ok(Method::Private { algorithm, budget: Budget { epsilon, delta }, adjacency })
 }

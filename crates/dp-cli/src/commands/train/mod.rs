@@ -1,10 +1,10 @@
 //! `dp train`: from a file of records to a released model with its certificate.
 
+mod algorithm;
 mod config;
 mod loss;
 mod outcome;
-mod recipes;
-mod settings;
+mod refusal;
 mod source;
 mod training;
 mod tuning;
@@ -16,16 +16,15 @@ use dp_data::schema::{Label, Others};
 use dp_optim::FloatKind;
 use dp_optim::recipes::{AnyRecipe, Budget};
 
+pub use algorithm::PrivateAlgorithm;
 pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
 pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
-pub use recipes::{Advice, PrivateAlgorithm};
-pub use settings::Settings;
 pub use tuning::{Chosen, SETTINGS, Tuning, Way};
 
-pub(super) use recipes::refusal;
+pub(super) use refusal::refusal;
 
-use recipes::Shape;
+use algorithm::Shape;
 use source::Known;
 use training::load_and_train;
 
@@ -187,7 +186,7 @@ fn fitted(config: &TrainConfig, label: &Label) -> Result<TrainConfig, Failure> {
 fn check_recipe(config: &TrainConfig) -> Result<(), Failure> {
     match config.method {
         Method::Private { algorithm, budget, adjacency } => algorithm.check(config, budget, adjacency),
-        Method::NonPrivate => recipes::non_private(config, Shape { n: 1, dim: 1, sparse: false }).map(drop),
+        Method::NonPrivate => algorithm::non_private(config, Shape { n: 1, dim: 1, sparse: false }).map(drop),
     }
 }
 

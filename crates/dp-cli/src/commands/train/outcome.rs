@@ -5,11 +5,12 @@ use std::time::Duration;
 use dp_accountant::DpEvent;
 use dp_data::Encoder;
 use dp_losses::LossKind;
+use dp_optim::catalogue::Advice;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::algorithm::Foreseen;
 use super::config::{Method, Target, TrainConfig};
-use super::recipes::{self, Advice, Foreseen};
 use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;
@@ -299,7 +300,7 @@ pub(super) fn expectation(advice: &Advice, loss: &str) -> String {
 fn algorithm(method: Method) -> String {
     match method {
         Method::Private { algorithm, .. } => algorithm.name(),
-        Method::NonPrivate => recipes::name(Algorithm::NonPrivate),
+        Method::NonPrivate => Algorithm::NonPrivate.name().to_owned(),
     }
 }
 

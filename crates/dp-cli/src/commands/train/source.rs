@@ -9,7 +9,7 @@ use dp_data::{DataError, Encoding};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
 use super::config::{Knowledge, NamedLabel, TrainConfig};
-use super::recipes::refusal;
+use super::refusal::refusal;
 use crate::args::{self, FileName};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};

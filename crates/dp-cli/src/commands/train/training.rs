@@ -13,12 +13,14 @@ use dp_data::{Encoder, Examples};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::MemorySource;
+use dp_optim::catalogue::{Advice, Built};
 use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::{Budget, Planned, Recipe, TrainsAny, train_without_privacy};
 
+use super::algorithm::{self, Shape};
 use super::config::{Method, TrainConfig};
-use super::recipes::{self, Advice, Built, Shape, refusal};
+use super::refusal::refusal;
 use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
 use crate::exit_code::ExitStatus;
@@ -206,7 +208,7 @@ fn train_baseline<F: Real + Stored + Feature>(
 ) -> Result<TrainedModel, Failure> {
     let Records { encoder, examples, shape } = records;
     let started = Instant::now();
-    let recipe = recipes::non_private(config, shape)?;
+    let recipe = algorithm::non_private(config, shape)?;
     let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
     let weights = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
         train_without_privacy(&recipe, &mut source, key, control).map_err(|error| refusal(&error))

@@ -13,15 +13,16 @@ use dp_data::{Encoder, Examples, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
 use dp_optim::MemorySource;
+use dp_optim::catalogue::Settings;
 use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::{AnyRecipe, Budget, TrainsAny};
 use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping, public};
 use serde::Serialize;
 
+use super::algorithm::Shape;
 use super::config::TrainConfig;
-use super::recipes::{Shape, refusal};
-use super::settings::Settings;
+use super::refusal::refusal;
 use crate::args::{TrialLaw, TuneArgs, TuningMethod};
 use crate::failure::{Failure, one_line};
 use crate::input::{InputConfig, conflict};

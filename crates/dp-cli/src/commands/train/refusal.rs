@@ -3,8 +3,10 @@
 use dp_data::SourceError;
 use dp_optim::Error;
 
+use crate::args::with_dashes;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::input::conflict;
 
 /// A refusal of the recipe in the words of the command line.
 pub(in crate::commands) fn refusal(error: &Error) -> Failure {
@@ -15,6 +17,16 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
             at_flag_of(name, privacy(message).expected(format!("{name} in {range}")))
         }
         Error::Count { name, range, .. } => at_flag_of(name, privacy(message).expected(format!("{name} {range}"))),
+        Error::Setting { name, why, expected, help } => {
+            let mut failure = conflict(&format!("--{name}"), with_dashes(why));
+            if let Some(expected) = expected {
+                failure = failure.expected(with_dashes(expected));
+            }
+            match help {
+                Some(help) => failure.help(with_dashes(help)),
+                None => failure,
+            }
+        }
         Error::StepTooLong { .. } => at_flag_of("step size", privacy(message)),
         Error::Loss(dp_losses::Error::OutOfRange { name, .. }) => at_flag_of(name, privacy(message)),
         Error::Mechanism(dp_mechanisms::Error::OutOfRange { name, .. }) => at_flag_of(name, privacy(message)),

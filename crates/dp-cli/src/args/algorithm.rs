@@ -1,0 +1,85 @@
+//! An algorithm as typed.
+
+use std::sync::LazyLock;
+
+use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use dp_optim::catalogue::{self, Entry};
+
+/// The baseline's name.
+const NON_PRIVATE: &str = "non-private";
+
+/// An algorithm of `dp train`.
+#[derive(Debug, Clone, Copy)]
+pub enum Algorithm {
+    /// A private one.
+    Private(&'static Entry),
+    /// The baseline.
+    NonPrivate,
+}
+
+impl Algorithm {
+    /// Its name as typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Private(entry) => entry.name,
+            Self::NonPrivate => NON_PRIVATE,
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Private(entry) => entry.about,
+            Self::NonPrivate => "No privacy at all: for comparison, never for release",
+        }
+    }
+}
+
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+/// Names with their help, as flags.
+pub(super) fn named(names: impl IntoIterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
+    names.into_iter().map(|(name, help)| PossibleValue::new(name).help(with_dashes(help))).collect::<Vec<_>>().into()
+}
+
+impl ValueEnum for Algorithm {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
+            catalogue::ALGORITHMS.iter().map(|entry| Algorithm::Private(entry)).chain([Algorithm::NonPrivate]).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(with_dashes(self.about())))
+    }
+}
+
+/// The library's text with names of settings as flags: `` `batch-size` `` is `--batch-size`. Other names stay as they are.
+pub fn with_dashes(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(i, part)| {
+        let setting = part.split(' ').next().unwrap_or(part);
+        let known = catalogue::PARAMETERS.iter().any(|parameter| parameter.name == setting) || setting == "float";
+        match i % 2 {
+            0 => part.to_owned(),
+            _ if known => format!("--{part}"),
+            _ => format!("`{part}`"),
+        }
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_become_flags_and_other_names_stay() {
+        assert_eq!(with_dashes("`stop certified` needs `lambda`"), "--stop certified needs --lambda");
+        assert_eq!(with_dashes("for `snowball-sgd`; omit `float`"), "for `snowball-sgd`; omit --float");
+    }
+}

@@ -1,0 +1,187 @@
+//! A private algorithm with its settings, for records of some shape.
+
+use clap::ValueEnum;
+use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_optim::catalogue::{self, Advice, Built, Entry, Request, Settings};
+use dp_optim::recipes::non_private::NonPrivateDerivation;
+use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
+
+use super::config::{OneVsAll, TrainConfig};
+use super::refusal::refusal;
+use crate::args::Adjacency;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::input::conflict;
+
+/// The public shape of the records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) n: u64,
+    pub(super) dim: u64,
+    /// Whether rows are stored sparse, which follows from the schema.
+    pub(super) sparse: bool,
+}
+
+/// What is asked of the library.
+fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind, shape: Shape) -> Request<'c> {
+    Request {
+        noise_mode: config.noise,
+        float: config.float,
+        intercept: config.encoding.intercept > 0.0,
+        sparse: shape.sparse,
+        ..Request::new(&config.settings, config.loss, budget, relation, shape.n, shape.dim)
+    }
+}
+
+/// The baseline without privacy.
+pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
+    // Of which it spends nothing.
+    let epsilon = dp_accountant::Epsilon::new(1.0).map_err(|error| refusal(&error.into()))?;
+    let budget = Budget { epsilon, delta: dp_accountant::Delta::ZERO };
+    catalogue::non_private(&request(config, budget, AdjacencyKind::ReplaceOne, shape)).map_err(|error| refusal(&error))
+}
+
+/// Refuses a flag that the algorithm does not take: `taken` of `name`.
+pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Result<(), Failure> {
+    let Some(setting) = settings.given().find(|setting| !taken.contains(setting)) else { return Ok(()) };
+    let flag = format!("--{setting}");
+    let taken = match taken {
+        [] => "none of --lambda, --passes and the like".to_owned(),
+        _ => taken.iter().map(|name| format!("--{name}")).collect::<Vec<_>>().join(", "),
+    };
+    Err(conflict(&flag, format!("{flag} is no setting of {name}"))
+        .expected(format!("of the flags that depend on the algorithm: {taken}"))
+        .help(format!("omit {flag}, or choose another --algorithm")))
+}
+
+/// What is known of a release before data is read.
+pub(super) struct Foreseen {
+    pub(super) event: DpEvent,
+    pub(super) reached: EpsilonDelta,
+    pub(super) summary: Summary,
+    pub(super) advice: Option<Advice>,
+}
+
+/// A private algorithm.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivateAlgorithm(pub &'static Entry);
+
+impl PrivateAlgorithm {
+    /// Its name as typed.
+    pub(super) fn name(self) -> String {
+        self.0.name.to_owned()
+    }
+
+    /// The relation unless another is asked for.
+    pub(super) fn usual_relation(self) -> Adjacency {
+        typed(self.0.usual_relation())
+    }
+
+    /// The recipe for records of this shape, and the relation that it is proved under.
+    pub(super) fn recipe(
+        self,
+        config: &TrainConfig,
+        budget: Budget,
+        adjacency: Adjacency,
+        shape: Shape,
+    ) -> Result<(Built, AdjacencyKind), Failure> {
+        let relation = self.relation(adjacency)?;
+        let Some(tuning) = &config.tuning else { return Ok((self.one(config, budget, relation, shape)?, relation)) };
+        let recipe = tuning.recipe(self.candidates(config, budget, relation, shape)?);
+        let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
+        Ok((recipe.ok_or_else(none)?.into(), relation))
+    }
+
+    /// The recipe of each combination of settings to choose among; or of the settings, where there is no choice.
+    pub(super) fn candidates(
+        self,
+        config: &TrainConfig,
+        budget: Budget,
+        relation: AdjacencyKind,
+        shape: Shape,
+    ) -> Result<Vec<AnyRecipe>, Failure> {
+        let Some(tuning) = &config.tuning else { return Ok(vec![self.one(config, budget, relation, shape)?.recipe]) };
+        let shape = tuning.shape_of_one(shape);
+        let of_settings = |settings| Ok(self.one(&config.for_settings(settings), budget, relation, shape)?.recipe);
+        tuning.grid.iter().map(of_settings).collect()
+    }
+
+    /// The recipe of one combination of settings.
+    fn one(
+        self,
+        config: &TrainConfig,
+        budget: Budget,
+        relation: AdjacencyKind,
+        shape: Shape,
+    ) -> Result<Built, Failure> {
+        let build = |budget| self.0.build(&request(config, budget, relation, shape)).map_err(|error| refusal(&error));
+        let Some(OneVsAll { share, classes }) = config.one_vs_all else { return build(budget) };
+        // What is recommended for each model: for about the budget that is its own.
+        let each = share.budget_of_each(classes, budget).map_err(|error| refusal(&error))?;
+        let Built { recipe, advice } = build(each)?;
+        let recipe = dp_optim::recipes::OneVsAll { recipe: Box::new(recipe), classes, share }.into();
+        Ok(Built { recipe, advice })
+    }
+
+    /// Plans for records of this shape.
+    pub(super) fn foresee(
+        self,
+        config: &TrainConfig,
+        budget: Budget,
+        adjacency: Adjacency,
+        shape: Shape,
+    ) -> Result<Foreseen, Failure> {
+        let (built, relation) = self.recipe(config, budget, adjacency, shape)?;
+        match relation {
+            AdjacencyKind::ZeroOut => foresee::<ZeroOut>(built, budget, shape),
+            AdjacencyKind::ReplaceOne => foresee::<ReplaceOne>(built, budget, shape),
+            _ => Err(self.no_proof()),
+        }
+    }
+
+    /// Refuses, before any record is read, what no number of records would make right.
+    pub(super) fn check(self, config: &TrainConfig, budget: Budget, adjacency: Adjacency) -> Result<(), Failure> {
+        let check = |config: &TrainConfig| {
+            let (n, dim) = self.0.shape_to_check(&config.settings);
+            self.foresee(config, budget, adjacency, Shape { n, dim, sparse: false }).map(drop)
+        };
+        match &config.tuning {
+            // Each by itself: what the choice costs depends on no number of records.
+            Some(tuning) => tuning.grid.iter().try_for_each(|settings| check(&config.for_settings(settings))),
+            None => check(config),
+        }
+    }
+
+    /// The relation that was asked for, if there is a proof under it. `dp train` publishes the number of records.
+    pub(super) fn relation(self, adjacency: Adjacency) -> Result<AdjacencyKind, Failure> {
+        let proved = self.0.relations.iter().find(|relation| typed(**relation) == adjacency);
+        proved.copied().ok_or_else(|| self.no_proof())
+    }
+
+    pub(super) fn no_proof(self) -> Failure {
+        let relations = self.0.relations.iter().filter_map(|relation| typed(*relation).to_possible_value());
+        let mut proved: Vec<String> = relations.map(|value| value.get_name().to_owned()).collect();
+        if let Some(usual) = proved.first_mut() {
+            usual.push_str(" (the default)");
+        }
+        Failure::new(
+            ExitStatus::Privacy,
+            "privacy.adjacency",
+            format!("{} has no proof under this neighbouring relation", self.0.name),
+        )
+        .at_flag("--adjacency")
+        .expected(proved.join(" or "))
+        .help("choose what is proved, or another --algorithm; nothing was read or released")
+    }
+}
+
+/// A relation of algorithms as typed.
+fn typed(relation: AdjacencyKind) -> Adjacency {
+    if relation == AdjacencyKind::ZeroOut { Adjacency::AddRemove } else { Adjacency::ReplaceOne }
+}
+
+fn foresee<A: RecordAdjacency>(built: Built, budget: Budget, shape: Shape) -> Result<Foreseen, Failure> {
+    let plan = built.recipe.plan::<A>(shape.n, shape.dim, budget).map_err(|error| refusal(&error))?;
+    Ok(Foreseen { event: plan.event(), reached: plan.reached(), summary: plan.summary(), advice: built.advice })
+}

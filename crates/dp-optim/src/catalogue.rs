@@ -1,0 +1,296 @@
+//! All algorithms by name: what each is, which settings it takes, under which relations it is proved, and how settings
+//! become its recipe.
+//!
+//! A front end (a command, a grid of settings, another language) reads this and nothing else: [`ALGORITHMS`] and
+//! [`PARAMETERS`] for its help, [`Entry::build`] for the recipe.
+//!
+//! # Examples
+//! ```
+//! use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
+//! use dp_losses::LossKind;
+//! use dp_optim::catalogue::{self, Request, Settings};
+//! use dp_optim::recipes::{Budget, Planned, Recipe};
+//!
+//! let settings = Settings { batch_size: Some(200), ..Settings::default() };
+//! let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+//! let request = Request::new(&settings, LossKind::Logistic, budget, AdjacencyKind::ZeroOut, 10_000, 20);
+//! let dp_sgd = catalogue::find("dp-sgd").ok_or("no such algorithm")?;
+//! let plan = dp_sgd.build(&request)?.recipe.plan::<ZeroOut>(10_000, 20, budget)?;
+//! assert!(plan.reached().epsilon <= 1.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod adam;
+mod admm;
+mod auto;
+mod bolt_on;
+mod bst14;
+mod choice;
+mod dp_ftrl;
+mod dp_gd;
+mod dp_newton;
+mod dp_sgd;
+mod dp_svrg;
+mod last_iterate;
+mod non_private;
+mod obj_pert;
+mod phased;
+mod rsgd_ar;
+mod scs13;
+mod searched;
+mod settings;
+mod steps;
+mod without_gradients;
+
+pub use choice::{Average, BatchSampling, Choice, CurvatureSource, LineSearch, NoiseLaw, Order, Steps, Stop, Variant};
+pub use non_private::{NON_PRIVATE, non_private};
+pub use settings::{Kind, PARAMETERS, Parameter, Range, Settings, Value};
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_losses::{LossKind, Penalty};
+
+use crate::error::Error;
+use crate::float::FloatKind;
+use crate::growth::Arithmetic;
+use crate::recipes::{AnyRecipe, Budget};
+
+/// What a recipe is made from: the settings that were given, and public numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'s> {
+    /// The settings that were given.
+    pub settings: &'s Settings,
+    /// The loss.
+    pub loss: LossKind,
+    /// How noise is drawn.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training.
+    pub float: FloatKind,
+    /// Whether the last feature is an intercept.
+    pub intercept: bool,
+    /// Whether rows are stored sparse, which follows from the schema.
+    pub sparse: bool,
+    /// What may be spent.
+    pub budget: Budget,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Number of records, public.
+    pub n: u64,
+    /// Number of features, intercept included.
+    pub dim: u64,
+}
+
+impl<'s> Request<'s> {
+    /// Dense rows without an intercept, exact noise, double precision.
+    pub fn new(
+        settings: &'s Settings,
+        loss: LossKind,
+        budget: Budget,
+        relation: AdjacencyKind,
+        n: u64,
+        dim: u64,
+    ) -> Self {
+        let (noise_mode, float) = (NoiseMode::Exact, FloatKind::F64);
+        Self { settings, loss, noise_mode, float, intercept: false, sparse: false, budget, relation, n, dim }
+    }
+
+    /// How the iterate is carried: added to in place where rows are sparse.
+    fn arithmetic(&self) -> Arithmetic {
+        if self.sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
+    }
+
+    /// The same, or in two parts where so many updates round off too much to hide.
+    fn private_arithmetic(&self, passes: u64, batch_size: u64, radius: Option<f64>) -> Arithmetic {
+        let projected = radius.map(|_| self.loss.parameters(self.dim));
+        self.arithmetic().for_records(self.n, passes, batch_size, projected)
+    }
+}
+
+/// A private algorithm by name.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, and its source.
+    pub about: &'static str,
+    /// The relations that it has a proof under; the first is the default.
+    pub relations: &'static [AdjacencyKind],
+    /// The names of the [`PARAMETERS`] that it takes.
+    pub settings: &'static [&'static str],
+    /// Whether how long a training takes tells of the records: it goes on until its minimiser is certified, or may.
+    pub takes_as_long_as_it_takes: bool,
+    records_to_check: fn(&Settings) -> u64,
+    build: fn(&Request<'_>) -> Result<Built, Error>,
+}
+
+/// A recipe, and what there is to say of how it was chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Built {
+    /// The recipe.
+    pub recipe: AnyRecipe,
+    /// Of an algorithm that is chosen by public numbers.
+    pub advice: Option<Advice>,
+}
+
+/// What was chosen and why, and what privacy is expected to cost: from public numbers alone.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Advice {
+    /// The choice and its reason.
+    pub reason: String,
+    /// Which part of what can be gained over the majority class, or over the mean label, privacy is expected to cost.
+    pub expected_loss: f64,
+    /// Between which two most of the measured ones lie.
+    pub expected_loss_range: [f64; 2],
+}
+
+impl<R: Into<AnyRecipe>> From<R> for Built {
+    fn from(recipe: R) -> Self {
+        Self { recipe: recipe.into(), advice: None }
+    }
+}
+
+/// The private algorithms, in the order in which they are shown.
+pub static ALGORITHMS: &[&Entry] = &[
+    &auto::AUTO,
+    &bolt_on::CONVEX,
+    &bolt_on::STRONGLY_CONVEX,
+    &bst14::CONVEX,
+    &bst14::STRONGLY_CONVEX,
+    &dp_sgd::DP_SGD,
+    &dp_gd::DP_GD,
+    &dp_ftrl::DP_FTRL,
+    &dp_newton::DP_NEWTON,
+    &adam::DP_ADAM,
+    &adam::DP_ADAMBC,
+    &admm::SS_ADMM,
+    &admm::MP_ADMM,
+    &admm::DP_ADMM,
+    &dp_svrg::DP_SVRG,
+    &obj_pert::NOISY_MOMENTS,
+    &obj_pert::OBJ_PERT,
+    &obj_pert::AMP,
+    &obj_pert::ADMM_OBJ_PERT,
+    &phased::SGD,
+    &phased::ERM,
+    &last_iterate::PNSGD,
+    &last_iterate::SNOWBALL_SGD,
+    &rsgd_ar::RSGD_AR,
+    &rsgd_ar::NSGD,
+    &rsgd_ar::OUT_PERT_GD,
+    &without_gradients::PRIV_GENE,
+    &without_gradients::MAJORITY,
+    &searched::DP_BLGD,
+    &searched::DP_BLSGD,
+    &searched::DP_BLSGD_AC,
+    &searched::DP_AGD,
+    &scs13::SCS13,
+];
+
+/// The private algorithm of this name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALGORITHMS.iter().find(|entry| entry.name == name).copied()
+}
+
+impl Entry {
+    /// The recipe: what was asked for, and for the rest what is recommended for these public numbers.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a setting that the algorithm does not take, or not so; what the recipe refuses.
+    pub fn build(&self, request: &Request<'_>) -> Result<Built, Error> {
+        if let Some(name) = request.settings.given().find(|name| !self.settings.contains(name)) {
+            return Err(conflict(name, "this algorithm has no such setting"));
+        }
+        (self.build)(request)
+    }
+
+    /// A number of records and of features with which settings can be checked before the records are read: no check may
+    /// fail because they are too few, and planning has to be quick.
+    pub fn shape_to_check(&self, settings: &Settings) -> (u64, u64) {
+        let dim = match settings.any_penalty() {
+            Some(Penalty::Group { sizes, .. }) => sizes.iter().fold(1, |sum, &size| sum + u64::from(size)),
+            _ => 1,
+        };
+        ((self.records_to_check)(settings), dim)
+    }
+
+    /// The relation unless another is asked for.
+    pub fn usual_relation(&self) -> AdjacencyKind {
+        self.relations.first().copied().unwrap_or(AdjacencyKind::ReplaceOne)
+    }
+
+    /// Whether how long a training with these settings takes tells of the records.
+    pub fn takes_as_long_as_it_takes(&self, settings: &Settings) -> bool {
+        self.takes_as_long_as_it_takes || settings.stop == Some(Stop::Certified)
+    }
+}
+
+/// A setting that contradicts the algorithm, or another setting.
+fn conflict(name: &'static str, why: &'static str) -> Error {
+    Error::Setting { name, why, expected: None, help: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_taken_by_an_algorithm_and_every_name_is_a_setting() {
+        let taken: Vec<&str> = ALGORITHMS.iter().flat_map(|entry| entry.settings).chain(NON_PRIVATE).copied().collect();
+        for parameter in PARAMETERS {
+            assert!(taken.contains(&parameter.name), "nothing takes {}", parameter.name);
+        }
+        for name in taken {
+            assert!(PARAMETERS.iter().any(|parameter| parameter.name == name), "{name} is no setting");
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart_and_every_algorithm_has_a_relation() {
+        for (i, entry) in ALGORITHMS.iter().enumerate() {
+            assert!(!entry.relations.is_empty() && !entry.about.is_empty(), "{}", entry.name);
+            assert!(ALGORITHMS[..i].iter().all(|other| other.name != entry.name), "{}", entry.name);
+            assert_eq!(find(entry.name).map(|found| found.about), Some(entry.about));
+        }
+        assert!(find("dp-magic").is_none());
+    }
+
+    #[test]
+    fn what_an_algorithm_does_not_take_is_refused_by_name() {
+        let settings = Settings { bands: Some(3), ..Settings::default() };
+        let budget = Budget {
+            epsilon: dp_accountant::Epsilon::new(1.0).unwrap(),
+            delta: dp_accountant::Delta::new(1e-6).unwrap(),
+        };
+        let request = Request::new(&settings, LossKind::Logistic, budget, AdjacencyKind::ZeroOut, 1000, 3);
+        for entry in ALGORITHMS {
+            let refused = matches!(entry.build(&request), Err(Error::Setting { name: "bands", .. }));
+            assert_eq!(refused, !entry.settings.contains(&"bands"), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn values_out_of_range_and_of_other_kinds_are_refused() {
+        let set = |name: &str, value: Value| {
+            let parameter = PARAMETERS.iter().find(|parameter| parameter.name == name).unwrap();
+            let mut settings = Settings::default();
+            parameter.set(&mut settings, value).map(|()| (parameter.is_given(&settings), settings))
+        };
+        assert_eq!(set("lambda", Value::Number(0.0)).unwrap().1.lambda, Some(0.0));
+        assert!(set("schedule", Value::Name("halving".to_owned())).unwrap().0);
+        for (name, value) in [
+            ("lambda", Value::Number(-1.0)),
+            ("lambda", Value::Number(f64::NAN)),
+            ("radius", Value::Number(0.0)),
+            ("centre-share", Value::Number(1.0)),
+            ("full-share", Value::Number(0.0)),
+            ("curvature-share", Value::Number(1e-7)),
+        ] {
+            assert!(matches!(set(name, value), Err(Error::OutOfRange { .. })), "{name}");
+        }
+        assert!(matches!(set("passes", Value::Count(0)), Err(Error::Count { name: "passes", .. })));
+        assert!(set("gradients", Value::Count(0)).is_ok());
+        assert!(matches!(set("schedule", Value::Name("sideways".to_owned())), Err(Error::Setting { .. })));
+        assert!(matches!(set("lambda", Value::Flag), Err(Error::Setting { name: "lambda", .. })));
+    }
+}

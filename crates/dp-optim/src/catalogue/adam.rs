@@ -1,0 +1,40 @@
+//! `dp-adam` and `dp-adambc`.
+
+use crate::recipes::DpSgd;
+use dp_accountant::AdjacencyKind;
+
+use super::dp_sgd::{as_asked, with_steps_as_asked};
+use super::{Built, Entry, Request};
+use crate::error::Error;
+
+const SETTINGS: &[&str] =
+    &["lambda", "passes", "steps", "batch-size", "sampling", "clip", "radius", "step-size", "schedule", "averaging"];
+
+pub(super) const DP_ADAM: Entry = Entry {
+    name: "dp-adam",
+    about: "DP-SGD with the step sizes of Adam (Kingma and Ba 2015)",
+    relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
+    settings: SETTINGS,
+    takes_as_long_as_it_takes: false,
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build: |request| build(request, DpSgd::adam(request.loss)),
+};
+
+pub(super) const DP_ADAMBC: Entry = Entry {
+    name: "dp-adambc",
+    about: "The same without the noise's part in Adam's mean squares (Tang et al. 2024)",
+    relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
+    settings: SETTINGS,
+    takes_as_long_as_it_takes: false,
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build: |request| build(request, DpSgd::adam_bc(request.loss)),
+};
+
+/// DP-SGD's batches with the steps of `adaptive`.
+fn build(request: &Request<'_>, adaptive: DpSgd) -> Result<Built, Error> {
+    let &Request { budget, relation, n, dim, .. } = request;
+    let recipe = DpSgd::recommended(request.loss, n, dim, budget, relation)?;
+    let recipe = as_asked(DpSgd { descent: adaptive.descent, ..recipe }, request)?;
+    let recipe = recipe.with_adaptive_steps(n, dim, budget, relation)?;
+    Ok(with_steps_as_asked(recipe, request)?.into())
+}

@@ -1,0 +1,120 @@
+//! `ss-admm`, `mp-admm` and `dp-admm`.
+
+use crate::recipes::DpSgd;
+use crate::recipes::dp_sgd::consensus::PARTIES;
+use crate::{Descent, Schedule};
+use dp_accountant::AdjacencyKind;
+use dp_losses::Penalty;
+
+use super::dp_sgd::{as_asked, with_steps_as_asked};
+use super::{Built, Entry, Request};
+use crate::error::Error;
+
+pub(super) const SS_ADMM: Entry = Entry {
+    name: "ss-admm",
+    about: "Linearised ADMM with a sparse copy of the model, noise on the gradients of random batches. Needs a delta",
+    relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
+    settings: &[
+        "lambda",
+        "passes",
+        "steps",
+        "batch-size",
+        "sampling",
+        "clip",
+        "radius",
+        "step-size",
+        "schedule",
+        "averaging",
+        "penalty",
+        "l1",
+        "rho",
+    ],
+    takes_as_long_as_it_takes: false,
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build: on_batches,
+};
+
+pub(super) const MP_ADMM: Entry = Entry {
+    name: "mp-admm",
+    about: "The same on all records at each step, with noise on the model",
+    relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
+    settings: &["lambda", "passes", "clip", "radius", "step-size", "schedule", "averaging", "penalty", "l1", "rho"],
+    takes_as_long_as_it_takes: false,
+    records_to_check: |_| 1,
+    build: on_all_records,
+};
+
+pub(super) const DP_ADMM: Entry = Entry {
+    name: "dp-admm",
+    about: "Parties with records of their own agree on a model, each with noise on its own gradients (Huang et al. 2020); a record costs what its own party's sums cost. Needs a delta",
+    relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
+    settings: &[
+        "lambda",
+        "passes",
+        "parties",
+        "clip",
+        "radius",
+        "step-size",
+        "schedule",
+        "averaging",
+        "penalty",
+        "l1",
+        "rho",
+    ],
+    takes_as_long_as_it_takes: false,
+    records_to_check: |settings| settings.parties.unwrap_or(PARTIES).clamp(1, 1 << 20),
+    build: of_parties,
+};
+
+/// λ of the L1 penalty unless another is asked for.
+const USUAL_LAMBDA: f64 = 0.001;
+
+fn on_batches(request: &Request<'_>) -> Result<Built, Error> {
+    let &Request { relation, n, .. } = request;
+    build(request, DpSgd::ss_admm(request.loss, penalty(request), n, relation))
+}
+
+fn on_all_records(request: &Request<'_>) -> Result<Built, Error> {
+    let &Request { budget, relation, n, dim, .. } = request;
+    // As many steps as gradient descent is recommended.
+    let suited = DpSgd::full_gradient(request.loss, n, dim, budget, relation);
+    let passes = suited?.passes;
+    build(request, DpSgd { passes, ..DpSgd::mp_admm(request.loss, penalty(request)) })
+}
+
+fn build(request: &Request<'_>, recipe: DpSgd) -> Result<Built, Error> {
+    let &Request { settings, budget, relation, n, dim, .. } = request;
+    let recipe = as_asked(with_rho(recipe, request), request)?;
+    let suited = recipe.with_suited_first_step(n, dim, budget, relation);
+    let recipe = suited?;
+    let suited = recipe.schedule.clone();
+    let recipe = with_steps_as_asked(recipe, request)?;
+    // A step size by itself is the first one, and the steps fall as they would.
+    Ok(match (settings.schedule, settings.step_size, suited) {
+        (None, Some(step), Some(Schedule::PerDrawnPass { batch_size, examples, .. })) => {
+            DpSgd { schedule: Some(Schedule::PerDrawnPass { step, batch_size, examples }), ..recipe }.into()
+        }
+        _ => recipe.into(),
+    })
+}
+
+fn of_parties(request: &Request<'_>) -> Result<Built, Error> {
+    let &Request { settings, budget, relation, n, dim, .. } = request;
+    let recipe = DpSgd::dp_admm(request.loss, settings.parties.unwrap_or(PARTIES));
+    let recipe = as_asked(with_rho(recipe, request), request)?;
+    let suited = recipe.with_suited_rounds(settings.passes, n, dim, budget, relation);
+    Ok(with_steps_as_asked(suited?, request)?.into())
+}
+
+pub(super) fn penalty(request: &Request<'_>) -> Penalty {
+    request.settings.any_penalty().unwrap_or(Penalty::L1 { lambda: USUAL_LAMBDA })
+}
+
+fn with_rho(recipe: DpSgd, request: &Request<'_>) -> DpSgd {
+    let descent = match (recipe.descent, request.settings.rho) {
+        (Descent::Admm { output, .. }, Some(rho)) => Descent::Admm { rho, output },
+        (Descent::Consensus { parties, .. }, Some(rho)) => Descent::Consensus { rho, parties },
+        (descent, _) => descent,
+    };
+    DpSgd { descent, ..recipe }
+}

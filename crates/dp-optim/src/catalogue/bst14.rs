@@ -1,0 +1,65 @@
+//! `bst14-convex` and `bst14-strongly-convex`.
+
+use crate::defaults::Defaults;
+use crate::recipes::{Bst14, Bst14Calibration, Convexity, Sampling};
+use dp_accountant::AdjacencyKind;
+
+use super::{BatchSampling, Built, Entry, Request, steps};
+use crate::error::Error;
+
+const SETTINGS: &[&str] = &["lambda", "passes", "batch-size", "sampling", "radius", "averaging", "variant"];
+
+/// Radius of the ball of the convex algorithm, as in the paper's experiments.
+const RADIUS: f64 = 10.0;
+
+/// What the paper multiplies its variance by for the logistic loss.
+const IOTA: f64 = 1.0;
+
+pub(super) const CONVEX: Entry = Entry {
+    name: "bst14-convex",
+    about: "Noise in every step, in a ball, on random batches, with steps by the expected gradient (BST14: Bassily et al. 2014)",
+    relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
+    settings: SETTINGS,
+    takes_as_long_as_it_takes: false,
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build: |request| build(request, Convexity::Convex),
+};
+
+pub(super) const STRONGLY_CONVEX: Entry = Entry {
+    name: "bst14-strongly-convex",
+    about: "The same for strongly convex objectives, with steps 1/(lambda step)",
+    build: |request| build(request, Convexity::StronglyConvex),
+    ..CONVEX
+};
+
+fn build(request: &Request<'_>, algorithm: Convexity) -> Result<Built, Error> {
+    let &Request { settings, budget, relation, n, dim, .. } = request;
+    let mut recipe = match algorithm {
+        Convexity::Convex => Bst14::convex(request.loss, RADIUS),
+        Convexity::StronglyConvex => {
+            let defaults = Defaults::new(request.loss, n, dim, budget, relation)?;
+            Bst14::strongly_convex(request.loss, settings.lambda.unwrap_or(defaults.lambda()))
+        }
+    };
+    recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
+    recipe.radius = settings.radius.unwrap_or(recipe.radius);
+    recipe.passes = settings.passes.unwrap_or(recipe.passes);
+    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.sampling = match settings.sampling {
+        // As in the paper, where there is a proof of it.
+        None if settings.variant.is_some() && relation == AdjacencyKind::ReplaceOne => Sampling::FixedSize,
+        None => recipe.sampling,
+        Some(BatchSampling::Poisson) => Sampling::Poisson,
+        Some(BatchSampling::Fixed) => Sampling::FixedSize,
+        Some(BatchSampling::Passes) => Sampling::Passes,
+    };
+    if steps::as_published(settings)? {
+        recipe.calibration = Bst14Calibration::AsPublished { iota: IOTA };
+    } else {
+        recipe.calibration = Bst14Calibration::Accountant;
+    }
+    recipe.averaging = steps::averaging(settings, n, recipe.batch_size, recipe.passes);
+    recipe.noise_mode = request.noise_mode;
+    recipe.float = request.float;
+    Ok(recipe.into())
+}

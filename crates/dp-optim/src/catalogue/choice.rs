@@ -1,0 +1,153 @@
+//! Settings that are one of a few: their names and what each means.
+
+use crate::growth::OrderPolicy;
+
+/// One of a few values, each with a name and a sentence.
+///
+/// A front end takes [`ALL`](Self::ALL) for its help, and [`named`](Self::named) to read what was typed.
+///
+/// # Examples
+/// ```
+/// use dp_optim::catalogue::{Choice, LineSearch};
+/// assert_eq!(LineSearch::named("selection"), Some(LineSearch::Selection));
+/// assert_eq!(LineSearch::named("guess"), None);
+/// ```
+pub trait Choice: Copy + PartialEq + Sized + 'static {
+    /// Each value, its name, and what it means.
+    const ALL: &'static [(Self, &'static str, &'static str)];
+
+    /// The value of this name.
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(value, ..)| *value)
+    }
+
+    /// Its name.
+    fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(value, ..)| *value == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+/// An enumeration whose documentation is its help.
+macro_rules! choices {
+    ($(#[doc = $about:literal] $Choice:ident { $(#[doc = $help:literal] $Variant:ident = $name:literal,)+ })+) => {
+        $(
+            #[doc = $about]
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum $Choice {
+                $(#[doc = $help] $Variant,)+
+            }
+
+            impl Choice for $Choice {
+                const ALL: &'static [(Self, &'static str, &'static str)] =
+                    &[$((Self::$Variant, $name, $help.trim_ascii())),+];
+            }
+        )+
+    };
+}
+
+choices! {
+    /// How the step size changes from step to step.
+    Steps {
+        /// The same at each step
+        Constant = "constant",
+        /// Falls like 1/sqrt(step), from the step size on
+        InverseSqrt = "inverse-sqrt",
+        /// 2/(smoothness (step + sqrt(n)))
+        Decreasing = "decreasing",
+        /// 2/(smoothness (sqrt(step) + sqrt(n)))
+        SquareRoot = "square-root",
+        /// min(1/smoothness, 1/(lambda step)), for strongly convex objectives
+        StronglyConvex = "strongly-convex",
+        /// Halved from phase to phase, each half as long as the one before; for `snowball-sgd`
+        Halving = "halving",
+        /// Falls like 1/pass, from the step size on; for `rsgd-ar` and `nsgd`
+        PerPass = "per-pass",
+        /// The same, counted anew from each restart; for `rsgd-ar`
+        Restart = "restart",
+    }
+
+    /// Which of the iterates is released.
+    Average {
+        /// The last one
+        Last = "last",
+        /// The mean of all
+        Uniform = "uniform",
+        /// The mean of the second half
+        Suffix = "suffix",
+        /// A mean with weights that grow with the step
+        Polynomial = "polynomial",
+    }
+
+    /// The order of the records.
+    Order {
+        /// One secret random order, the same in every pass
+        Fixed = "fixed",
+        /// A new secret random order for each pass
+        Fresh = "fresh",
+    }
+
+    /// When training stops.
+    Stop {
+        /// After the given number of passes
+        Passes = "passes",
+        /// As soon as the weights are provably near the minimiser; the guarantee does not depend on when that is
+        Certified = "certified",
+    }
+
+    /// How the records of a step are drawn.
+    BatchSampling {
+        /// Each record by itself, with the same probability
+        Poisson = "poisson",
+        /// A uniformly random batch of fixed size
+        Fixed = "fixed",
+        /// All records in a secret order, a batch at a time
+        Passes = "passes",
+    }
+
+    /// A form of an algorithm that is not the one of today.
+    Variant {
+        /// Noise as the paper prints it, where the accountant finds it enough; for scs13, bst14 and amp
+        Published = "published",
+        /// obj-pert with the noise of Chaudhuri, Monteleoni and Sarwate 2011, without delta
+        Cms11 = "cms11",
+        /// obj-pert with the noise of Kifer, Smith and Thakurta 2012
+        Kst12 = "kst12",
+        /// obj-pert with the noise of Redberg, Koskela and Wang 2023, by a Renyi bound
+        Rdp = "rdp",
+    }
+
+    /// How `dp-blgd` and its kin find the length of a step.
+    LineSearch {
+        /// The first that lowers the loss enough, from the longest on
+        Backtracking = "backtracking",
+        /// One that lowers it more than others, by the exponential mechanism
+        Selection = "selection",
+    }
+
+    /// Where the curvature of `dp-newton` comes from.
+    CurvatureSource {
+        /// The Hessian at each step's point, released with the gradient
+        EachStep = "each-step",
+        /// An upper bound, released once: faster where there are many features
+        Once = "once",
+    }
+
+    /// The distribution of the noise.
+    NoiseLaw {
+        /// Whichever of the two has the smaller expected norm
+        Least = "least",
+        /// The Laplace ball: pure epsilon
+        LaplaceBall = "laplace-ball",
+        /// The Gaussian: needs a delta
+        Gaussian = "gaussian",
+    }
+}
+
+impl From<Order> for OrderPolicy {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Fixed => Self::Fixed,
+            Order::Fresh => Self::Fresh,
+        }
+    }
+}

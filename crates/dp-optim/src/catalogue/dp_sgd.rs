@@ -1,0 +1,92 @@
+//! `dp-sgd`.
+
+use crate::Averaging;
+use crate::recipes::{DpSgd, Sampling};
+use dp_accountant::AdjacencyKind;
+use dp_mechanisms::clip::ClippingNorm;
+
+use super::{Average, BatchSampling, Built, Entry, Request, Settings, steps};
+use crate::error::Error;
+
+pub(super) const DP_SGD: Entry = Entry {
+    name: "dp-sgd",
+    about: "DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a delta",
+    relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
+    settings: &[
+        "lambda",
+        "passes",
+        "steps",
+        "batch-size",
+        "sampling",
+        "clip",
+        "radius",
+        "step-size",
+        "schedule",
+        "averaging",
+        "penalty",
+        "l1",
+    ],
+    takes_as_long_as_it_takes: false,
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build,
+};
+
+fn build(request: &Request<'_>) -> Result<Built, Error> {
+    let &Request { budget, relation, n, dim, .. } = request;
+    let recipe = DpSgd::recommended(request.loss, n, dim, budget, relation)?;
+    let recipe = as_asked(recipe, request)?;
+    // For the number of steps that was asked for.
+    let recipe = recipe.with_suited_steps(n, dim, budget, relation)?;
+    Ok(with_steps_as_asked(recipe, request)?.into())
+}
+
+/// The recipe with the settings that were asked for, but those of step sizes and averages.
+pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Error> {
+    let settings = request.settings;
+    recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
+    recipe.passes = settings.passes.unwrap_or(recipe.passes);
+    recipe.steps = settings.steps;
+    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    recipe.sampling = sampling(settings).unwrap_or(recipe.sampling);
+    recipe.clipping = clipping(settings)?.or(recipe.clipping);
+    recipe.radius = settings.radius;
+    recipe.penalty = settings.any_penalty().or(recipe.penalty);
+    recipe.intercept = recipe.penalty.is_some() && request.intercept;
+    recipe.noise_mode = request.noise_mode;
+    recipe.float = request.float;
+    Ok(recipe)
+}
+
+/// How batches were asked to be drawn.
+pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
+    settings.sampling.map(|sampling| match sampling {
+        BatchSampling::Poisson => Sampling::Poisson,
+        BatchSampling::Fixed => Sampling::FixedSize,
+        BatchSampling::Passes => Sampling::Passes,
+    })
+}
+
+/// The norm that was asked for.
+pub(super) fn clipping(settings: &Settings) -> Result<Option<ClippingNorm>, Error> {
+    Ok(settings.clip.map(ClippingNorm::new).transpose()?)
+}
+
+/// The average that was asked for, where the half that is recommended is `usual`.
+pub(super) fn averaging(settings: &Settings, usual: Averaging) -> Averaging {
+    match settings.averaging {
+        None | Some(Average::Suffix) => usual,
+        Some(Average::Last) => Averaging::Last,
+        Some(Average::Uniform) => Averaging::Uniform,
+        Some(Average::Polynomial) => Averaging::Polynomial,
+    }
+}
+
+/// The recipe with the step sizes and the average that were asked for.
+pub(super) fn with_steps_as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Error> {
+    let &Request { settings, .. } = request;
+    if let Some(schedule) = steps::schedule(request, recipe.lambda)? {
+        recipe.schedule = Some(schedule);
+    }
+    recipe.averaging = averaging(&settings, recipe.averaging);
+    Ok(recipe)
+}

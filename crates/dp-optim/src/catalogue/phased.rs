@@ -1,0 +1,80 @@
+//! `phased-sgd` and `phased-erm`: phases on fresh records, each released.
+
+use crate::FloatKind;
+use crate::growth::Arithmetic;
+use crate::recipes::{PhasedErm, PhasedSgd};
+use dp_accountant::AdjacencyKind;
+
+use super::{Built, Entry, Request, Steps, conflict};
+use crate::error::Error;
+
+/// The ball unless another is asked for: for classes, whose weights grow with what separates them, and for numbers, which
+/// lie in [-1, 1].
+const RADIUS_FOR_CLASSES: f64 = 10.0;
+const RADIUS_FOR_NUMBERS: f64 = 1.0;
+
+pub(super) const SGD: Entry = Entry {
+    name: "phased-sgd",
+    about: "One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et al. 2020, Algorithm 2)",
+    relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
+    settings: &["lambda", "radius", "step-size", "schedule"],
+    // Enough for each stage.
+    takes_as_long_as_it_takes: false,
+    records_to_check: |_| 1 << 10,
+    build: sgd,
+};
+
+pub(super) const ERM: Entry = Entry {
+    name: "phased-erm",
+    about: "The same phases, each a certified minimiser: also for losses with kinks (section 4.2)",
+    build: erm,
+    ..SGD
+};
+
+fn sgd(request: &Request<'_>) -> Result<Built, Error> {
+    let settings = request.settings;
+    let usual = PhasedSgd::new(request.loss, radius(request)?);
+    let recipe = PhasedSgd {
+        lambda: settings.lambda.unwrap_or(usual.lambda),
+        step: settings.step_size,
+        restarts: restarts(request)?,
+        noise_mode: request.noise_mode,
+        arithmetic: Arithmetic::suited_to(request.sparse, 1),
+        ..usual
+    };
+    Ok(recipe.into())
+}
+
+fn erm(request: &Request<'_>) -> Result<Built, Error> {
+    let settings = request.settings;
+    let usual = PhasedErm::new(request.loss, radius(request)?);
+    let recipe = PhasedErm {
+        lambda: settings.lambda.unwrap_or(usual.lambda),
+        step: settings.step_size,
+        restarts: restarts(request)?,
+        noise_mode: request.noise_mode,
+        ..usual
+    };
+    Ok(recipe.into())
+}
+
+/// The radius; and single precision is refused, which is proved for neither.
+fn radius(request: &Request<'_>) -> Result<f64, Error> {
+    if request.float != FloatKind::F64 {
+        return Err(conflict("float", "this algorithm trains in double precision")
+            .expected("f64")
+            .help("omit `float`"));
+    }
+    let usual = if request.loss.classes().is_some() { RADIUS_FOR_CLASSES } else { RADIUS_FOR_NUMBERS };
+    Ok(request.settings.radius.unwrap_or(usual))
+}
+
+/// Whether the phases run in stages that use the regulariser's strong convexity.
+fn restarts(request: &Request<'_>) -> Result<bool, Error> {
+    match request.settings.schedule {
+        None | Some(Steps::Constant) => Ok(false),
+        Some(Steps::StronglyConvex) => Ok(true),
+        Some(_) => Err(conflict("schedule", "the phases have schedules of their own")
+            .expected("constant, or strongly-convex with `lambda`")),
+    }
+}

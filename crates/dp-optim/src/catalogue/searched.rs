@@ -1,0 +1,68 @@
+//! `dp-blgd`, `dp-blsgd`, `dp-blsgd-ac` and `dp-agd`.
+
+use crate::recipes::{Search, SearchedDescent};
+use dp_accountant::AdjacencyKind;
+
+use super::{Built, Entry, LineSearch, Request};
+
+pub(super) const DP_BLGD: Entry = Entry {
+    name: "dp-blgd",
+    about: "Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. Needs a delta",
+    relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
+    settings: &["lambda", "steps", "clip", "clip-loss", "step-size", "line-search"],
+    takes_as_long_as_it_takes: false,
+    records_to_check: |_| 1,
+    build: |request| Ok(build(request, searching(request, SearchedDescent::dp_blgd(request.loss)))),
+};
+
+pub(super) const DP_AGD: Entry = Entry {
+    name: "dp-agd",
+    about: "Gradient descent whose steps are the best of a few, by a noisy choice (Lee, Kifer 2018). Needs a delta",
+    settings: &["lambda", "steps", "clip", "clip-loss", "step-size"],
+    build: |request| Ok(build(request, SearchedDescent::dp_agd(request.loss))),
+    ..DP_BLGD
+};
+
+pub(super) const DP_BLSGD: Entry = Entry {
+    name: "dp-blsgd",
+    about: "The same in random batches, drawn afresh for each gradient and each search. Needs a delta",
+    relations: &[AdjacencyKind::ZeroOut],
+    settings: &["lambda", "steps", "batch-size", "clip", "clip-loss", "step-size", "line-search"],
+    takes_as_long_as_it_takes: false,
+    records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
+    build: |request| Ok(build(request, searching(request, SearchedDescent::dp_blsgd(request.loss, batch(request))))),
+};
+
+pub(super) const DP_BLSGD_AC: Entry = Entry {
+    name: "dp-blsgd-ac",
+    about: "The same with clipping norms that shrink where gradients disagree. Needs a delta",
+    build: |request| Ok(build(request, searching(request, SearchedDescent::dp_blsgd_ac(request.loss, batch(request))))),
+    ..DP_BLSGD
+};
+
+/// A tenth of the records, unless another size was asked for.
+fn batch(request: &Request<'_>) -> u64 {
+    request.settings.batch_size.unwrap_or(request.n / 10).max(1)
+}
+
+fn searching(request: &Request<'_>, recipe: SearchedDescent) -> SearchedDescent {
+    let search = match request.settings.line_search {
+        None | Some(LineSearch::Backtracking) => Search::Backtracking,
+        Some(LineSearch::Selection) => Search::Selection,
+    };
+    SearchedDescent { search, ..recipe }
+}
+
+fn build(request: &Request<'_>, recipe: SearchedDescent) -> Built {
+    let settings = request.settings;
+    SearchedDescent {
+        lambda: settings.lambda.unwrap_or(recipe.lambda),
+        steps: settings.steps.unwrap_or(recipe.steps),
+        clipping: settings.clip.unwrap_or(recipe.clipping),
+        most_loss: settings.clip_loss.unwrap_or(recipe.most_loss),
+        step: settings.step_size.unwrap_or(recipe.step),
+        noise_mode: request.noise_mode,
+        ..recipe
+    }
+    .into()
+}

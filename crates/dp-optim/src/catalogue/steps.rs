@@ -1,0 +1,78 @@
+//! Step sizes and averages as they were asked for.
+
+use super::{Average, NoiseLaw, Request, Settings, Steps, Variant, conflict};
+use crate::error::Error;
+use crate::recipes::OutputNoise;
+use crate::{Averaging, Schedule};
+use dp_losses::{Domain, L2};
+
+/// Which iterates are released: the last one unless another average was asked for.
+pub(super) fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u64) -> Averaging {
+    let updates = n.div_ceil(batch_size.clamp(1, n.max(1))).saturating_mul(passes);
+    match settings.averaging {
+        None | Some(Average::Last) => Averaging::Last,
+        Some(Average::Uniform) => Averaging::Uniform,
+        Some(Average::Suffix) => Averaging::Suffix { updates: (updates / 2).max(1) },
+        Some(Average::Polynomial) => Averaging::Polynomial,
+    }
+}
+
+/// The law of the noise that was asked for: the least unless another.
+pub(super) fn output_noise(settings: &Settings) -> OutputNoise {
+    match settings.output_noise {
+        None | Some(NoiseLaw::Least) => OutputNoise::Least,
+        Some(NoiseLaw::LaplaceBall) => OutputNoise::LaplaceBall,
+        Some(NoiseLaw::Gaussian) => OutputNoise::Gaussian,
+    }
+}
+
+/// Whether the noise is to be the paper's, of an algorithm that has one paper.
+pub(super) fn as_published(settings: &Settings) -> Result<bool, Error> {
+    match settings.variant {
+        None => Ok(false),
+        Some(Variant::Published) => Ok(true),
+        Some(_) => Err(conflict("variant", "this `variant` belongs to obj-pert").expected("published")),
+    }
+}
+
+/// Curvature bound of loss and regulariser on rows of norm 1.
+fn smoothness(request: &Request<'_>, lambda: f64) -> Result<f64, Error> {
+    let mut domain = Domain::unit_rows();
+    if let Some(radius) = request.settings.radius {
+        domain = domain.with_radius(radius)?;
+    }
+    Ok(request.loss.constants(L2::new(lambda)?, &domain).smoothness)
+}
+
+/// The schedule that was asked for; `None` leaves it to the recipe.
+pub(super) fn schedule(request: &Request<'_>, lambda: f64) -> Result<Option<Schedule>, Error> {
+    let settings = request.settings;
+    let smoothness = smoothness(request, lambda)?;
+    let examples = request.n.max(1) as f64;
+    let takes_step = matches!(settings.schedule, None | Some(Steps::Constant | Steps::InverseSqrt));
+    if settings.step_size.is_some() && !takes_step {
+        return Err(conflict("step-size", "this `schedule` sets its own step size"));
+    }
+    Ok(match (settings.schedule, settings.step_size) {
+        (None, None) => None,
+        (None | Some(Steps::Constant), Some(step)) => Some(Schedule::Constant { step }),
+        (Some(Steps::Constant), None) => {
+            Some(Schedule::Constant { step: (1.0 / examples.sqrt()).min(1.0 / smoothness) })
+        }
+        (Some(Steps::InverseSqrt), step) => Some(Schedule::InverseSqrt { step: step.unwrap_or(1.0 / smoothness) }),
+        (Some(Steps::Decreasing), _) => Some(Schedule::Decreasing { smoothness, examples, power: 0.5 }),
+        (Some(Steps::SquareRoot), _) => Some(Schedule::SquareRoot { smoothness, examples, power: 0.5 }),
+        (Some(Steps::StronglyConvex), _) if lambda > 0.0 => {
+            Some(Schedule::StronglyConvex { smoothness, strong_convexity: lambda })
+        }
+        (Some(Steps::Halving), _) => {
+            return Err(conflict("schedule", "`schedule halving` belongs to snowball-sgd"));
+        }
+        (Some(Steps::PerPass | Steps::Restart), _) => {
+            return Err(conflict("schedule", "steps that fall from pass to pass belong to rsgd-ar and nsgd"));
+        }
+        (Some(Steps::StronglyConvex), _) => {
+            return Err(conflict("schedule", "`schedule strongly-convex` needs `lambda`"));
+        }
+    })
+}
