@@ -3,6 +3,7 @@
 mod account;
 mod account_batch;
 mod algorithms;
+mod architecture;
 mod audit;
 mod bad_input;
 mod demo;
