@@ -63,7 +63,8 @@ impl ValueEnum for Algorithm {
 pub fn with_dashes(text: &str) -> String {
     let parts = text.split('`').enumerate().map(|(i, part)| {
         let setting = part.split(' ').next().unwrap_or(part);
-        let known = catalogue::PARAMETERS.iter().any(|parameter| parameter.name == setting) || setting == "float";
+        let known = catalogue::PARAMETERS.iter().any(|parameter| parameter.name == setting)
+            || ["float", "noise"].contains(&setting);
         match i % 2 {
             0 => part.to_owned(),
             _ if known => format!("--{part}"),

@@ -27,6 +27,7 @@ pub(super) const SGD: Entry = Entry {
 pub(super) const ERM: Entry = Entry {
     name: "phased-erm",
     about: "The same phases, each a certified minimiser: also for losses with kinks (section 4.2)",
+    takes_as_long_as_it_takes: true,
     build: erm,
     ..SGD
 };

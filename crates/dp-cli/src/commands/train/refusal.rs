@@ -28,7 +28,9 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
             }
         }
         Error::StepTooLong { .. } => at_flag_of("step size", privacy(message)),
-        Error::Loss(dp_losses::Error::OutOfRange { name, .. }) => at_flag_of(name, privacy(message)),
+        Error::Loss(dp_losses::Error::OutOfRange { name, range, .. }) => {
+            at_flag_of(name, privacy(message).expected(format!("{name} in {range}")))
+        }
         Error::Mechanism(dp_mechanisms::Error::OutOfRange { name, .. }) => at_flag_of(name, privacy(message)),
         Error::Loss(_) => {
             privacy(message).at_flag("--loss").help("the message names what has to change; nothing was released")
