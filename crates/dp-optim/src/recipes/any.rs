@@ -26,7 +26,7 @@ use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use super::rsgd_ar::RsgdAr;
 use super::scs13::{Scs13, Scs13Derivation};
-use super::searched_descent::{SearchedDescent, SearchedDescentDerivation};
+use super::searched_descent::SearchedDescent;
 use super::snowball_sgd::{SnowballSgd, SnowballSgdDerivation};
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
@@ -239,7 +239,7 @@ algorithms! {
     /// [`RsgdAr`].
     RsgdAr(Derivation<RsgdAr>),
     /// [`SearchedDescent`].
-    SearchedDescent(SearchedDescentDerivation),
+    SearchedDescent(Derivation<SearchedDescent>),
     /// [`SnowballSgd`].
     SnowballSgd(SnowballSgdDerivation),
     /// [`Scs13`].
