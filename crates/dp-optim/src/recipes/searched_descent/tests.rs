@@ -220,6 +220,8 @@ fn trains_within_its_budget_and_derives_its_event() {
         assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(!trained.log.is_private());
+        // The promise of a search that scores are monotonic is kept, not assumed.
+        assert!(trained.log.assumptions().is_empty());
         let weights = trained.weights.get();
         assert!(weights[0] > 1.0 && weights[1].abs() < weights[0], "{search:?}: {weights:?}");
     }
