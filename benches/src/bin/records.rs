@@ -60,7 +60,7 @@ fn chosen(n: u64, dim: u64, budget: Budget) -> Result<String, Box<dyn Error>> {
     let choice = Auto::new(LossKind::Logistic).choose(n, dim, budget, AdjacencyKind::ZeroOut)?;
     let plan = choice.recipe.plan_copies::<ZeroOut>(n, dim, budget, 1)?;
     let hidden = match plan.derivation() {
-        AnyDerivation::ObjPert(derivation) => format!("{:.1e}", derivation.release.coordinate_std_dev(dim)),
+        AnyDerivation::ObjPert(derivation) => format!("{:.1e}", derivation.calibrated.release.coordinate_std_dev(dim)),
         _ => "none".to_owned(),
     };
     let name = match choice.recipe {

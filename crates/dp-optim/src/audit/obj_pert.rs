@@ -17,8 +17,7 @@ use super::{Audited, Distance, Parameters};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::obj_pert::Plan;
-use crate::recipes::{NoiseScale, ObjPert, OutputNoise, RecordAdjacency};
+use crate::recipes::{NoiseScale, ObjPert, OutputNoise, Plan, Recipe as _, RecordAdjacency};
 
 const NAME: &str = "obj-pert";
 
@@ -61,7 +60,8 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Paramete
     let [base, _] = &sides;
     // Where the noise leaves the minimiser.
     let mut source = MemorySource::new(base.examples(dim)?, recipe.row_norm, recipe.target_bound);
-    let minimiser = plan.minimiser::<f64>(&mut source, &vec![0.0; dim], &vec![0.0; dim], &mut Control::default())?;
+    let minimiser =
+        plan.run().minimiser::<f64>(&mut source, &vec![0.0; dim], &vec![0.0; dim], &mut Control::default())?;
     let slope = |side: &OnAxis| side.target.map_or(0.0, |target| terms(recipe.loss, minimiser[0], target).0);
     let claimed = if A::KIND == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 } * recipe.row_norm;
     let distance = Distance { reached: (slope(&sides[0]) - slope(&sides[1])).abs(), claimed, pairs: 1 };
@@ -145,7 +145,7 @@ struct Perturbed<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: Plan<ObjPert, A>,
     sides: [OnAxis; 2],
     dim: usize,
     cost: f64,
@@ -180,7 +180,7 @@ impl<A: RecordAdjacency> Subject for Perturbed<A> {
         let examples = of_side.examples(self.dim).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let trained = self.plan.train::<f64>(&mut source, rng, &mut Control::default()).map_err(failed)?;
-        let (regularization, noise) = (self.plan.regularization(), self.plan.noise());
+        let (regularization, noise) = (self.plan.run().regularization(), self.plan.run().noise());
         let log_density = |side: &OnAxis| side.log_density(trained.weights.get(), regularization, noise);
         features.push(log_density(neighbour) - log_density(base));
         Ok(())

@@ -9,15 +9,15 @@ use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Examples;
 use dp_losses::{Loss, ScalarLoss};
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::log_sum_exp;
 use super::{Audited, Distance, Parameters};
 use crate::engine::{BatchLaw, Control};
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::searched_descent::{Observation, Plan, Searcher, Sums};
-use crate::recipes::{RecordAdjacency, Search, SearchedDescent};
+use crate::recipes::searched_descent::{Observation, Searcher, Sums};
+use crate::recipes::{Plan, Recipe as _, RecordAdjacency, Search, SearchedDescent};
 
 /// What a row counts in units of releasing one number, the probability of an answer of NoisyBTLS, which is an integral, and
 /// the rest of a run.
@@ -89,7 +89,7 @@ fn audited<A: RecordAdjacency + 'static>(
         }
     };
     let sums = [0, 1].map(|side: usize| sides[side].gradient(0.0, recipe.clipping));
-    let claimed = plan.noise(1.0, recipe.clipping)?.sensitivity().get();
+    let claimed = plan.run().noise::<A>(1.0, recipe.clipping)?.sensitivity().get();
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed, pairs: 1 };
     // The event that the certificate's reader recomputes, not the one that the plan keeps.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
@@ -139,7 +139,7 @@ struct Transcript<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: Plan<SearchedDescent, A>,
     sides: [OnAxis; 2],
     /// How likely a batch is, and what share of all sums it has.
     drawn: Vec<(f64, f64)>,
@@ -163,7 +163,7 @@ impl<A: RecordAdjacency> Transcript<A> {
             }
             Observation::Choice { weights, direction, steps, rho, chosen } => {
                 let searcher = Searcher::<A>::new(recipe.search, rho)?;
-                let required = self.plan.required(weights, direction, steps, recipe.most_loss)?;
+                let required = self.plan.run().required(weights, direction, steps, recipe.most_loss)?;
                 let mut log_ratio = 0.0;
                 for (side, sign) in self.sides.iter().zip([-1.0, 1.0]) {
                     let lengths = core::iter::once(0.0).chain(steps.iter().copied());
@@ -211,11 +211,12 @@ impl<A: RecordAdjacency> Subject for Transcript<A> {
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let (mut score, mut refused) = (0.0, None);
         self.plan
-            .train_observing::<f64>(&mut source, rng, &mut Control::default(), |observation| {
-                match self.log_ratio(&observation) {
-                    Ok(ratio) => score += ratio,
-                    Err(error) => refused = Some(error),
-                }
+            .run()
+            .train_observing::<f64, A>(&mut source, &mut rng.lend(), &mut Control::default(), |observation| match self
+                .log_ratio(&observation)
+            {
+                Ok(ratio) => score += ratio,
+                Err(error) => refused = Some(error),
             })
             .map_err(failed)?;
         if let Some(error) = refused {

@@ -45,7 +45,7 @@ fn more_records_never_make_a_noisier_model() {
             let choice = choose(LossKind::Logistic, n, dim, budget);
             let plan = choice.recipe.plan_copies::<ZeroOut>(n, dim, budget, 1).unwrap();
             if let AnyDerivation::ObjPert(derivation) = plan.derivation() {
-                let of_a_weight = derivation.release.coordinate_std_dev(dim);
+                let of_a_weight = derivation.calibrated.release.coordinate_std_dev(dim);
                 assert!(of_a_weight <= 0.0203, "n={n} dim={dim} delta={delta}: {of_a_weight}");
                 let share = choice.expected_cost.share;
                 assert!(share >= of_a_weight * 0.95, "n={n} dim={dim} delta={delta}: {share} for {of_a_weight}");

@@ -26,25 +26,29 @@
 //! and accuracy of ADMM-based distributed algorithms", ICML 2018, for perturbed subproblems.
 
 pub mod as_published;
-mod derivation;
-mod plan;
+mod run;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::AdmmObjPertDerivation;
-pub use plan::Plan;
+pub use run::{AdmmObjPertRun, AdmmPerturbation};
 
 use dp_accountant::certificate::NoiseMode;
 use dp_losses::penalty::Layout;
 use dp_losses::{LossKind, Penalty, ProximalMap};
 
+use super::algorithm::Algorithm;
 use super::obj_pert::ObjPert;
-use super::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use super::problem::{Problem, Setting};
+use super::recipe::Budget;
 use crate::engine::AdmmOutput;
 use crate::error::{Error, non_negative};
+use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
 use crate::recipes::bolt_on::OutputNoise;
 use crate::recipes::linear::size;
+
+const RECIPE: &str = "admm-obj-pert";
 
 /// Iterations.
 pub const ITERATIONS: u64 = 3;
@@ -55,7 +59,7 @@ pub const ITERATIONS: u64 = 3;
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ZeroOut};
 /// use dp_losses::{LossKind, Penalty};
-/// use dp_optim::recipes::{AdmmObjPert, Budget, OutputNoise, Planned};
+/// use dp_optim::recipes::{AdmmObjPert, Budget, OutputNoise, Planned, Recipe};
 ///
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let l1 = Penalty::L1 { lambda: 0.001 };
@@ -64,7 +68,7 @@ pub const ITERATIONS: u64 = 3;
 /// assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99);
 /// // Three releases, each with about √3 times the noise of one.
 /// let one = AdmmObjPert { iterations: 1, ..recipe }.plan::<ZeroOut>(10_000, 5, budget)?;
-/// let ratio = plan.noise().coordinate_std_dev(5) / one.noise().coordinate_std_dev(5);
+/// let ratio = plan.run().noise().coordinate_std_dev(5) / one.run().noise().coordinate_std_dev(5);
 /// assert!(ratio > 1.5 && ratio < 2.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -99,12 +103,38 @@ pub struct AdmmObjPert {
     pub target_bound: f64,
 }
 
-impl Recipe for AdmmObjPert {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for AdmmObjPert {
+    const NAME: &'static str = RECIPE;
+    const MOST_ROW_NORM: f64 = f64::MAX;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = AdmmPerturbation;
+    type Run = AdmmObjPertRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(FloatKind::F64) }
+    }
+
+    fn calibrate(
+        &self,
+        problem: &Problem,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(AdmmPerturbation, AdmmObjPertRun), Error> {
+        let run = AdmmObjPertRun::calibrated(self, problem, budget, copies)?;
+        Ok((run.found(), run))
+    }
+
+    fn resolve(&self, problem: &Problem, found: &AdmmPerturbation) -> Result<AdmmObjPertRun, Error> {
+        AdmmObjPertRun::new(self, problem, *found)
+    }
+
+    fn lattice(&self, _: &Problem, found: &AdmmPerturbation) -> Result<ReleaseLattice, Error> {
+        match self.output {
+            // What the penalty's map made of a release.
+            AdmmOutput::Sparse => Ok(ReleaseLattice::ANYWHERE),
+            AdmmOutput::Smooth => Ok(ReleaseLattice::on_grid(found.release.grid()?.step())),
+        }
     }
 }
 
@@ -126,18 +156,6 @@ impl AdmmObjPert {
         }
     }
 
-    /// Derives noise, event and guarantee for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]: another loss), a penalty that does not
-    /// fit the model or whose map asks for a larger ρ, and a budget that no noise reaches under this ρ.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     /// Each iteration's objective without its numbers.
     fn each(&self) -> ObjPert {
         ObjPert {
@@ -150,8 +168,8 @@ impl AdmmObjPert {
     }
 
     /// Refuses parameters outside their range.
-    fn check(&self, n: u64, dim: u64) -> Result<(), Error> {
-        self.each().check(n, dim)?;
+    fn check(&self) -> Result<(), Error> {
+        self.each().check()?;
         non_negative("lambda", self.lambda)?;
         if !(1..=MOST_ITERATIONS).contains(&self.iterations) {
             return Err(Error::Count { name: "steps", value: self.iterations, range: "1 to 10000" });

@@ -6,7 +6,7 @@ use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
-use super::admm_obj_pert::{AdmmObjPert, AdmmObjPertDerivation};
+use super::admm_obj_pert::AdmmObjPert;
 use super::bolt_on::BoltOn;
 use super::bst14::Bst14;
 use super::dp_ftrl::DpFtrl;
@@ -16,7 +16,7 @@ use super::dp_svrg::DpSvrg;
 use super::majority::{Majority, MajorityDerivation};
 use super::noisy_moments::{NoisyMoments, NoisyMomentsDerivation};
 use super::non_private::NonPrivateDerivation;
-use super::obj_pert::{ObjPert, ObjPertDerivation};
+use super::obj_pert::ObjPert;
 use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
 use super::phased_erm::{PhasedErm, PhasedErmDerivation};
 use super::phased_sgd::{PhasedSgd, PhasedSgdDerivation};
@@ -26,7 +26,7 @@ use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use super::rsgd_ar::RsgdAr;
 use super::scs13::{Scs13, Scs13Derivation};
-use super::searched_descent::{SearchedDescent, SearchedDescentDerivation};
+use super::searched_descent::SearchedDescent;
 use super::snowball_sgd::{SnowballSgd, SnowballSgdDerivation};
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
@@ -207,7 +207,7 @@ macro_rules! algorithms {
 
 algorithms! {
     /// [`AdmmObjPert`].
-    AdmmObjPert(AdmmObjPertDerivation),
+    AdmmObjPert(Derivation<AdmmObjPert>),
     /// [`BoltOn`].
     BoltOn(Derivation<BoltOn>),
     /// [`Bst14`].
@@ -225,7 +225,7 @@ algorithms! {
     /// [`NoisyMoments`].
     NoisyMoments(NoisyMomentsDerivation),
     /// [`ObjPert`].
-    ObjPert(ObjPertDerivation),
+    ObjPert(Derivation<ObjPert>),
     /// [`OneVsAll`].
     OneVsAll(OneVsAllDerivation),
     /// [`PhasedErm`].
@@ -239,7 +239,7 @@ algorithms! {
     /// [`RsgdAr`].
     RsgdAr(Derivation<RsgdAr>),
     /// [`SearchedDescent`].
-    SearchedDescent(SearchedDescentDerivation),
+    SearchedDescent(Derivation<SearchedDescent>),
     /// [`SnowballSgd`].
     SnowballSgd(SnowballSgdDerivation),
     /// [`Scs13`].

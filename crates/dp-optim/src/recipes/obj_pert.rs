@@ -63,33 +63,38 @@
 //! Chaudhuri, Monteleoni, Sarwate, JMLR 2011; Kifer, Smith, Thakurta, COLT 2012. Iyengar, Near, Song, Thakkar, Thakurta,
 //! Wang, "Towards practical differentially private convex optimization", S&P 2019, for the approximate minimiser.
 
-mod derivation;
 mod objective;
 mod part;
-mod plan;
+mod perturbation;
 pub mod published;
+mod run;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::ObjPertDerivation;
-pub(super) use derivation::under_relation;
 pub use objective::Certification;
 pub(super) use objective::Objective;
 pub(crate) use objective::UNSEEN;
 pub(super) use part::Part;
-pub use plan::Plan;
+pub use perturbation::Perturbation;
+pub(super) use perturbation::under_relation;
 pub use published::Calibration;
+pub use run::ObjPertRun;
 
-use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, MarginLoss};
 use dp_losses::LossKind;
 
+use crate::derivation::RELEASE;
 use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
 use crate::recipes::bolt_on::OutputNoise;
-use crate::recipes::noise_scale::{NoiseScale, check_noise_mode};
+use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::noisy_moments::stage::Stage;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "obj-pert";
 
@@ -102,12 +107,12 @@ pub const CENTRE_SHARE: f64 = 0.1;
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ZeroOut, gaussian};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, ObjPert, Planned};
+/// use dp_optim::recipes::{Budget, ObjPert, Planned, Recipe};
 ///
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let plan = ObjPert::new(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, Budget { epsilon, delta })?;
 /// // The noise of one Gaussian release of one record's gradient, within a tenth.
-/// assert!(plan.noise().scale() < 1.1 * gaussian::noise_multiplier(epsilon, delta)?.get());
+/// assert!(plan.run().noise().scale() < 1.1 * gaussian::noise_multiplier(epsilon, delta)?.get());
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -141,12 +146,35 @@ pub struct ObjPert {
     pub target_bound: f64,
 }
 
-impl Recipe for ObjPert {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for ObjPert {
+    const NAME: &'static str = RECIPE;
+    const MOST_ROW_NORM: f64 = f64::MAX;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = Perturbation;
+    type Run = ObjPertRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(FloatKind::F64) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(Perturbation, ObjPertRun), Error> {
+        self.check()?;
+        let found = Perturbation::calibrated(self, problem, budget, copies)?;
+        Ok((found, ObjPertRun::new(self, problem, found)?))
+    }
+
+    fn resolve(&self, problem: &Problem, found: &Perturbation) -> Result<ObjPertRun, Error> {
+        ObjPertRun::new(self, problem, *found)
+    }
+
+    fn lattice(&self, _: &Problem, found: &Perturbation) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::on_grid(found.release.grid()?.step()))
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        let centre = if self.centre_share > 0.0 { self.stage(problem).moments().saturating_mul(8) } else { 0 };
+        RELEASE.saturating_add(centre)
     }
 }
 
@@ -177,28 +205,6 @@ impl ObjPert {
         Self { law: OutputNoise::Gaussian, ..Self::new(loss) }
     }
 
-    /// Derives noise, event and guarantee for `n` records of `dim` features, before any data is read: Gaussian noise, or
-    /// for delta = 0 that of the Laplace ball.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]: another loss), and a budget that no noise reaches under this regulariser.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
-    /// What a certificate takes on trust.
-    pub(super) fn assumptions(&self) -> Vec<Assumption> {
-        let mut assumptions =
-            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
-        if self.noise_mode != NoiseMode::Exact {
-            assumptions.push(Assumption::IdealisedFloat);
-        }
-        assumptions
-    }
-
     /// The loss as the accountant knows it.
     fn margin_loss(&self) -> Result<MarginLoss, Error> {
         match self.loss {
@@ -216,23 +222,10 @@ impl ObjPert {
     }
 
     /// Refuses parameters outside their range.
-    pub(super) fn check(&self, n: u64, dim: u64) -> Result<(), Error> {
-        for (name, value) in [("number of records", n), ("dimension", dim)] {
-            if value == 0 {
-                return Err(Error::Count { name, value, range: "1 or more" });
-            }
-        }
-        positive("row norm", self.row_norm)?;
+    pub(super) fn check(&self) -> Result<(), Error> {
         positive("target bound", self.target_bound)?;
         if let Some(lambda) = self.lambda {
             positive("lambda", lambda)?;
-        }
-        if self.loss.is_classification() && self.target_bound > 1.0 {
-            return Err(Error::OutOfRange {
-                name: "target bound",
-                value: self.target_bound,
-                range: "at most 1 for a loss of two classes",
-            });
         }
         if !(0.0..1.0).contains(&self.centre_share) {
             let (name, value) = ("share of the centre", self.centre_share);
@@ -244,7 +237,7 @@ impl ObjPert {
         if let Some(tolerance) = self.gradient_tolerance {
             positive("gradient tolerance", tolerance)?;
         }
-        check_noise_mode(RECIPE, self.noise_mode)
+        Ok(())
     }
 
     /// The standard deviation in a prediction of the noise on the minimiser, in units of what numbers are bounded by, before
@@ -257,18 +250,20 @@ impl ObjPert {
         budget: Budget,
         relation: AdjacencyKind,
     ) -> Result<f64, Error> {
-        let part = Part::of(self, dim, budget, relation, 1)?;
+        self.check()?;
+        let problem = &Problem::new(self, n, dim, relation)?;
+        let part = Part::of(self, problem, budget, 1)?;
         let regularization = match self.lambda {
             Some(lambda) => lambda * n as f64,
-            None => part.regularization(self, n, dim)?,
+            None => part.regularization(self, problem)?,
         };
         let noise = NoiseScale::new(part.pure, 3.0 * part.multiplier * self.row_norm);
         let (centred, certification) = (self.centre_share > 0.0, Certification::Compensated);
-        Objective { recipe: self, n, dim, regularization, noise, centred, certification }.release_in_a_prediction()
+        Objective { recipe: self, problem, regularization, noise, centred, certification }.release_in_a_prediction()
     }
 
     /// What the centre is solved from.
-    fn stage(&self, n: u64, dim: u64) -> Stage {
+    fn stage(&self, &Problem { n, dim, .. }: &Problem) -> Stage {
         Stage { loss: self.loss, n, dim, row_norm: self.row_norm, target_bound: self.target_bound }
     }
 }

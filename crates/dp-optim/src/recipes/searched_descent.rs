@@ -53,28 +53,32 @@
 //! 2018 (DP-AGD). Whitehouse, Ramdas, Rogers, Wu, "Fully-adaptive composition in differential privacy", 2023 (the
 //! filter).
 
-mod derivation;
-mod plan;
+mod budget;
 mod records;
+mod run;
 mod search;
+mod training;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::{FilterBudget, SearchedDescentDerivation};
-#[cfg(feature = "audit")]
-pub(crate) use plan::Observation;
-pub use plan::Plan;
+pub use budget::{FilterBudget, SearchBudget};
+pub use run::SearchRun;
 #[cfg(feature = "audit")]
 pub(crate) use search::{Searcher, Sums};
+#[cfg(feature = "audit")]
+pub(crate) use training::Observation;
 
-use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::{LossKind, ScalarLoss};
+use run::Start;
 
 use crate::engine::BatchLaw;
 use crate::error::{Error, non_negative, positive};
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "searched-descent";
 /// Most candidates of a search.
@@ -102,12 +106,12 @@ pub enum Search {
 /// use dp_accountant::{Delta, Epsilon, ZeroOut};
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::searched_descent::FilterBudget;
-/// use dp_optim::recipes::{Budget, Planned, SearchedDescent};
+/// use dp_optim::recipes::{Budget, Planned, Recipe, SearchedDescent};
 ///
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = SearchedDescent::dp_blgd(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, budget)?;
 /// // All that is ever spent, whatever the records: the most zCDP that gives (1, 1e-6).
-/// assert!(matches!(plan.budget(), FilterBudget::Zcdp { rho } if (rho - 0.0243).abs() < 1e-4));
+/// assert!(matches!(plan.run().budget(), FilterBudget::Zcdp { rho } if (rho - 0.0243).abs() < 1e-4));
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -147,12 +151,29 @@ pub struct SearchedDescent {
     pub target_bound: f64,
 }
 
-impl Recipe for SearchedDescent {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for SearchedDescent {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = SearchBudget;
+    type Run = SearchRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: None }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(SearchBudget, SearchRun), Error> {
+        self.check(problem)?;
+        if !(budget.delta.get() > 0.0) {
+            return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
+        }
+        let (most, share) = FilterBudget::most(self, problem.n, budget, copies)?;
+        let start = Start { share, delta: budget.delta };
+        Ok((SearchBudget { budget: most }, SearchRun::new(self, problem, most, Some(start))?))
+    }
+
+    fn resolve(&self, problem: &Problem, &SearchBudget { budget }: &SearchBudget) -> Result<SearchRun, Error> {
+        SearchRun::new(self, problem, budget, None)
     }
 }
 
@@ -195,18 +216,6 @@ impl SearchedDescent {
         Self { search: Search::NoisyMin, step: 2.0, ..Self::dp_blgd(loss) }
     }
 
-    /// Derives the budget and the guarantee for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one that has neither gradient nor loss.
-    ///
-    /// # Errors
-    /// Parameters outside their range, a loss of several predictions ([`Error::NotProved`]), and delta = 0.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     /// The lengths of the candidates. Of [`Search::NoisyMin`] none is longer than `step`, which may have shrunk.
     fn candidates(&self, step: f64) -> Vec<f64> {
         match self.search {
@@ -223,7 +232,16 @@ impl SearchedDescent {
         self.batch_size.map(|batch_size| BatchLaw::Poisson { mean_darts: batch_size.min(n) })
     }
 
-    fn check(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<ScalarLoss, Error> {
+    /// The event of a release on all records, or on a fresh batch.
+    fn sampled(&self, n: u64, event: DpEvent) -> Result<DpEvent, Error> {
+        Ok(match self.law(n) {
+            None => event,
+            Some(law) => DpEvent::PoissonSampled { sampling_rate: law.sampling_rate(n)?.get(), event: Box::new(event) },
+        })
+    }
+
+    /// Refuses parameters outside their range.
+    fn check(&self, &Problem { n, dim, relation, .. }: &Problem) -> Result<ScalarLoss, Error> {
         for (name, value) in [("number of records", n), ("dimension", dim), ("steps", self.steps)] {
             if !(1..1 << 32).contains(&value) {
                 return Err(Error::Count { name, value, range: "1 or more, below 2^32" });
@@ -232,17 +250,18 @@ impl SearchedDescent {
         if !(1..=MOST_CANDIDATES).contains(&self.candidates) {
             return Err(Error::Count { name: "candidates", value: self.candidates, range: "1 to 2^16" });
         }
-        non_negative("lambda", self.lambda)?;
-        for (name, value, most) in [
-            ("lambda", self.lambda.max(1e-100), 1e6),
-            ("step size", self.step, 1e6),
-            ("clipping norm", self.clipping, 1e6),
-            ("largest loss", self.most_loss, 1e6),
-            ("row norm", self.row_norm, 1.0),
-            ("target bound", self.target_bound, if self.loss.is_classification() { 1.0 } else { 1e6 }),
+        if !(non_negative("lambda", self.lambda)? <= 1e6) {
+            return Err(Error::OutOfRange { name: "lambda", value: self.lambda, range: "[0, 1e6]" });
+        }
+        for (name, value) in [
+            ("step size", self.step),
+            ("clipping norm", self.clipping),
+            ("largest loss", self.most_loss),
+            ("row norm", self.row_norm),
+            ("target bound", self.target_bound),
         ] {
-            if !(positive(name, value)? <= most && value >= 1e-100) {
-                return Err(Error::OutOfRange { name, value, range: "at most 1e6, row norms and classes at most 1" });
+            if !(1e-100..=1e6).contains(&positive(name, value)?) {
+                return Err(Error::OutOfRange { name, value, range: "[1e-100, 1e6]" });
             }
         }
         for (name, value) in [("shrink", self.shrink), ("armijo", self.armijo)] {
@@ -259,12 +278,6 @@ impl SearchedDescent {
             if relation == AdjacencyKind::ReplaceOne {
                 return not_proved("random batches are proved for add-remove here; under replace-one take all records");
             }
-        }
-        if !matches!(relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut) {
-            return Err(Error::Adjacency { recipe: RECIPE, adjacency: relation });
-        }
-        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
-            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
         }
         match self.loss.scalar() {
             Some(loss) => Ok(loss),

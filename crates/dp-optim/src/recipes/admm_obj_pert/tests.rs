@@ -5,8 +5,9 @@ use dp_mechanisms::SeededRng;
 
 use super::*;
 use crate::MemorySource;
+use crate::derivation::Derivation;
 use crate::engine::Control;
-use crate::recipes::{NoiseScale, ObjPert, Planned};
+use crate::recipes::{NoiseScale, ObjPert, Planned, Recipe};
 
 fn budget(epsilon: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() }
@@ -73,31 +74,36 @@ fn every_iteration_is_paid_for() {
     let DpEvent::ObjectivePerturbation { std_dev, regularization, loss: MarginLoss::Logistic } = *minimiser else {
         panic!("{minimiser:?}")
     };
-    assert!(std_dev <= plan.noise().scale() && std_dev > 0.999 * plan.noise().scale());
-    assert!(regularization <= plan.regularization() && regularization > 0.999 * plan.regularization());
+    assert!(std_dev <= plan.run().noise().scale() && std_dev > 0.999 * plan.run().noise().scale());
+    assert!(regularization <= plan.run().regularization() && regularization > 0.999 * plan.run().regularization());
     let DpEvent::Gaussian { std_dev: hiding, sensitivity } = *release else { panic!("{release:?}") };
     // It is nothing beside what b amounts to.
-    let of_minimiser = plan.noise().scale() / plan.regularization();
-    assert!(hiding == plan.release_noise().scale() && sensitivity > 0.0 && hiding < 1e-2 * of_minimiser, "{hiding}");
+    let of_minimiser = plan.run().noise().scale() / plan.run().regularization();
+    assert!(
+        hiding == plan.run().release_noise().scale() && sensitivity > 0.0 && hiding < 1e-2 * of_minimiser,
+        "{hiding}"
+    );
     // Composed releases are dear below 3/ε'.
-    assert!(plan.regularization() >= 3.0 * 3f64.sqrt() * (1.0 - 1e-12), "{}", plan.regularization());
+    assert!(plan.run().regularization() >= 3.0 * 3f64.sqrt() * (1.0 - 1e-12), "{}", plan.run().regularization());
     let epsilon = |event: &DpEvent| bound::epsilon(event, Delta::new(1e-6).unwrap()).unwrap().value;
     assert!(epsilon(&plan.event()) > 0.99 && epsilon(&plan.event()) <= 1.0 && epsilon(minimiser) < 0.7);
-    let less = |change: fn(&mut AdmmObjPertDerivation)| {
+    let less = |change: fn(&mut Derivation<AdmmObjPert>)| {
         let mut edited = plan.derivation().clone();
         change(&mut edited);
         epsilon(&dp_accountant::certificate::Derivation::event(&edited).unwrap())
     };
-    assert!(less(|d| d.noise = d.noise.with_scale(0.9 * d.noise.scale())) > 1.0);
-    assert!(less(|d| d.rho *= 0.1) > 1.0);
+    assert!(less(|d| d.calibrated.noise = d.calibrated.noise.with_scale(0.9 * d.calibrated.noise.scale())) > 1.0);
+    assert!(less(|d| d.calibrated.rho *= 0.1) > 1.0);
     assert!(less(|d| d.recipe.iterations = 4) > 1.0);
-    assert!(less(|d| d.release = d.release.with_scale(0.01 * d.release.scale())) > 1.0);
+    assert!(
+        less(|d| d.calibrated.release = d.calibrated.release.with_scale(0.01 * d.calibrated.release.scale())) > 1.0
+    );
     let replaced = recipe().plan::<ReplaceOne>(n, DIM as u64, budget(1.0)).unwrap();
     assert!(matches!(replaced.event(), DpEvent::AddRemoveTwice { .. }) && replaced.reached().epsilon <= 1.0);
-    assert!(replaced.noise().scale() > 1.9 * plan.noise().scale());
+    assert!(replaced.run().noise().scale() > 1.9 * plan.run().noise().scale());
     // Copies share the budget.
     let copies = recipe().plan_copies::<ZeroOut>(n, DIM as u64, budget(1.0), 4).unwrap();
-    assert!(copies.noise().scale() > 1.8 * plan.noise().scale() && copies.reached().epsilon <= 1.0);
+    assert!(copies.run().noise().scale() > 1.8 * plan.run().noise().scale() && copies.reached().epsilon <= 1.0);
     let mut held = source(n as usize);
     let trained = plan.train::<f64>(&mut held, &mut SeededRng::new(2), &mut Control::default()).unwrap();
     assert_eq!(trained.log.to_event(), plan.event());
@@ -109,11 +115,12 @@ fn every_iteration_is_paid_for() {
 fn pure_iterations_add_up() {
     let pure = Budget { delta: Delta::ZERO, ..budget(1.0) };
     let plan = recipe().plan::<ZeroOut>(5000, DIM as u64, pure).unwrap();
-    assert!(plan.noise().is_pure() && plan.reached().delta == 0.0);
+    assert!(plan.run().noise().is_pure() && plan.reached().delta == 0.0);
     assert!(plan.reached().epsilon > 0.99 && plan.reached().epsilon <= 1.0);
     let one = ObjPert::new(LossKind::Logistic).plan::<ZeroOut>(5000, DIM as u64, pure).unwrap();
-    assert!((plan.noise().scale() / one.noise().scale() - 3.0).abs() < 0.5, "{:?}", plan.noise());
-    let mixed = AdmmObjPertDerivation { release: NoiseScale::new(false, 1.0), ..plan.derivation().clone() };
+    assert!((plan.run().noise().scale() / one.run().noise().scale() - 3.0).abs() < 0.5, "{:?}", plan.run().noise());
+    let calibrated = AdmmPerturbation { release: NoiseScale::new(false, 1.0), ..plan.derivation().calibrated };
+    let mixed = Derivation { calibrated, ..plan.derivation().clone() };
     assert!(dp_accountant::certificate::Derivation::event(&mixed).is_err());
 }
 
@@ -133,8 +140,8 @@ fn one_iteration_is_objective_perturbation() {
     let admm = admm.plan::<ZeroOut>(n, DIM as u64, budget(1.0)).unwrap();
     let one = ObjPert { lambda: Some(rho), law, ..ObjPert::new(LossKind::Logistic) };
     let one = one.plan::<ZeroOut>(n, DIM as u64, budget(1.0)).unwrap();
-    assert!((admm.noise().scale() / one.noise().scale() - 1.0).abs() < 1e-6);
-    assert_eq!(admm.regularization(), one.regularization());
+    assert!((admm.run().noise().scale() / one.run().noise().scale() - 1.0).abs() < 1e-6);
+    assert_eq!(admm.run().regularization(), one.run().regularization());
     let [a, b] = [
         admm.train::<f64>(&mut source(n as usize), &mut SeededRng::new(5), &mut Control::default()).unwrap().weights,
         one.train::<f64>(&mut source(n as usize), &mut SeededRng::new(5), &mut Control::default()).unwrap().weights,
@@ -164,7 +171,7 @@ fn refuses_what_is_not_proved() {
     }
     let huber = AdmmObjPert { loss: LossKind::HuberSvm(HuberSvm::USUAL), ..recipe() };
     assert!(huber.plan::<ZeroOut>(1000, 4, budget(1.0)).unwrap().reached().epsilon <= 1.0);
-    let relation = AdmmObjPertDerivation {
+    let relation = Derivation {
         relation: AdjacencyKind::AddRemoveOne,
         ..recipe().plan::<ZeroOut>(1000, 4, budget(1.0)).unwrap().derivation().clone()
     };
@@ -181,5 +188,5 @@ fn every_parameter_reaches_the_iterations() {
     assert!(usual.law != law && usual.noise_mode != noise_mode && usual.target_bound != 3.0);
     assert_eq!(all.each(), ObjPert { law, noise_mode, row_norm: 0.5, target_bound: 3.0, ..usual });
     let plan = AdmmObjPert { rho: Some(0.25), ..recipe() }.plan::<ZeroOut>(500, 2, budget(1.0)).unwrap();
-    assert_eq!(plan.rho(), 0.25);
+    assert_eq!(plan.run().rho(), 0.25);
 }

@@ -2,7 +2,7 @@
 
 use dp_accountant::{DpEvent, EventLog, MarginLoss, ZeroOut, objective_perturbation};
 use dp_data::{Block, Order, RowSource};
-use dp_losses::{Domain, L2, Model, ModelVisitor, Real, ScaledSteps};
+use dp_losses::{L2, Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::grid::{Grid, MAX_BITS};
 use dp_mechanisms::{Bounded, L2Sensitivity, ReleaseRng, Released};
 use nalgebra::convert;
@@ -14,6 +14,7 @@ use crate::error::{Error, positive};
 use crate::growth::Rounding;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::problem::Problem;
 
 /// The noise multiplier of the release over that of the objective, Gaussian, least and most: the least leaves the objective
 /// five sixths of its noise multiplier, the most costs a thousandth of ε.
@@ -41,8 +42,7 @@ const ROOM: f64 = 8.0;
 pub(in crate::recipes) struct Objective<'o> {
     /// Loss and bounds.
     pub(in crate::recipes) recipe: &'o ObjPert,
-    pub(in crate::recipes) n: u64,
-    pub(in crate::recipes) dim: u64,
+    pub(in crate::recipes) problem: &'o Problem,
     /// Λ.
     pub(in crate::recipes) regularization: f64,
     /// The law and scale of `b`.
@@ -76,10 +76,10 @@ impl Certification {
 impl Objective<'_> {
     /// The numbers that certify the minimiser of the mean objective with a linear term of this norm.
     fn risk(&self, linear_norm: f64) -> Result<Risk, Error> {
-        let recipe = self.recipe;
-        recipe.check(self.n, self.dim)?;
-        let strong_convexity = positive("regularization", self.regularization)? / self.n as f64;
-        let domain = Domain::unit_rows().with_row_norm(recipe.row_norm)?.with_target_bound(recipe.target_bound)?;
+        let Self { recipe, problem, .. } = *self;
+        let n = problem.n as f64;
+        let strong_convexity = positive("regularization", self.regularization)? / n;
+        let domain = problem.domain(None)?;
         let constants = recipe.loss.constants(L2::new(strong_convexity)?, &domain);
         let value_at_zero = match recipe.margin_loss()? {
             MarginLoss::Logistic => core::f64::consts::LN_2,
@@ -90,11 +90,11 @@ impl Objective<'_> {
         };
         self.noise.check()?;
         let grid = Grid::new(self.noise.scale(), MAX_BITS)?;
-        let parameters = recipe.loss.parameters(self.dim);
+        let parameters = problem.parameters();
         // Half a step for each coordinate, and what the quotient by n and the centre are rounded by.
-        let drawn = 0.5 * grid.step() * (parameters as f64).sqrt() / self.n as f64;
+        let drawn = 0.5 * grid.step() * (parameters as f64).sqrt() / n;
         Ok(Risk {
-            n: self.n,
+            n: problem.n,
             parameters,
             outputs: recipe.loss.outputs().into(),
             smoothness: constants.smoothness,
@@ -115,8 +115,8 @@ impl Objective<'_> {
     /// At most this is the norm of the linear term of the *mean* objective, but with probability `e^-32`, whatever the centre:
     /// `(‖b‖ + ΛR)/n`.
     pub(in crate::recipes) fn largest_linear_norm(&self) -> f64 {
-        let noise = self.noise.largest_norm(self.recipe.loss.parameters(self.dim));
-        (noise + self.regularization * self.centre_radius()) / self.n as f64
+        let noise = self.noise.largest_norm(self.problem.parameters());
+        (noise + self.regularization * self.centre_radius()) / self.problem.n as f64
     }
 
     /// τ: how near the minimiser a point must be certified to be.
@@ -130,12 +130,12 @@ impl Objective<'_> {
             Certification::Plain => ROOM * least_tolerance_of_plain_sums(risk),
             Certification::Compensated => {
                 let [_, most] = self.release_multipliers();
-                let fine_enough = FINE_ENOUGH / (2.0 * most * risk.smoothness * self.n as f64);
+                let fine_enough = FINE_ENOUGH / (2.0 * most * risk.smoothness * self.problem.n as f64);
                 (ROOM * Certificate::least_tolerance(risk)?).max(fine_enough)
             }
         };
         // A gradient of γ in the mean is one of nγ in the sum, whose curvature is at least Λ.
-        let asked = self.recipe.gradient_tolerance.map(|gamma| gamma * self.n as f64 / self.regularization);
+        let asked = self.recipe.gradient_tolerance.map(|gamma| gamma * self.problem.n as f64 / self.regularization);
         Ok(asked.map_or(least, |asked| asked.max(least)))
     }
 
@@ -164,7 +164,7 @@ impl Objective<'_> {
             let why = "the noise on the minimiser has the law of that in the objective";
             return Err(Error::NotProved { recipe: RECIPE, why });
         }
-        let parameters = self.recipe.loss.parameters(self.dim);
+        let parameters = self.problem.parameters();
         Ok([self.minimiser_event()?, release.plain_event(2.0 * self.tolerance()?, parameters)])
     }
 
@@ -181,7 +181,7 @@ impl Objective<'_> {
     /// The standard deviation of the release's noise in a prediction, at multiplier 1 and this tolerance, on a row as long as
     /// there may be: its norm cancels.
     fn in_a_prediction(&self, tolerance: f64) -> f64 {
-        self.noise.coordinate_std_dev(self.recipe.loss.parameters(self.dim)) * 2.0 * tolerance
+        self.noise.coordinate_std_dev(self.problem.parameters()) * 2.0 * tolerance
     }
 
     /// The multiplier for this tolerance: what makes the error of a weight least, if the noise is not seen then.
@@ -195,8 +195,8 @@ impl Objective<'_> {
     /// noise of `2τ σ m`: the sum of squares is least at `m³`, or `m⁴`, `= (A/(2τ σ))²`.
     fn release_multiplier(&self, tolerance: f64, smoothness: f64) -> f64 {
         let [least, most] = self.release_multipliers();
-        let parameters = self.recipe.loss.parameters(self.dim) as f64;
-        let apart = parameters / (2.0 * tolerance * smoothness * self.n as f64);
+        let parameters = self.problem.parameters() as f64;
+        let apart = parameters / (2.0 * tolerance * smoothness * self.problem.n as f64);
         let balanced = if self.noise.is_pure() { apart.powf(2.0 / 3.0) } else { apart.sqrt() };
         let unseen = UNSEEN * self.unit_of_predictions() / self.in_a_prediction(tolerance);
         balanced.min(unseen).clamp(least, most)
@@ -226,7 +226,7 @@ impl Objective<'_> {
 
     /// The events with noise on the minimiser in units of its sensitivity, for calibration.
     pub(in crate::recipes) fn events_in_units(&self) -> Result<[DpEvent; 2], Error> {
-        let release = self.release_in_units().plain_event(1.0, self.recipe.loss.parameters(self.dim));
+        let release = self.release_in_units().plain_event(1.0, self.problem.parameters());
         Ok([self.minimiser_event()?, release])
     }
 
@@ -251,7 +251,7 @@ impl Objective<'_> {
         rng: &mut R,
         control: &mut Control<'_>,
     ) -> Result<Released<Vec<F>>, Error> {
-        let (parameters, mode) = (self.recipe.loss.parameters(self.dim), self.recipe.noise_mode);
+        let (parameters, mode) = (self.problem.parameters(), self.recipe.noise_mode);
         // The linear term is a release of nothing: of zeros, under noise.
         let of_gradient = L2Sensitivity::<ZeroOut>::new(self.recipe.row_norm)?;
         let zeros = Bounded::with_proven_sensitivity(vec![0.0f64; size("dimension", parameters)?], of_gradient);
@@ -272,15 +272,15 @@ impl Objective<'_> {
         centre: &[f64],
         control: &mut Control<'_>,
     ) -> Result<Vec<F>, Error> {
-        let Self { recipe, dim, regularization, .. } = *self;
-        let n = self.n as f64;
+        let Self { recipe, problem, regularization, .. } = *self;
+        let n = problem.n as f64;
         // Of the terms, not of their sum: what rounds is each of them.
         let largest = (norm_above(noise) + regularization * norm_above(centre)) / n;
         let certificate = Certificate::new(&self.risk(largest)?, tolerance)?;
         let linear: Vec<F> = noise.iter().zip(centre).map(|(b, c)| convert((b - regularization * c) / n)).collect();
         let start = centre.iter().map(|&weight| convert(weight)).collect();
         let visitor = Minimise { source, linear: &linear, start, certificate: &certificate, control };
-        recipe.loss.visit_model(size("dimension", dim)?, visitor)
+        recipe.loss.visit_model(size("dimension", problem.dim)?, visitor)
     }
 }
 
@@ -325,12 +325,17 @@ impl<F: Real> ModelVisitor<F> for Minimise<'_, '_, '_, F> {
 
 #[cfg(test)]
 mod tests {
+    use dp_accountant::AdjacencyKind;
     use dp_data::Examples;
     use dp_losses::{HuberRegression, LossKind};
     use dp_mechanisms::SeededRng;
 
     use super::*;
     use crate::MemorySource;
+
+    fn problem(recipe: &ObjPert, n: u64, dim: u64) -> Problem {
+        Problem::new(recipe, n, dim, AdjacencyKind::ZeroOut).unwrap()
+    }
 
     /// Each rounding of a plain gradient by itself, in units of it: within what is allowed for, and not much more. A gradient's
     /// error is doubled for the test, and doubled for the fallback.
@@ -396,8 +401,9 @@ mod tests {
             let noise = NoiseScale::Gaussian { std_dev: 3.0 };
             let certification = Certification::Compensated;
             let regularization = 50.0;
+            let problem = problem(&recipe, 1000, 400);
             let objective =
-                Objective { recipe: &recipe, n: 1000, dim: 400, regularization, noise, centred: false, certification };
+                Objective { recipe: &recipe, problem: &problem, regularization, noise, centred: false, certification };
             let risk = objective.risk(0.0).unwrap();
             assert!(risk.value_at_zero >= at_zero, "{loss}: {} {at_zero}", risk.value_at_zero);
             let half = 0.5 * Grid::new(3.0, MAX_BITS).unwrap().step() / 1000.0;
@@ -436,8 +442,9 @@ mod tests {
                 for centred in [false, true] {
                     let recipe = ObjPert { gradient_tolerance, ..recipe.clone() };
                     let certification = Certification::Compensated;
+                    let problem = &problem(&recipe, n, dim);
                     let objective =
-                        Objective { recipe: &recipe, n, dim, regularization, noise, centred, certification };
+                        Objective { recipe: &recipe, problem, regularization, noise, centred, certification };
                     let radius = if centred { 2000.0 } else { 0.0 };
                     close(objective.centre_radius(), radius, "radius of the centre");
                     let linear = (noise.largest_norm(dim) + regularization * radius) / n as f64;
@@ -491,8 +498,9 @@ mod tests {
         assert!(by_rounding >= 6 && inner >= 4, "{by_rounding} {inner}");
         let classes = ObjPert::new("softmax:3".parse().unwrap());
         let (noise, certification) = (NoiseScale::Gaussian { std_dev: 3.0 }, Certification::Plain);
+        let problem = &problem(&classes, n, dim);
         let of_classes =
-            Objective { recipe: &classes, n, dim, regularization: 50.0, noise, centred: false, certification };
+            Objective { recipe: &classes, problem, regularization: 50.0, noise, centred: false, certification };
         assert_eq!(of_classes.unit_of_predictions(), 1.0);
         // What earlier certificates rest on.
         let risk = of_classes.risk(of_classes.largest_linear_norm()).unwrap();
@@ -510,8 +518,9 @@ mod tests {
         let recipe = ObjPert { row_norm: 0.5, ..ObjPert::new(LossKind::Logistic) };
         for noise in [NoiseScale::Gaussian { std_dev: 3.0 }, NoiseScale::LaplaceBall { scale: 2.0 }] {
             let certification = Certification::Compensated;
+            let problem = &problem(&recipe, n, dim);
             let objective =
-                Objective { recipe: &recipe, n, dim, regularization: 5.0, noise, centred: false, certification };
+                Objective { recipe: &recipe, problem, regularization: 5.0, noise, centred: false, certification };
             let release = objective.release_noise().unwrap();
             let mut source = MemorySource::new(examples.clone(), 0.5, 1.0);
             let (mut log, mut rng) = (EventLog::new(), SeededRng::new(7));

@@ -7,6 +7,7 @@ use super::{ObjPert, RECIPE};
 use crate::error::Error;
 use crate::recipes::bolt_on::OutputNoise;
 use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::problem::Problem;
 use crate::recipes::recipe::Budget;
 
 /// Λ over `n q^{3/2}`: what served best at small budgets.
@@ -33,12 +34,11 @@ impl Part {
     /// needs.
     pub(in crate::recipes) fn of(
         recipe: &ObjPert,
-        dim: u64,
+        problem: &Problem,
         budget: Budget,
-        relation: AdjacencyKind,
         copies: u64,
     ) -> Result<Self, Error> {
-        let under = |pure| Self::new(pure, budget, relation, copies);
+        let under = |pure| Self::new(pure, budget, problem.relation, copies);
         if !recipe.calibration.is_exact() {
             return under(recipe.calibration.is_pure());
         }
@@ -49,7 +49,7 @@ impl Part {
             OutputNoise::Least if recipe.centre_share > 0.0 => under(false),
             OutputNoise::Least => {
                 let (ball, gaussian) = (under(true)?, under(false)?);
-                let parameters = recipe.loss.parameters(dim);
+                let parameters = problem.parameters();
                 Ok(if ball.length(parameters) < gaussian.length(parameters) { ball } else { gaussian })
             }
         }
@@ -104,10 +104,11 @@ impl Part {
     }
 
     /// Λ from public numbers.
-    pub(in crate::recipes) fn regularization(&self, recipe: &ObjPert, n: u64, dim: u64) -> Result<f64, Error> {
+    pub(in crate::recipes) fn regularization(&self, recipe: &ObjPert, problem: &Problem) -> Result<f64, Error> {
+        let n = problem.n as f64;
         let loss = recipe.margin_loss()?;
         let of_gradient = if matches!(loss, MarginLoss::Softmax { .. }) { core::f64::consts::SQRT_2 } else { 1.0 };
-        let noise = of_gradient * self.length(recipe.loss.parameters(dim)) / n as f64;
+        let noise = of_gradient * self.length(problem.parameters()) / n;
         let centred = recipe.centre_share > 0.0;
         let least = match loss {
             // At half of 1/ε the noise is a seventh more, and the model better.
@@ -130,7 +131,7 @@ impl Part {
             _ => 10.0,
         };
         let balance = if centred { CENTRED_BALANCE } else { BALANCE };
-        let in_units = (balance * n as f64 * noise.powf(1.5)).max(least / self.epsilon.get());
+        let in_units = (balance * n * noise.powf(1.5)).max(least / self.epsilon.get());
         Ok(in_units * recipe.row_norm * recipe.row_norm)
     }
 }

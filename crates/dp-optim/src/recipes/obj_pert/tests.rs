@@ -7,11 +7,12 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
-use crate::derivation::DerivesModel;
+use crate::derivation::{Derivation, DerivesModel};
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::Plan;
 use crate::recipes::noise_scale::NoiseScale;
-use crate::recipes::recipe::Planned;
+use crate::recipes::recipe::{Planned, Recipe, RecordAdjacency};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -72,9 +73,15 @@ fn slope(loss: LossKind, prediction: f64, target: f64) -> f64 {
 }
 
 /// The gradient of the objective in the sum over records, computed apart from the solver.
-fn gradient(plan: &Plan<ZeroOut>, data: &Examples<f64>, weights: &[f64], noise: &[f64], centre: &[f64]) -> Vec<f64> {
+fn gradient(
+    plan: &Plan<ObjPert, ZeroOut>,
+    data: &Examples<f64>,
+    weights: &[f64],
+    noise: &[f64],
+    centre: &[f64],
+) -> Vec<f64> {
     let loss = plan.derivation().recipe.loss;
-    let pull = weights.iter().zip(centre).zip(noise).map(|((w, c), b)| plan.regularization() * (w - c) + b);
+    let pull = weights.iter().zip(centre).zip(noise).map(|((w, c), b)| plan.run().regularization() * (w - c) + b);
     let mut gradient: Vec<f64> = pull.collect();
     let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
     for (row, &target) in values.chunks(3).zip(data.targets()) {
@@ -108,13 +115,13 @@ fn the_minimiser_is_certified_whatever_the_noise() {
             let mut anywhere = |size: f64| -> Vec<f64> {
                 (0..if classes { 9 } else { 3 }).map(|_| size * rng.random_range(-1.0..1.0)).collect()
             };
-            let (noise, centre) = (anywhere(scale * plan.noise().scale()), anywhere(3.0 * scale));
+            let (noise, centre) = (anywhere(scale * plan.run().noise().scale()), anywhere(3.0 * scale));
             let mut source = MemorySource::new(data.clone(), 1.0, loss.usual_target_bound());
-            let weights = plan.minimiser::<f64>(&mut source, &noise, &centre, &mut Control::default()).unwrap();
+            let weights = plan.run().minimiser::<f64>(&mut source, &noise, &centre, &mut Control::default()).unwrap();
             let gradient = gradient(&plan, &data, &weights, &noise, &centre);
             let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-            assert!(norm <= plan.regularization() * plan.tolerance(), "{loss}, {scale}: {norm:e}");
-            assert!(plan.tolerance() < 1e-5, "{loss}: {:e}", plan.tolerance());
+            assert!(norm <= plan.run().regularization() * plan.run().tolerance(), "{loss}, {scale}: {norm:e}");
+            assert!(plan.run().tolerance() < 1e-5, "{loss}: {:e}", plan.run().tolerance());
         }
     }
 }
@@ -131,7 +138,7 @@ fn brute_force_in_one_dimension() {
             let lambda = Some(rng.random_range(0.3..3.0) / f64::from(n));
             let recipe = ObjPert { lambda, ..gaussian_noise(LossKind::Logistic) };
             let plan = recipe.plan::<ZeroOut>(n.into(), 1, budget(epsilon, 1e-3)).unwrap();
-            let (lambda, s) = (plan.regularization(), plan.noise().scale());
+            let (lambda, s) = (plan.run().regularization(), plan.run().noise().scale());
             let mut record = || (rng.random_range(-1.0..1.0f64), if rng.random_bool(0.5) { 1.0 } else { -1.0 });
             let mut common: Vec<(f64, f64)> = (1..n).map(|_| record()).collect();
             // Records that push to one side let the differing one keep a steep slope.
@@ -192,21 +199,19 @@ fn what_is_logged_is_what_was_planned_and_what_a_reader_recomputes() {
         assert_ne!(other.weights.get(), trained.weights.get());
         // A reader who is told of less noise finds more epsilon.
         let mut edited = plan.derivation().clone();
-        edited.release = edited.release.with_scale(edited.release.scale() / 1000.0);
+        let release = &mut edited.calibrated.release;
+        *release = release.with_scale(release.scale() / 1000.0);
         let delta = Delta::new(1e-6).unwrap();
         assert!(bound::epsilon(&edited.event().unwrap(), delta).unwrap().value > 1.1);
-        if let Some(centre) = edited.centre {
-            let edited = ObjPertDerivation {
-                centre: Some(centre.with_scale(centre.scale() / 10.0)),
-                ..plan.derivation().clone()
-            };
+        let found = plan.derivation().calibrated;
+        let with = |calibrated| Derivation { calibrated, ..plan.derivation().clone() };
+        if let Some(centre) = found.centre {
+            let edited = with(Perturbation { centre: Some(centre.with_scale(centre.scale() / 10.0)), ..found });
             assert!(bound::epsilon(&edited.event().unwrap(), delta).unwrap().value > 1.1);
         }
         // One law for both.
-        let other = ObjPertDerivation {
-            release: NoiseScale::new(!plan.noise().is_pure(), plan.release_noise().scale()),
-            ..plan.derivation().clone()
-        };
+        let release = NoiseScale::new(!plan.run().noise().is_pure(), plan.run().release_noise().scale());
+        let other = with(Perturbation { release, ..found });
         assert!(matches!(other.event(), Err(Error::NotProved { .. })));
     }
 }
@@ -218,18 +223,18 @@ fn it_costs_what_one_gaussian_release_costs() {
     // A regulariser of 1/ε in the sum.
     let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..gaussian_noise(LossKind::Logistic) };
     let plan = recipe.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap();
-    let ratio = plan.noise().scale() / gaussian;
+    let ratio = plan.run().noise().scale() / gaussian;
     assert!((1.0..1.005).contains(&ratio), "{ratio}");
     // A replacement is a removal and an addition, each at half of ε.
     let recipe = ObjPert { lambda: Some(2.0 / 5000.0), ..recipe };
     let replaced = recipe.plan::<ReplaceOne>(5000, 10, budget(1.0, 1e-8)).unwrap();
-    let ratio = replaced.noise().scale() / plan.noise().scale();
+    let ratio = replaced.run().noise().scale() / plan.run().noise().scale();
     assert!((1.95..2.2).contains(&ratio), "{ratio}");
     // The noise that hides the solver is nothing beside that of the objective, turned into weights by the curvature.
     assert!(
-        plan.release_noise().scale() < 1e-2 * plan.noise().scale() / (0.25 * 5000.0),
+        plan.run().release_noise().scale() < 1e-2 * plan.run().noise().scale() / (0.25 * 5000.0),
         "{:e}",
-        plan.release_noise().scale()
+        plan.run().release_noise().scale()
     );
 }
 
@@ -239,10 +244,10 @@ fn the_scale_of_the_rows_does_not_matter() {
     let one = ObjPert { lambda: Some(0.01), ..ObjPert::new(LossKind::Logistic) };
     let two = ObjPert { lambda: Some(0.04), row_norm: 2.0, ..one.clone() };
     let plan = |recipe: &ObjPert| recipe.plan::<ZeroOut>(1000, 4, budget(0.7, 1e-7)).unwrap();
-    let ratio = plan(&two).noise().scale() / plan(&one).noise().scale();
+    let ratio = plan(&two).run().noise().scale() / plan(&one).run().noise().scale();
     assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
     let (one, two) = (ObjPert { lambda: None, ..one }, ObjPert { lambda: None, ..two });
-    let ratio = plan(&two).regularization() / plan(&one).regularization();
+    let ratio = plan(&two).run().regularization() / plan(&one).run().regularization();
     assert!((ratio - 4.0).abs() < 1e-9, "{ratio}");
 }
 
@@ -253,23 +258,27 @@ fn without_delta_it_costs_what_one_laplace_release_costs() {
     let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..ObjPert::new(LossKind::Logistic) };
     for delta in [0.0, 1e-8] {
         let plan = recipe.plan::<ZeroOut>(5000, 10, budget(1.0, delta)).unwrap();
-        assert!(plan.noise().is_pure());
-        assert!((1.0005..1.0012).contains(&plan.noise().scale()), "{}", plan.noise().scale());
+        assert!(plan.run().noise().is_pure());
+        assert!((1.0005..1.0012).contains(&plan.run().noise().scale()), "{}", plan.run().noise().scale());
         assert_eq!(plan.reached().delta, 0.0);
         let three = recipe.plan_copies::<ZeroOut>(5000, 10, budget(3.0, delta), 3).unwrap();
-        let ratio = three.noise().scale() / plan.noise().scale();
-        assert!((ratio - 1.0).abs() < 1e-4 || !three.noise().is_pure(), "{ratio}");
+        let ratio = three.run().noise().scale() / plan.run().noise().scale();
+        assert!((ratio - 1.0).abs() < 1e-4 || !three.run().noise().is_pure(), "{ratio}");
         let replaced = ObjPert { lambda: Some(2.0 / 5000.0), ..recipe.clone() };
         let replaced = replaced.plan::<ReplaceOne>(5000, 10, budget(1.0, delta)).unwrap();
-        assert!((replaced.noise().scale() / plan.noise().scale() - 2.0).abs() < 1e-4);
+        assert!((replaced.run().noise().scale() / plan.run().noise().scale() - 2.0).abs() < 1e-4);
     }
     // In many dimensions the Gaussian is less.
-    assert!(!recipe.plan::<ZeroOut>(5000, 60, budget(1.0, 1e-8)).unwrap().noise().is_pure());
+    assert!(!recipe.plan::<ZeroOut>(5000, 60, budget(1.0, 1e-8)).unwrap().run().noise().is_pure());
     // Softmax: gradients of norm √2, and the determinants.
     let softmax = ObjPert { law: OutputNoise::LaplaceBall, ..ObjPert::new("softmax:4".parse().unwrap()) };
     let plan = softmax.plan::<ZeroOut>(5000, 10, budget(1.0, 0.0)).unwrap();
     let least = 2f64.sqrt() / 1.0;
-    assert!(plan.noise().scale() > least && plan.noise().scale() < 1.15 * least, "{}", plan.noise().scale());
+    assert!(
+        plan.run().noise().scale() > least && plan.run().noise().scale() < 1.15 * least,
+        "{}",
+        plan.run().noise().scale()
+    );
 }
 
 #[test]
@@ -277,14 +286,14 @@ fn a_centre_is_a_tenth_of_the_cost() {
     let usual = gaussian_noise(LossKind::Logistic);
     let plan = usual.clone().centred().plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap();
     let gaussian = gaussian::noise_multiplier(Epsilon::new(1.0).unwrap(), Delta::new(1e-8).unwrap()).unwrap().get();
-    let centre = plan.centre_noise().unwrap().scale();
+    let centre = plan.run().centre_noise().unwrap().scale();
     assert!((centre / (gaussian * 20f64.sqrt()) - 1.0).abs() < 1e-6, "{centre}");
     // The square root of 10/9 more noise on the rest, and a little for the small regulariser.
-    let ratio = plan.noise().scale() / gaussian;
+    let ratio = plan.run().noise().scale() / gaussian;
     assert!((1.054..1.09).contains(&ratio), "{ratio}");
     let DpEvent::Composed { events } = plan.event() else { panic!("a composition") };
     assert_eq!(events.len(), 3);
-    assert_eq!(usual.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap().centre_noise(), None);
+    assert_eq!(usual.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap().run().centre_noise(), None);
 }
 
 /// The regulariser pulls to the centre and not to 0: with one this large, a model around 0 has hardly any weights.
@@ -308,14 +317,14 @@ fn the_noise_on_the_minimiser_is_not_seen() {
         let recipe = ObjPert { law, ..ObjPert::new(LossKind::Logistic) };
         for epsilon in [0.1, 0.5, 2.0, 4.0] {
             let plan = |n| recipe.plan::<ReplaceOne>(n, 55, budget(epsilon, delta)).unwrap();
-            let of_few = plan(1000).regularization();
+            let of_few = plan(1000).run().regularization();
             for n in [1000, 80_000, 500_000] {
                 let lambda = Some(of_few / n as f64);
                 let one =
                     ObjPert { lambda, ..recipe.clone() }.plan::<ReplaceOne>(n, 55, budget(epsilon, delta)).unwrap();
-                let seen = one.release_noise().coordinate_std_dev(55);
+                let seen = one.run().release_noise().coordinate_std_dev(55);
                 assert!(seen < 0.05, "delta {delta}, epsilon {epsilon}, {n} records: {seen}");
-                let more = one.noise().scale() / plan(1000).noise().scale();
+                let more = one.run().noise().scale() / plan(1000).run().noise().scale();
                 assert!((0.999..1.06).contains(&more), "delta {delta}, epsilon {epsilon}, {n} records: {more}");
             }
         }
@@ -333,11 +342,11 @@ fn the_unit_of_the_targets_does_not_matter() {
         recipe.plan::<ZeroOut>(400_000, 20, budget(1.0, 1e-6)).unwrap()
     };
     let (one, hundred) = (plan(1.0), plan(100.0));
-    let ratio = hundred.release_noise().scale() / one.release_noise().scale();
+    let ratio = hundred.run().release_noise().scale() / one.run().release_noise().scale();
     assert!((ratio / 100.0 - 1.0).abs() < 1e-6, "{ratio}");
-    assert!((hundred.noise().scale() / one.noise().scale() - 1.0).abs() < 1e-6);
+    assert!((hundred.run().noise().scale() / one.run().noise().scale() - 1.0).abs() < 1e-6);
     // Between the two ends, so that it is the balance that counts.
-    let multiplier = one.release_noise().scale() / (2.0 * one.tolerance() * one.noise().scale());
+    let multiplier = one.run().release_noise().scale() / (2.0 * one.run().tolerance() * one.run().noise().scale());
     assert!(multiplier > 1.6 && multiplier < 29.0, "{multiplier}");
 }
 
@@ -407,10 +416,10 @@ proptest! {
         let recipe = gaussian_noise(LossKind::Logistic);
         let plan = recipe.plan_copies::<ZeroOut>(n, dim, budget(epsilon, delta), copies).unwrap();
         prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.99 * epsilon);
-        let more = ObjPert { lambda: Some(plan.regularization() / n as f64), ..recipe };
+        let more = ObjPert { lambda: Some(plan.run().regularization() / n as f64), ..recipe };
         let more = more.plan_copies::<ZeroOut>(n, dim, budget(1.3 * epsilon, delta), copies).unwrap();
-        prop_assert!(more.noise().scale() < plan.noise().scale());
-        prop_assert!(plan.tolerance() > 0.0 && plan.release_noise().scale() > 0.0);
+        prop_assert!(more.run().noise().scale() < plan.run().noise().scale());
+        prop_assert!(plan.run().tolerance() > 0.0 && plan.run().release_noise().scale() > 0.0);
     }
 }
 
@@ -436,7 +445,7 @@ proptest! {
         prop_assert!(plan.reached().delta <= delta);
         prop_assert_eq!(plan.derivation().event().unwrap(), plan.event());
         let replaced = recipe.plan::<ReplaceOne>(n, dim, budget(epsilon, delta)).unwrap();
-        prop_assert!(replaced.reached().epsilon <= epsilon && replaced.regularization() >= plan.regularization());
+        prop_assert!(replaced.reached().epsilon <= epsilon && replaced.run().regularization() >= plan.run().regularization());
     }
 }
 
@@ -455,12 +464,12 @@ fn published_is_enough<A: RecordAdjacency>(calibration: Calibration, loss: LossK
     assert!(plan.reached().epsilon <= budget.epsilon.get(), "{calibration:?} {loss}: {:?}", plan.reached());
     let pure = calibration == Calibration::Cms11;
     let law = if pure { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian };
-    let lambda = Some(plan.regularization() / 4000.0);
+    let lambda = Some(plan.run().regularization() / 4000.0);
     let exact = ObjPert { law, lambda, calibration: Calibration::Exact, ..published };
     let exact = exact.plan::<A>(4000, 5, budget).unwrap();
-    let ratio = plan.noise().scale() / exact.noise().scale();
+    let ratio = plan.run().noise().scale() / exact.run().noise().scale();
     assert!(ratio >= 1.0 - 1e-9, "{calibration:?} {loss}: {ratio}");
-    assert!(plan.release_noise().scale() >= exact.release_noise().scale() * (1.0 - 1e-9));
+    assert!(plan.run().release_noise().scale() >= exact.run().release_noise().scale() * (1.0 - 1e-9));
 }
 
 #[test]
@@ -486,21 +495,22 @@ fn a_tolerance_buys_time_for_noise() {
     let plan = |recipe: &ObjPert| recipe.plan::<ZeroOut>(2000, 3, budget(1.0, 1e-6)).unwrap();
     let (tight, loose) = (plan(&usual), plan(&ObjPert { gradient_tolerance: Some(1e-5), ..usual.clone() }));
     // 1e-5 of the mean over a strong convexity of 0.01.
-    assert!((loose.tolerance() - 1e-3).abs() < 1e-15 && tight.tolerance() < 1e-6);
+    assert!((loose.run().tolerance() - 1e-3).abs() < 1e-15 && tight.run().tolerance() < 1e-6);
     // More noise in the objective, so that less is needed on the minimiser: up to √(1 + 1/1.5²) times.
-    let more = loose.noise().scale() / tight.noise().scale();
+    let more = loose.run().noise().scale() / tight.run().noise().scale();
     assert!(more > 1.0 && more < 1.21, "{more}");
-    let multiplier =
-        |plan: &Plan<ZeroOut>| plan.release_noise().scale() / (2.0 * plan.tolerance() * plan.noise().scale());
+    let multiplier = |plan: &Plan<ObjPert, ZeroOut>| {
+        plan.run().release_noise().scale() / (2.0 * plan.run().tolerance() * plan.run().noise().scale())
+    };
     assert!((1.5 - 1e-9..2.0).contains(&multiplier(&loose)) && (multiplier(&tight) - 30.0).abs() < 1e-9);
     assert!(loose.reached().epsilon <= 1.0 && tight.reached().epsilon <= 1.0);
     let data = examples(2000, 5);
-    let weights = |plan: &Plan<ZeroOut>| {
+    let weights = |plan: &Plan<ObjPert, ZeroOut>| {
         let mut source = MemorySource::new(data.clone(), 1.0, 1.0);
-        plan.minimiser::<f64>(&mut source, &[3.0, -2.0, 1.0], &[0.0; 3], &mut Control::default()).unwrap()
+        plan.run().minimiser::<f64>(&mut source, &[3.0, -2.0, 1.0], &[0.0; 3], &mut Control::default()).unwrap()
     };
     let apart: f64 = weights(&tight).iter().zip(weights(&loose)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-    assert!(apart <= loose.tolerance() && apart > 0.0, "{apart}");
+    assert!(apart <= loose.run().tolerance() && apart > 0.0, "{apart}");
 }
 
 /// The recommended regulariser, `max(0.3 n q^{3/2}, least/ε)` and 0.35 around a centre, of rows of norm 2: with many records
@@ -508,6 +518,7 @@ fn a_tolerance_buys_time_for_noise() {
 #[test]
 fn the_regulariser_follows_its_formula() {
     use super::part::Part;
+    let problem = |recipe: &ObjPert, n, dim| Problem::new(recipe, n, dim, AdjacencyKind::ZeroOut).unwrap();
     let huber = |text: &str| -> LossKind { text.parse().unwrap() };
     for (loss, law, copies, least) in [
         (LossKind::Logistic, OutputNoise::LaplaceBall, 1, [0.5, 0.4]),
@@ -521,7 +532,7 @@ fn the_regulariser_follows_its_formula() {
     ] {
         for (centre_share, least) in [0.0, 0.1].into_iter().zip(least) {
             let recipe = ObjPert { law, centre_share, row_norm: 2.0, ..ObjPert::new(loss) };
-            let part = Part::of(&recipe, 9, budget(0.8, 1e-6), AdjacencyKind::ZeroOut, copies).unwrap();
+            let part = Part::of(&recipe, &problem(&recipe, 20, 9), budget(0.8, 1e-6), copies).unwrap();
             let epsilon = 0.8 / if part.pure { copies as f64 } else { (copies as f64).sqrt() };
             let parameters = if loss.outputs() > 1 { 36.0f64 } else { 9.0 };
             let of_gradient = if loss.outputs() > 1 { 2f64.sqrt() } else { 1.0 };
@@ -530,7 +541,7 @@ fn the_regulariser_follows_its_formula() {
                 let q = of_gradient * of_coordinate * parameters.sqrt() / n as f64;
                 let balance = if centre_share > 0.0 { 0.35 } else { 0.3 };
                 let expected = 4.0 * (balance * n as f64 * q.powf(1.5)).max(least / epsilon);
-                let found = part.regularization(&recipe, n, 9).unwrap();
+                let found = part.regularization(&recipe, &problem(&recipe, n, 9)).unwrap();
                 assert!(
                     (found / expected - 1.0).abs() < 1e-12,
                     "{loss} {law:?} {copies} {centre_share} {n}: {found} {expected}"
@@ -541,13 +552,13 @@ fn the_regulariser_follows_its_formula() {
     // Around a centre the noise is Gaussian, whatever is less.
     for (centre_share, pure) in [(0.0, true), (0.1, false)] {
         let recipe = ObjPert { centre_share, ..ObjPert::new(LossKind::Logistic) };
-        let part = Part::of(&recipe, 2, budget(0.8, 1e-9), AdjacencyKind::ZeroOut, 1).unwrap();
+        let part = Part::of(&recipe, &problem(&recipe, 20, 2), budget(0.8, 1e-9), 1).unwrap();
         assert_eq!(part.pure, pure);
     }
     // What a paper prescribes for each of several copies is that of its part of the budget, in units of the rows' norm.
     for calibration in [Calibration::Kst12, Calibration::Amp] {
         let recipe = ObjPert { calibration, row_norm: 2.0, ..ObjPert::new(LossKind::Logistic) };
-        let part = Part::of(&recipe, 9, budget(0.8, 1e-6), AdjacencyKind::ZeroOut, 4).unwrap();
+        let part = Part::of(&recipe, &problem(&recipe, 20, 9), budget(0.8, 1e-6), 4).unwrap();
         let found = part.published(&recipe, 60.0, budget(0.8, 1e-6), AdjacencyKind::ZeroOut, 4).unwrap();
         let margin = MarginLoss::Logistic;
         let one = published::published(calibration, margin, 15.0, budget(0.2, 0.25e-6), AdjacencyKind::ZeroOut);
@@ -555,7 +566,7 @@ fn the_regulariser_follows_its_formula() {
     }
     for (bound, accept) in [(1.0, true), (0.5, true), (1.0 + 1e-15, false)] {
         let recipe = ObjPert { target_bound: bound, ..ObjPert::new(LossKind::Logistic) };
-        assert_eq!(recipe.check(100, 3).is_ok(), accept, "{bound}");
+        assert_eq!(Problem::new(&recipe, 100, 3, AdjacencyKind::ZeroOut).is_ok(), accept, "{bound}");
     }
 }
 
@@ -564,10 +575,11 @@ fn the_regulariser_follows_its_formula() {
 #[test]
 fn an_earlier_certification_is_not_written() {
     let plan = ObjPert::new(LossKind::Logistic).plan::<ZeroOut>(300, 3, budget(1.0, 1e-6)).unwrap();
+    let with = |calibrated| Derivation { calibrated, ..plan.derivation().clone() };
     for (certification, said) in [(Certification::Compensated, true), (Certification::Plain, false)] {
-        let derivation = ObjPertDerivation { certification, ..plan.derivation().clone() };
+        let derivation = with(Perturbation { certification, ..plan.derivation().calibrated });
         let text = serde_json::to_string(&derivation).unwrap();
         assert_eq!(text.contains("certification"), said, "{text}");
-        assert_eq!(serde_json::from_str::<ObjPertDerivation>(&text).unwrap(), derivation);
+        assert_eq!(serde_json::from_str::<Derivation<ObjPert>>(&text).unwrap(), derivation);
     }
 }

@@ -59,11 +59,6 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         each_record(&mut *self.source, pass, self.control, of_block)
     }
 
-    /// Ends the reading.
-    pub(super) fn finish(self) -> Result<(), Error> {
-        Ok(self.source.finish()?)
-    }
-
     /// `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
     pub(super) fn gradient<A: Adjacency>(
         &mut self,

@@ -5,19 +5,19 @@ use dp_accountant::rdp::RdpCurve;
 use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, RdpOrder, ReplaceOne, ZeroOut, zcdp};
 use dp_data::Examples;
 use dp_losses::HuberSvm;
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng, SeededRng};
 use proptest::prelude::*;
 use rand::RngExt;
 use serde_json::Value;
 
-use super::plan::{Observation, angle};
 use super::records::Records;
 use super::search::{Searcher, Sums};
+use super::training::{Observation, angle};
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
-use crate::recipes::recipe::Planned;
+use crate::recipes::{Planned, Recipe, RecordAdjacency};
 
 const DIM: usize = 3;
 const SEARCHES: [Search; 3] = [Search::Backtracking, Search::Selection, Search::NoisyMin];
@@ -97,35 +97,42 @@ fn traces_without_noise() {
         let plan = recipe.plan::<ZeroOut>(data.len() as u64, DIM as u64, budget(1e13, 0.5)).unwrap();
         let mut rng = SeededRng::new(1);
         let mut at = 0;
-        plan.train_observing(&mut source(&data), &mut rng, &mut Control::default(), |observation| {
-            let Observation::Choice { weights: from, direction, steps: candidates, chosen, .. } = observation else {
-                return;
-            };
-            // What a search costs less than its share is spent on further steps.
-            let Some(expected) = steps.get(at) else { return };
-            let losses = losses(&recipe, &data, from, direction, candidates);
-            if agd {
-                assert_eq!(chosen as u64, expected["index"].as_u64().unwrap(), "{id} {at}");
-                let score = losses[chosen] * recipe.most_loss;
-                assert!((score - expected["score"].as_f64().unwrap()).abs() < 1e-4, "{id} {at}: {score}");
-            } else {
-                let queries = numbers(&expected["queries"]);
-                assert_eq!(chosen, queries.len(), "{id} {at}");
-                let required = plan.required(from, direction, candidates, recipe.most_loss).unwrap();
-                let sums = Sums { losses, required };
-                for (gain, query) in sums.gains().iter().zip(queries) {
-                    assert!((gain - query).abs() < 1e-4, "{id} {at}: {gain} instead of {query}");
-                }
-            }
-            let step = candidates[chosen - 1];
-            assert!((step - expected[if agd { "step" } else { "eta" }].as_f64().unwrap()).abs() < 1e-12);
-            let there = from.iter().zip(direction).map(|(w, d)| w - step * d);
-            for (found, expected) in there.zip(numbers(&expected["w"])) {
-                assert!((found - expected).abs() < 1e-3, "{id} {at}: {found} instead of {expected}");
-            }
-            at += 1;
-        })
-        .unwrap();
+        plan.run()
+            .train_observing::<f64, ZeroOut>(
+                &mut source(&data),
+                &mut rng.lend(),
+                &mut Control::default(),
+                |observation| {
+                    let Observation::Choice { weights: from, direction, steps: candidates, chosen, .. } = observation
+                    else {
+                        return;
+                    };
+                    // What a search costs less than its share is spent on further steps.
+                    let Some(expected) = steps.get(at) else { return };
+                    let losses = losses(&recipe, &data, from, direction, candidates);
+                    if agd {
+                        assert_eq!(chosen as u64, expected["index"].as_u64().unwrap(), "{id} {at}");
+                        let score = losses[chosen] * recipe.most_loss;
+                        assert!((score - expected["score"].as_f64().unwrap()).abs() < 1e-4, "{id} {at}: {score}");
+                    } else {
+                        let queries = numbers(&expected["queries"]);
+                        assert_eq!(chosen, queries.len(), "{id} {at}");
+                        let required = plan.run().required(from, direction, candidates, recipe.most_loss).unwrap();
+                        let sums = Sums { losses, required };
+                        for (gain, query) in sums.gains().iter().zip(queries) {
+                            assert!((gain - query).abs() < 1e-4, "{id} {at}: {gain} instead of {query}");
+                        }
+                    }
+                    let step = candidates[chosen - 1];
+                    assert!((step - expected[if agd { "step" } else { "eta" }].as_f64().unwrap()).abs() < 1e-12);
+                    let there = from.iter().zip(direction).map(|(w, d)| w - step * d);
+                    for (found, expected) in there.zip(numbers(&expected["w"])) {
+                        assert!((found - expected).abs() < 1e-3, "{id} {at}: {found} instead of {expected}");
+                    }
+                    at += 1;
+                },
+            )
+            .unwrap();
         assert_eq!(at, steps.len(), "{id}");
     }
 }
@@ -209,12 +216,12 @@ fn trains_within_its_budget_and_derives_its_event() {
         let plan = recipe.plan::<ZeroOut>(4000, DIM as u64, budget(1.0, 1e-6)).unwrap();
         assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99, "{:?}", plan.reached());
         let trained = plan.train(&mut source(&data), &mut rng, &mut Control::default()).unwrap();
-        let AnyDerivation::SearchedDescent(derivation) = &trained.derivation else {
-            panic!("{:?}", trained.derivation)
-        };
+        let derivation = &trained.derivation;
         assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(!trained.log.is_private());
+        // The promise of a search that scores are monotonic is kept, not assumed.
+        assert!(trained.log.assumptions().is_empty());
         let weights = trained.weights.get();
         assert!(weights[0] > 1.0 && weights[1].abs() < weights[0], "{search:?}: {weights:?}");
     }
@@ -232,26 +239,32 @@ fn no_run_spends_more_than_its_budget() {
         let recipe = SearchedDescent { search, steps, step, ..SearchedDescent::dp_blgd(LossKind::Logistic) };
         let plan = recipe.plan::<ReplaceOne>(60, DIM as u64, budget(0.5, 1e-6)).unwrap();
         let (mut spent, mut gradients, mut choices, mut moved) = (0.0, 0, 0, false);
-        let trained = plan
-            .train_observing(&mut source(&data), &mut SeededRng::new(seed), &mut Control::default(), |observation| {
-                spent += match observation {
-                    Observation::Gradient { std_dev, weights, noisy_sum, .. } => {
-                        gradients += 1;
-                        assert_eq!(weights.len(), noisy_sum.len());
-                        4.0 * recipe.clipping.powi(2) / (2.0 * std_dev * std_dev)
-                    }
-                    Observation::Choice { rho, chosen, .. } => {
-                        choices += 1;
-                        moved |= chosen > 0;
-                        zcdp::rho(&Searcher::<ReplaceOne>::new(search, rho).unwrap().event()).unwrap()
-                    }
-                };
-            })
+        let (weights, _) = plan
+            .run()
+            .train_observing::<f64, ReplaceOne>(
+                &mut source(&data),
+                &mut SeededRng::new(seed).lend(),
+                &mut Control::default(),
+                |observation| {
+                    spent += match observation {
+                        Observation::Gradient { std_dev, weights, noisy_sum, .. } => {
+                            gradients += 1;
+                            assert_eq!(weights.len(), noisy_sum.len());
+                            4.0 * recipe.clipping.powi(2) / (2.0 * std_dev * std_dev)
+                        }
+                        Observation::Choice { rho, chosen, .. } => {
+                            choices += 1;
+                            moved |= chosen > 0;
+                            zcdp::rho(&Searcher::<ReplaceOne>::new(search, rho).unwrap().event()).unwrap()
+                        }
+                    };
+                },
+            )
             .unwrap();
-        let FilterBudget::Zcdp { rho: budget } = plan.budget() else { panic!("{:?}", plan.budget()) };
+        let FilterBudget::Zcdp { rho: budget } = plan.run().budget() else { panic!("{:?}", plan.run().budget()) };
         assert!(spent <= budget && spent > 0.4 * budget, "{search:?} {steps}: {spent} of {budget}");
         assert!(gradients >= 1 && choices >= 1);
-        assert_eq!(moved, trained.weights.get().iter().any(|&weight| weight != 0.0));
+        assert_eq!(moved, weights.get().iter().any(|&weight| weight != 0.0));
     }
 }
 
@@ -267,34 +280,40 @@ fn random_batches_spend_no_more_than_the_filter_admits() {
         let recipe = SearchedDescent { search, clip_decay, steps: 20, ..base };
         let plan = recipe.plan::<ZeroOut>(n, DIM as u64, budget(2.0, 1e-5)).unwrap();
         assert!(plan.reached().epsilon <= 2.0 && plan.reached().epsilon > 1.98, "{:?}", plan.reached());
-        let FilterBudget::Renyi { order, divergence } = plan.budget() else { panic!("{:?}", plan.budget()) };
+        let FilterBudget::Renyi { order, divergence } = plan.run().budget() else {
+            panic!("{:?}", plan.run().budget())
+        };
         let sampling_rate = BatchLaw::Poisson { mean_darts: 300 }.sampling_rate(n).unwrap().get();
         let cost = |event| {
             let sampled = DpEvent::PoissonSampled { sampling_rate, event: Box::new(event) };
             RdpCurve::new(&sampled).unwrap().at(at(order).unwrap())
         };
         let (mut spent, mut norms, mut clipping) = (0.0, Vec::new(), recipe.clipping);
-        let trained = plan
-            .train_observing(&mut source(&data), &mut SeededRng::new(9), &mut Control::default(), |observation| {
-                spent += cost(match observation {
-                    Observation::Gradient { std_dev, clipping: norm, .. } => {
-                        norms.push(norm);
-                        assert!(norm <= clipping);
-                        clipping = norm;
-                        DpEvent::Gaussian { std_dev, sensitivity: norm }
-                    }
-                    Observation::Choice { rho, .. } => Searcher::<ZeroOut>::new(search, rho).unwrap().event(),
-                });
-            })
+        let (weights, log) = plan
+            .run()
+            .train_observing::<f64, ZeroOut>(
+                &mut source(&data),
+                &mut SeededRng::new(9).lend(),
+                &mut Control::default(),
+                |observation| {
+                    spent += cost(match observation {
+                        Observation::Gradient { std_dev, clipping: norm, .. } => {
+                            norms.push(norm);
+                            assert!(norm <= clipping);
+                            clipping = norm;
+                            DpEvent::Gaussian { std_dev, sensitivity: norm }
+                        }
+                        Observation::Choice { rho, .. } => Searcher::<ZeroOut>::new(search, rho).unwrap().event(),
+                    });
+                },
+            )
             .unwrap();
         assert!(spent <= divergence * (1.0 + 1e-9) && spent > 0.7 * divergence, "{spent} of {divergence}");
-        let AnyDerivation::SearchedDescent(derivation) = &trained.derivation else {
-            panic!("{:?}", trained.derivation)
-        };
-        assert_eq!(derivation.event().unwrap(), trained.log.to_event());
+        let derivation = plan.derivation();
+        assert_eq!(derivation.event().unwrap(), log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(clip_decay > 0.0 || norms.iter().all(|&norm| norm == recipe.clipping));
-        assert!(trained.weights.get()[0] > 0.5, "{search:?}: {:?}", trained.weights.get());
+        assert!(weights.get()[0] > 0.5, "{search:?}: {:?}", weights.get());
     }
 }
 
@@ -308,17 +327,21 @@ fn divisors_are_public() {
     let mut sizes = std::collections::BTreeSet::new();
     for seed in 0..20 {
         let mut sum = Vec::new();
-        plan.train_observing(&mut source(&data), &mut SeededRng::new(seed), &mut Control::default(), |observation| {
-            match observation {
-                Observation::Gradient { noisy_sum, .. } => sum = noisy_sum.to_vec(),
-                Observation::Choice { direction, .. } => {
-                    for (direction, sum) in direction.iter().zip(&sum) {
-                        assert!((direction - sum / mean).abs() < 1e-12);
+        plan.run()
+            .train_observing::<f64, ZeroOut>(
+                &mut source(&data),
+                &mut SeededRng::new(seed).lend(),
+                &mut Control::default(),
+                |observation| match observation {
+                    Observation::Gradient { noisy_sum, .. } => sum = noisy_sum.to_vec(),
+                    Observation::Choice { direction, .. } => {
+                        for (direction, sum) in direction.iter().zip(&sum) {
+                            assert!((direction - sum / mean).abs() < 1e-12);
+                        }
                     }
-                }
-            }
-        })
-        .unwrap();
+                },
+            )
+            .unwrap();
         sizes.insert(format!("{:.3}", sum.first().copied().unwrap_or(0.0)));
     }
     assert!(sizes.len() > 15);
@@ -355,13 +378,13 @@ fn nonsense_is_refused() {
     let derivation = good.plan::<ZeroOut>(10, 3, budget(1.0, 1e-6)).unwrap().derivation().clone();
     for bad in [0.0, -1.0, f64::NAN] {
         let budget = FilterBudget::Zcdp { rho: bad };
-        assert!(SearchedDescentDerivation { budget, ..derivation.clone() }.event().is_err());
+        assert!(Derivation { calibrated: SearchBudget { budget }, ..derivation.clone() }.event().is_err());
     }
     // Full batches have a filter for all orders, random ones for one.
     let other = FilterBudget::Renyi { order: 8.0, divergence: 0.1 };
-    assert!(SearchedDescentDerivation { budget: other, ..derivation.clone() }.event().is_err());
+    assert!(Derivation { calibrated: SearchBudget { budget: other }, ..derivation.clone() }.event().is_err());
     let sampled = SearchedDescent { batch_size: Some(4), ..good.clone() };
-    assert!(SearchedDescentDerivation { recipe: sampled.clone(), ..derivation }.event().is_err());
+    assert!(Derivation { recipe: sampled.clone(), ..derivation }.event().is_err());
     let replaced = sampled.plan::<ReplaceOne>(10, 3, budget(1.0, 1e-6)).unwrap_err().to_string();
     assert!(replaced.contains("add-remove"), "{replaced}");
     assert!(refused(&SearchedDescent { batch_size: Some(0), ..good.clone() }, 10).contains("batch size"));
@@ -391,15 +414,15 @@ fn noise_costs_no_more_than_its_share() {
         let plan = recipe.plan::<A>(100, 3, budget(1.0, 1e-6)).unwrap();
         for k in 1..60 {
             let (rho, clipping) = (1.3f64.powi(-k), 0.1 + 0.03 * f64::from(k));
-            let noise = plan.noise(rho, clipping).unwrap();
+            let noise = plan.run().noise::<A>(rho, clipping).unwrap();
             assert_eq!(noise.sensitivity().get(), records * clipping);
             let least = records * clipping / (2.0 * rho).sqrt();
             assert!(noise.std_dev() > least && noise.std_dev() < least * (1.0 + 6.0 * f64::EPSILON), "{k}");
         }
         // Of a budget of zCDP the gradients' half, a hair less of each step's so that all of them fit.
-        let FilterBudget::Zcdp { rho } = plan.budget() else { panic!("{:?}", plan.budget()) };
-        let first = plan.noise(rho / (2.0 * recipe.steps as f64) * (1.0 - 1e-9), 0.7).unwrap().std_dev();
-        assert_eq!(plan.first_std_dev().unwrap(), first);
+        let FilterBudget::Zcdp { rho } = plan.run().budget() else { panic!("{:?}", plan.run().budget()) };
+        let first = plan.run().noise::<A>(rho / (2.0 * recipe.steps as f64) * (1.0 - 1e-9), 0.7).unwrap().std_dev();
+        assert_eq!(plan.run().first_std_dev::<A>().unwrap(), first);
     }
     check::<ReplaceOne>(2.0);
     check::<ZeroOut>(1.0);
@@ -420,7 +443,7 @@ fn what_is_required_follows_its_formula() {
     for (search, armijo) in [(Search::Backtracking, 0.25), (Search::Selection, 0.25), (Search::NoisyMin, 0.0)] {
         let recipe = SearchedDescent { search, ..recipe.clone() };
         let plan = recipe.plan::<ZeroOut>(64, 3, budget(1.0, 1e-6)).unwrap();
-        let found = plan.required(&weights, &direction, &steps, 4.0).unwrap();
+        let found = plan.run().required(&weights, &direction, &steps, 4.0).unwrap();
         let square = |at: &[f64]| at.iter().map(|x| x * x).sum::<f64>();
         for (found, step) in found.iter().zip(steps) {
             let there: Vec<f64> = weights.iter().zip(direction).map(|(w, d)| w - step * d).collect();

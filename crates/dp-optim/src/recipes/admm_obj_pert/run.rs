@@ -1,0 +1,192 @@
+//! Perturbed ADMM with everything derived that does not need data, and the training that follows it.
+
+use dp_accountant::{Delta, DpEvent, EventLog, ZeroOut};
+use dp_data::RowSource;
+use dp_losses::Real;
+use dp_mechanisms::{LentRng, Released};
+
+use super::AdmmObjPert;
+use crate::engine::{AdmmOutput, Control, LinearisedAdmm, UpdateRule, project};
+use crate::error::{Error, positive};
+use crate::recipes::algorithm::Run;
+use crate::recipes::linear::size;
+use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::obj_pert::{Certification, ObjPert, Objective, Part, under_relation};
+use crate::recipes::problem::Problem;
+use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, accounted_as, least_scale, repeated};
+
+/// The least share of Λ that is ρ's where it is recommended.
+const LEAST_SHARE: f64 = 0.1;
+
+/// What calibration found: ρ and the noises of each iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct AdmmPerturbation {
+    /// ρ, as it runs.
+    pub rho: f64,
+    /// The noise in each linear term: the law and scale of `b`.
+    pub noise: NoiseScale,
+    /// The noise on each minimiser.
+    pub release: NoiseScale,
+    /// How the released point was certified to be near the minimiser.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Certification::is_plain"))]
+    pub certification: Certification,
+}
+
+/// A training by perturbed ADMM: the iterations, and what each perturbs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdmmObjPertRun {
+    recipe: AdmmObjPert,
+    /// Each iteration's recipe.
+    each: ObjPert,
+    problem: Problem,
+    found: AdmmPerturbation,
+}
+
+impl AdmmObjPertRun {
+    /// With the least noise with which `copies` trainings stay within the budget.
+    pub(super) fn calibrated(
+        recipe: &AdmmObjPert,
+        problem: &Problem,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<Self, Error> {
+        recipe.check()?;
+        let each = recipe.each();
+        let all = copies.checked_mul(recipe.iterations).ok_or(Error::Count {
+            name: "copies",
+            value: copies,
+            range: "such that copies times steps stays below 2^64",
+        })?;
+        let part = Part::of(&each, problem, budget, all)?;
+        let rho = match recipe.rho {
+            Some(rho) => positive("rho", rho)?,
+            None => {
+                let whole = part.regularization(&each, problem)? / problem.n as f64;
+                (whole - recipe.lambda).max(LEAST_SHARE * whole)
+            }
+        };
+        let unit = NoiseScale::new(part.pure, 1.0);
+        // Releases that need no delta promise none.
+        let delta = if part.pure && copies == 1 { Delta::ZERO } else { budget.delta };
+        let at = |scale: f64| {
+            let noise = unit.with_scale(scale);
+            AdmmPerturbation { rho, noise, release: noise, certification: Certification::Compensated }
+        };
+        let mut run = Self::new(recipe, problem, at(1.0))?;
+        run.event_in_units()?;
+        // What cannot be stated protects nothing.
+        let event_at = |scale| Self { found: at(scale), ..run.clone() }.event_in_units().unwrap_or(DpEvent::NonPrivate);
+        run.found = at(least_scale(Budget { delta, ..budget }, copies, event_at)?);
+        run.found.release = run.objective().release_noise()?;
+        Ok(run)
+    }
+
+    /// With this ρ and this noise.
+    pub(super) fn new(recipe: &AdmmObjPert, problem: &Problem, found: AdmmPerturbation) -> Result<Self, Error> {
+        recipe.check()?;
+        recipe.map(problem.dim, positive("rho", found.rho)?)?;
+        Ok(Self { recipe: recipe.clone(), each: recipe.each(), problem: *problem, found })
+    }
+
+    /// What calibration found.
+    pub(super) fn found(&self) -> AdmmPerturbation {
+        self.found
+    }
+
+    /// ρ.
+    pub fn rho(&self) -> f64 {
+        self.found.rho
+    }
+
+    /// Λ: coefficient of `‖x - c‖²/2` in the sum over records.
+    pub fn regularization(&self) -> f64 {
+        self.problem.n as f64 * (self.found.rho + self.recipe.lambda)
+    }
+
+    /// The noise in each linear term: the law and scale of `b`.
+    pub fn noise(&self) -> NoiseScale {
+        self.found.noise
+    }
+
+    /// The noise on each minimiser.
+    pub fn release_noise(&self) -> NoiseScale {
+        self.found.release
+    }
+
+    /// Each iteration's objective.
+    fn objective(&self) -> Objective<'_> {
+        let Self { each: recipe, problem, found: AdmmPerturbation { noise, certification, .. }, .. } = self;
+        let (regularization, centred) = (self.regularization(), true);
+        Objective { recipe, problem, regularization, noise: *noise, centred, certification: *certification }
+    }
+
+    /// The event of all iterations, of which an iteration's are given.
+    fn event_of(&self, events: [DpEvent; 2]) -> DpEvent {
+        let each = DpEvent::Composed { events: events.into() };
+        under_relation(self.problem.relation, repeated(each, self.recipe.iterations))
+    }
+
+    /// The event with noise on the minimisers in units of their sensitivity, for calibration.
+    fn event_in_units(&self) -> Result<DpEvent, Error> {
+        Ok(self.event_of(self.objective().events_in_units()?))
+    }
+}
+
+impl Run for AdmmObjPertRun {
+    fn event(&self) -> Result<DpEvent, Error> {
+        Ok(self.event_of(self.objective().events(self.found.release)?))
+    }
+
+    fn summary(&self) -> Summary {
+        let Self { recipe, problem, found: AdmmPerturbation { rho, noise, .. }, .. } = self;
+        let of_a_coordinate = noise.coordinate_std_dev(problem.parameters());
+        let copy = match recipe.output {
+            AdmmOutput::Sparse => "sparse",
+            AdmmOutput::Smooth => "smooth",
+        };
+        Summary {
+            sensitivity: Some(recipe.row_norm),
+            rows: problem.n.saturating_mul(recipe.iterations),
+            text: format!(
+                "{} perturbed minimisers, linear terms of standard deviation {of_a_coordinate:.4}, rho {rho:.4e}, lambda \
+                 {:e}, penalty {}, the {copy} copy released",
+                recipe.iterations, recipe.lambda, recipe.penalty
+            ),
+        }
+    }
+
+    /// Noise so long that rounding could not be told from it is an error, which depends on no record and has probability
+    /// below `e^-32` in each iteration.
+    fn train<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let Self { recipe, problem, found: AdmmPerturbation { rho, release, .. }, .. } = self;
+        let objective = self.objective();
+        let within = objective.centre_radius() * (1.0 - 1e-12);
+        let parameters = size("dimension", problem.parameters())?;
+        let mut split =
+            LinearisedAdmm::new(*rho, recipe.map(problem.dim, *rho)?, recipe.output, &vec![0.0; parameters]);
+        // What the releases cost together is the event's to say.
+        let mut unsaid = EventLog::<ZeroOut>::new();
+        let mut released = None;
+        for _ in 0..recipe.iterations {
+            control.check()?;
+            let pull = |(z, y): (&f64, &f64)| (rho * z - y) / (rho + recipe.lambda);
+            let mut centre: Vec<f64> = split.sparse().iter().zip(split.dual()).map(pull).collect();
+            project(&mut centre, within);
+            let x = objective.release::<F, _>(*release, source, &centre, &mut unsaid, rng, control)?;
+            released = Some(x.map(|x| {
+                let wide: Vec<f64> = x.into_iter().map(|weight| weight.to_subset_unchecked()).collect();
+                split.split(&wide);
+                split.point(&wide).iter().map(|&weight| nalgebra::convert(weight)).collect()
+            }));
+        }
+        let weights = released.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
+        Ok((weights, accounted_as(self.event()?, &unsaid)))
+    }
+}

@@ -1,0 +1,130 @@
+//! Objective perturbation with everything derived that does not need data, and the training that follows it.
+
+use dp_accountant::{DpEvent, EventLog, ZeroOut};
+use dp_data::RowSource;
+use dp_losses::Real;
+use dp_mechanisms::{LentRng, Released};
+
+use super::{ObjPert, Perturbation};
+use crate::engine::{Control, project};
+use crate::error::Error;
+use crate::recipes::algorithm::Run;
+use crate::recipes::linear::size;
+use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::problem::Problem;
+use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
+
+/// A release by objective perturbation, resolved: regulariser, noises and tolerance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjPertRun {
+    recipe: ObjPert,
+    problem: Problem,
+    perturbation: Perturbation,
+    tolerance: f64,
+    event: DpEvent,
+}
+
+impl ObjPertRun {
+    pub(super) fn new(recipe: &ObjPert, problem: &Problem, perturbation: Perturbation) -> Result<Self, Error> {
+        recipe.check()?;
+        let event = perturbation.event(recipe, problem)?;
+        let tolerance = perturbation.objective(recipe, problem).tolerance()?;
+        Ok(Self { recipe: recipe.clone(), problem: *problem, perturbation, tolerance, event })
+    }
+
+    /// Λ: coefficient of `‖w - c‖²/2` in the sum over records.
+    pub fn regularization(&self) -> f64 {
+        self.perturbation.regularization
+    }
+
+    /// The noise in the linear term: the law and scale of `b`.
+    pub fn noise(&self) -> NoiseScale {
+        self.perturbation.noise
+    }
+
+    /// τ: how near the minimiser a point is certified to be before it is released.
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
+    /// The noise on the minimiser.
+    pub fn release_noise(&self) -> NoiseScale {
+        self.perturbation.release
+    }
+
+    /// The noise on the moments from which the centre is solved, if there is one.
+    pub fn centre_noise(&self) -> Option<NoiseScale> {
+        self.perturbation.centre
+    }
+
+    /// The minimiser for a given linear term, not released.
+    #[cfg(any(test, feature = "audit"))]
+    pub(crate) fn minimiser<F: Real>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        noise: &[f64],
+        centre: &[f64],
+        control: &mut Control<'_>,
+    ) -> Result<Vec<F>, Error> {
+        let objective = self.perturbation.objective(&self.recipe, &self.problem);
+        objective.minimiser(self.tolerance, source, noise, centre, control)
+    }
+
+    /// The centre: released least squares within its ball, or the origin.
+    fn centre<F: Real>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        log: &mut EventLog<ZeroOut>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<Vec<f64>, Error> {
+        let Self { recipe, problem, perturbation, .. } = self;
+        let Some(noise) = perturbation.centre else {
+            return Ok(vec![0.0; size("dimension", problem.parameters())?]);
+        };
+        let stage = recipe.stage(problem);
+        let moments = stage.moments_released::<F, ZeroOut>(noise, recipe.noise_mode, source, log, rng, control)?;
+        let mut centre = stage.solve(moments, noise, 0.0)?.into_inner();
+        project(&mut centre, perturbation.objective(recipe, problem).centre_radius() * (1.0 - 1e-12));
+        Ok(centre)
+    }
+}
+
+impl Run for ObjPertRun {
+    fn event(&self) -> Result<DpEvent, Error> {
+        Ok(self.event.clone())
+    }
+
+    fn summary(&self) -> Summary {
+        let Perturbation { regularization, noise, centre, .. } = self.perturbation;
+        let of_a_coordinate = noise.coordinate_std_dev(self.problem.parameters());
+        Summary {
+            sensitivity: Some(self.recipe.row_norm),
+            rows: self.problem.n,
+            text: format!(
+                "linear term of standard deviation {of_a_coordinate:.4}, lambda {:.4e} around {}, minimiser certified to \
+                 within {:.1e}",
+                regularization / self.problem.n as f64,
+                if centre.is_some() { "least squares on noisy moments" } else { "0" },
+                self.tolerance
+            ),
+        }
+    }
+
+    /// Noise so long that rounding could not be told from it is an error, which depends on no record and has probability
+    /// below `e^-32`.
+    fn train<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        // What the releases cost together is the event's to say.
+        let mut unsaid = EventLog::<ZeroOut>::new();
+        let centre = self.centre::<F>(source, &mut unsaid, rng, control)?;
+        let objective = self.perturbation.objective(&self.recipe, &self.problem);
+        let release = self.perturbation.release;
+        let weights = objective.release::<F, _>(release, source, &centre, &mut unsaid, rng, control)?;
+        Ok((weights, accounted_as(self.event()?, &unsaid)))
+    }
+}

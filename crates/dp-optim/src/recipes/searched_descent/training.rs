@@ -1,0 +1,243 @@
+//! The run itself: gradients and searches until the filter refuses.
+
+use dp_accountant::{DpEvent, EventLog};
+use dp_data::RowSource;
+use dp_losses::Real;
+use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::{LentRng, Mechanism, PrivacyEvent, Released};
+use nalgebra::convert;
+use rand::Rng as _;
+
+use super::Search;
+use super::budget::BudgetFilter;
+use super::records::Records;
+use super::run::{SearchRun, Start};
+use super::search::{Searcher, Sums};
+use crate::engine::{Control, Sampler};
+use crate::error::Error;
+use crate::recipes::linear::size;
+use crate::recipes::recipe::RecordAdjacency;
+
+/// ξ: by how much a share of the budget grows.
+const GROWTH: f64 = 0.3;
+/// The same of DP-AGD's gradients, which costs the difference alone.
+const INCREMENT: f64 = 0.1;
+/// Two gradients at one point disagree at more, and agree at less, than so many times the usual angle between steps.
+const ANGLES: (f64, f64) = (0.5, 1.1);
+/// ψ: how slowly the usual angle follows.
+const SLOWNESS: f64 = 0.8;
+/// τ: after so many steps the longest candidate is set by those that were taken, and by how much above.
+const REVIEW: (usize, f64) = (10, 1.2);
+/// The same of DP-AGD.
+const REVIEW_OF_MIN: (usize, f64) = (10, 1.1);
+
+/// What a run released.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(any(test, feature = "audit")), expect(dead_code, reason = "for tests and audits"))]
+pub(crate) enum Observation<'o> {
+    /// A noisy sum of gradients at these weights.
+    Gradient { weights: &'o [f64], noisy_sum: &'o [f64], std_dev: f64, clipping: f64 },
+    /// A choice among steps along a direction, at this share of the budget: 0 for none.
+    Choice { weights: &'o [f64], direction: &'o [f64], steps: &'o [f64], rho: f64, chosen: usize },
+}
+
+/// A run under way.
+pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
+    run: &'r SearchRun,
+    records: Records<'s, 'c, F>,
+    filter: BudgetFilter<A>,
+    /// What the releases themselves say of their cost: the filter's budget is what is said.
+    unsaid: EventLog<A>,
+    rng: &'r mut LentRng<'g>,
+    observe: O,
+    weights: Vec<f64>,
+    /// The longest candidate.
+    step: f64,
+    of_gradient: f64,
+    of_search: f64,
+    /// C and C_o, which may have shrunk.
+    clipping: f64,
+    most_loss: f64,
+    released: Option<Released<Vec<f64>>>,
+}
+
+/// An estimate of the mean gradient, and its precision.
+#[derive(Debug, Clone)]
+struct Estimate {
+    mean: Vec<f64>,
+    precision: f64,
+}
+
+impl Estimate {
+    /// The mean by precision, which is as good as one measurement for both prices.
+    fn with(self, other: &Self) -> Self {
+        let precision = self.precision + other.precision;
+        let (own, others) = (self.precision / precision, other.precision / precision);
+        let mean = self.mean.iter().zip(&other.mean).map(|(a, b)| own * a + others * b).collect();
+        Self { mean, precision }
+    }
+}
+
+/// The angle between two vectors in degrees; 90 where one of them is zero.
+pub(super) fn angle(one: &[f64], other: &[f64]) -> f64 {
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let norms = (product(one, one) * product(other, other)).sqrt();
+    let cosine = product(one, other) / norms;
+    if norms > 0.0 && cosine.is_finite() { cosine.clamp(-1.0, 1.0).acos().to_degrees() } else { 90.0 }
+}
+
+impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Training<'r, 's, 'c, 'g, F, A, O> {
+    pub(super) fn new(
+        run: &'r SearchRun,
+        source: &'s mut dyn RowSource<F>,
+        rng: &'r mut LentRng<'g>,
+        control: &'s mut Control<'c>,
+        observe: O,
+    ) -> Result<Self, Error> {
+        let SearchRun { recipe, problem, .. } = run;
+        let Start { share, delta } = run.start()?;
+        let dim = size("dimension", problem.dim)?;
+        let sampler = match recipe.law(problem.n) {
+            None => None,
+            Some(law) => {
+                // A key of its own for each training, from which nothing else is drawn.
+                let mut key = [0; 32];
+                rng.fill_bytes(&mut key);
+                Some(Sampler::new(law, problem.n, key)?)
+            }
+        };
+        Ok(Self {
+            run,
+            records: Records::new(source, control, run.loss, problem.n, dim, sampler),
+            filter: BudgetFilter::new(run.budget, delta)?,
+            unsaid: EventLog::new(),
+            rng,
+            observe,
+            weights: vec![0.0; dim],
+            step: recipe.step,
+            of_gradient: share,
+            of_search: share,
+            clipping: recipe.clipping,
+            most_loss: recipe.most_loss,
+            released: None,
+        })
+    }
+
+    /// Descends until the filter refuses.
+    pub(super) fn descend(mut self) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        self.steps()?;
+        let Self { unsaid, weights, released, .. } = self;
+        let released = released.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
+        // A function of everything that was released before.
+        Ok((released.map(|_| weights.into_iter().map(convert).collect()), unsaid))
+    }
+
+    /// Asks the filter, before anything is read.
+    fn admitted(&mut self, event: DpEvent) -> Result<bool, Error> {
+        self.filter.admits(&self.run.recipe.sampled(self.run.problem.n, event)?)
+    }
+
+    /// A noisy gradient for this price; `None` where the budget is spent.
+    fn measure(&mut self, rho: f64) -> Result<Option<Estimate>, Error> {
+        let noise = self.run.noise::<A>(rho, self.clipping)?;
+        if !self.admitted(noise.event())? {
+            return Ok(None);
+        }
+        let sum = self.records.gradient::<A>(&self.weights, ClippingNorm::new(self.clipping)?)?;
+        let released = noise.release(sum, &mut self.unsaid, self.rng)?;
+        let (weights, noisy_sum) = (&self.weights[..], &released.get()[..]);
+        (self.observe)(Observation::Gradient { weights, noisy_sum, std_dev: noise.std_dev(), clipping: self.clipping });
+        let divisor = self.run.divisor()?;
+        let mean = noisy_sum.iter().map(|sum| sum / divisor).collect();
+        self.released = Some(released);
+        // The inverse of the noise's variance, up to a constant.
+        Ok(Some(Estimate { mean, precision: noise.std_dev().powi(-2) }))
+    }
+
+    /// Chooses a step along `direction`: `Some(0.0)` for none, `None` where the budget is spent.
+    fn search(&mut self, direction: &[f64]) -> Result<Option<f64>, Error> {
+        let recipe = &self.run.recipe;
+        let searcher = Searcher::<A>::new(recipe.search, self.of_search)?;
+        if !self.admitted(searcher.event())? {
+            return Ok(None);
+        }
+        let steps = recipe.candidates(self.step);
+        let losses = self.records.losses(&self.weights, direction, &steps, self.most_loss)?;
+        let sums = Sums { losses, required: self.run.required(&self.weights, direction, &steps, self.most_loss)? };
+        let chosen = searcher.choose(&sums, &mut self.unsaid, self.rng)?;
+        let (weights, rho) = (&self.weights[..], self.of_search);
+        (self.observe)(Observation::Choice { weights, direction, steps: &steps, rho, chosen });
+        Ok(Some(chosen.checked_sub(1).and_then(|candidate| steps.get(candidate)).copied().unwrap_or(0.0)))
+    }
+
+    /// Where a step leads: along the gradient of loss and regulariser, normalised under [`Search::NoisyMin`].
+    fn direction(&self, gradient: &Estimate) -> Vec<f64> {
+        let recipe = &self.run.recipe;
+        let mut direction: Vec<f64> =
+            gradient.mean.iter().zip(&self.weights).map(|(g, w)| g + recipe.lambda * w).collect();
+        if recipe.search == Search::NoisyMin {
+            let norm = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
+            if norm > 0.0 {
+                direction.iter_mut().for_each(|d| *d /= norm);
+            }
+        }
+        direction
+    }
+
+    /// Clips more, down to next to nothing.
+    fn shrink_clipping(&mut self) {
+        let kept = 1.0 - self.run.recipe.clip_decay;
+        self.clipping = (kept * self.clipping).max(1e-50);
+        self.most_loss = (kept * self.most_loss).max(1e-50);
+    }
+
+    fn steps(&mut self) -> Result<(), Error> {
+        let noisy_min = self.run.recipe.search == Search::NoisyMin;
+        let longest = self.run.recipe.step;
+        let (review, above) = if noisy_min { REVIEW_OF_MIN } else { REVIEW };
+        let mut usual_angle = 90.0;
+        let mut before: Option<Estimate> = None;
+        let mut taken: Vec<f64> = Vec::new();
+        while let Some(mut gradient) = self.measure(self.of_gradient)? {
+            let mut shrunk = false;
+            loop {
+                let direction = self.direction(&gradient);
+                let Some(step) = self.search(&direction)? else { return Ok(()) };
+                if step > 0.0 {
+                    self.weights.iter_mut().zip(&direction).for_each(|(w, d)| *w -= step * d);
+                    if let Some(before) = &before {
+                        let turned = angle(&gradient.mean, &before.mean);
+                        usual_angle = SLOWNESS * usual_angle + (1.0 - SLOWNESS) * turned;
+                    }
+                    before = Some(gradient);
+                    taken.push(step);
+                    break;
+                }
+                if noisy_min {
+                    let Some(more) = self.measure(INCREMENT * self.of_gradient)? else { return Ok(()) };
+                    self.of_gradient *= 1.0 + INCREMENT;
+                    gradient = gradient.with(&more);
+                    continue;
+                }
+                let Some(again) = self.measure(self.of_gradient)? else { return Ok(()) };
+                let apart = angle(&gradient.mean, &again.mean);
+                if apart > 90.0 || apart > ANGLES.1 * usual_angle {
+                    self.of_gradient *= 1.0 + GROWTH;
+                    if !shrunk {
+                        self.shrink_clipping();
+                        shrunk = true;
+                    }
+                } else if apart < ANGLES.0 * usual_angle {
+                    self.of_search *= 1.0 + GROWTH;
+                }
+                gradient = gradient.with(&again);
+            }
+            if taken.len() == review {
+                let most = taken.drain(..).fold(0.0, f64::max);
+                let most = above * most;
+                self.step = if noisy_min { most.min(longest) } else { most.min(self.step) };
+            }
+        }
+        Ok(())
+    }
+}
