@@ -20,14 +20,14 @@ use super::obj_pert::{ObjPert, ObjPertDerivation};
 use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
 use super::phased_erm::{PhasedErm, PhasedErmDerivation};
 use super::phased_sgd::{PhasedSgd, PhasedSgdDerivation};
-use super::pnsgd::{Pnsgd, PnsgdDerivation};
+use super::pnsgd::Pnsgd;
 use super::priv_gene::{PrivGene, PrivGeneDerivation};
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use super::rsgd_ar::RsgdAr;
 use super::scs13::{Scs13, Scs13Derivation};
 use super::searched_descent::{SearchedDescent, SearchedDescentDerivation};
-use super::snowball_sgd::{SnowballSgd, SnowballSgdDerivation};
+use super::snowball_sgd::SnowballSgd;
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
@@ -233,7 +233,7 @@ algorithms! {
     /// [`PhasedSgd`].
     PhasedSgd(PhasedSgdDerivation),
     /// [`Pnsgd`].
-    Pnsgd(PnsgdDerivation),
+    Pnsgd(Derivation<Pnsgd>),
     /// [`PrivGene`].
     PrivGene(PrivGeneDerivation),
     /// [`RsgdAr`].
@@ -241,7 +241,7 @@ algorithms! {
     /// [`SearchedDescent`].
     SearchedDescent(SearchedDescentDerivation),
     /// [`SnowballSgd`].
-    SnowballSgd(SnowballSgdDerivation),
+    SnowballSgd(Derivation<SnowballSgd>),
     /// [`Scs13`].
     Scs13(Scs13Derivation),
     /// [`Portions`].
