@@ -18,8 +18,8 @@ use super::noisy_moments::{NoisyMoments, NoisyMomentsDerivation};
 use super::non_private::NonPrivateDerivation;
 use super::obj_pert::{ObjPert, ObjPertDerivation};
 use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
-use super::phased_erm::{PhasedErm, PhasedErmDerivation};
-use super::phased_sgd::{PhasedSgd, PhasedSgdDerivation};
+use super::phased_erm::PhasedErm;
+use super::phased_sgd::PhasedSgd;
 use super::pnsgd::Pnsgd;
 use super::priv_gene::{PrivGene, PrivGeneDerivation};
 use super::promise::Promise;
@@ -229,9 +229,9 @@ algorithms! {
     /// [`OneVsAll`].
     OneVsAll(OneVsAllDerivation),
     /// [`PhasedErm`].
-    PhasedErm(PhasedErmDerivation),
+    PhasedErm(Derivation<PhasedErm>),
     /// [`PhasedSgd`].
-    PhasedSgd(PhasedSgdDerivation),
+    PhasedSgd(Derivation<PhasedSgd>),
     /// [`Pnsgd`].
     Pnsgd(Derivation<Pnsgd>),
     /// [`PrivGene`].
