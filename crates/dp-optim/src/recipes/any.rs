@@ -25,7 +25,7 @@ use super::priv_gene::{PrivGene, PrivGeneDerivation};
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use super::rsgd_ar::RsgdAr;
-use super::scs13::{Scs13, Scs13Derivation};
+use super::scs13::Scs13;
 use super::searched_descent::{SearchedDescent, SearchedDescentDerivation};
 use super::snowball_sgd::SnowballSgd;
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
@@ -243,7 +243,7 @@ algorithms! {
     /// [`SnowballSgd`].
     SnowballSgd(Derivation<SnowballSgd>),
     /// [`Scs13`].
-    Scs13(Scs13Derivation),
+    Scs13(Derivation<Scs13>),
     /// [`Portions`].
     Portions(PortionsDerivation),
     /// [`RandomStopping`].

@@ -163,7 +163,7 @@ impl Pnsgd {
         }
     }
 
-    fn inputs(&self) -> Inputs {
+    pub(super) fn inputs(&self) -> Inputs {
         let Self { lambda, radius, declared_order, .. } = *self;
         Inputs { recipe: RECIPE, lambda, radius, declared_order }
     }
