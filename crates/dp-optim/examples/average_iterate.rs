@@ -16,7 +16,7 @@ use dp_losses::{HuberSvm, LossKind};
 use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 use dp_optim::recipes::pnsgd::Batching;
-use dp_optim::recipes::{Budget, Planned, Pnsgd};
+use dp_optim::recipes::{Budget, Planned, Pnsgd, Recipe};
 use dp_optim::{MemorySource, Schedule};
 use rand::RngExt;
 
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (mut w, mut average) = (0.0f64, 0.0);
             for (t, step) in STEPS.iter().enumerate() {
                 let mean = if t == 0 { label / 2.0 } else { 1.0 };
-                w = (w + step * (mean + plan.std_dev() * normal(&mut rng))).clamp(-RADIUS, RADIUS);
+                w = (w + step * (mean + plan.run().std_dev() * normal(&mut rng))).clamp(-RADIUS, RADIUS);
                 average += w / STEPS.len() as f64;
             }
             // The attacker subtracts what the eight pinned iterates contribute and looks at the sign.

@@ -10,10 +10,11 @@ use dp_mechanisms::last_iterate::{Iterates, LastIterate};
 use dp_mechanisms::{PrivacyEvent, SeededRng};
 use dp_optim::engine::Control;
 use dp_optim::growth::expansion;
-use dp_optim::recipes::pnsgd::{Batching, PnsgdDerivation, epsilon_of_rho, epsilon_of_rho_simple, per_batch};
-use dp_optim::recipes::snowball_sgd::{Snowball, SnowballSgdDerivation, SnowballSteps};
+use dp_optim::recipes::noise_scale::StdDev;
+use dp_optim::recipes::pnsgd::{Batching, epsilon_of_rho, epsilon_of_rho_simple, per_batch};
+use dp_optim::recipes::snowball_sgd::{Snowball, SnowballNoise, SnowballSteps};
 use dp_optim::recipes::{AnyRecipe, Budget, Planned, Pnsgd, Recipe, RecordAdjacency, SnowballSgd};
-use dp_optim::{Error, MemorySource, Schedule};
+use dp_optim::{Derivation, Error, MemorySource, Schedule};
 use rand::RngExt;
 use serde_json::Value;
 use support::{close, count, distance, golden, number, numbers};
@@ -162,17 +163,20 @@ fn schedules_cost_what_they_were_made_for() {
     for (loss, relation) in [(LossKind::Logistic, false), (LossKind::HuberSvm(HuberSvm::USUAL), true)] {
         for steps in [SnowballSteps::Constant, SnowballSteps::Halving] {
             let recipe = SnowballSgd { steps, distance: 1.0, ..SnowballSgd::new(loss) };
-            let event = |derivation: &SnowballSgdDerivation| mu(&derivation.event().unwrap());
+            let event = |derivation: &Derivation<SnowballSgd>| mu(&derivation.event().unwrap());
             let derivation = if relation {
                 recipe.plan::<ReplaceOne>(5000, 30, budget(1.0, 1e-6)).unwrap().derivation().clone()
             } else {
                 recipe.plan::<ZeroOut>(5000, 30, budget(1.0, 1e-6)).unwrap().derivation().clone()
             };
-            let theorem = SnowballSgdDerivation { std_dev: 1.0 / 30f64.sqrt(), ..derivation.clone() };
-            let (found, rho) = (event(&theorem), derivation.rho);
+            let calibrated = derivation.calibrated;
+            let of_theorem = SnowballNoise { std_dev: 1.0 / 30f64.sqrt(), ..calibrated };
+            let theorem = Derivation { calibrated: of_theorem, ..derivation.clone() };
+            let (found, rho) = (event(&theorem), calibrated.rho);
             assert!(found <= rho * (1.0 + 1e-5) && found > 0.9 * rho, "{loss} {steps:?}: {found} {rho}");
             // Whole numbers of records leave a little to spare, which the noise gives back.
-            assert!(derivation.std_dev <= theorem.std_dev * (1.0 + 1e-5) && derivation.std_dev > 0.9 * theorem.std_dev);
+            let (least, stated) = (calibrated.std_dev, of_theorem.std_dev);
+            assert!(least <= stated * (1.0 + 1e-5) && least > 0.9 * stated);
             assert!((event(&derivation) / rho - 1.0).abs() < 1e-4);
         }
     }
@@ -269,7 +273,7 @@ fn the_last_iterate_has_the_law_that_is_claimed() {
         ..Pnsgd::new(LossKind::HuberSvm(HuberSvm::USUAL))
     };
     let plan = recipe.plan::<ReplaceOne>(6, 1, budget(1.0, 1e-5)).unwrap();
-    let (sigma, shrink) = (plan.std_dev(), 1.0 - step * lambda);
+    let (sigma, shrink) = (plan.run().std_dev(), 1.0 - step * lambda);
     let variance: f64 = (0..updates).map(|i| (step * sigma * shrink.powi(i as i32)).powi(2)).sum();
     for (at, tight) in [(5, true), (0, false)] {
         let mut means = [0.0; 2];
@@ -385,21 +389,22 @@ fn what_is_not_proved_is_refused() {
     // Certificates from strangers are refused, or answered, quickly.
     let plan = good.plan::<ReplaceOne>(100, 3, budget(1.0, 1e-6)).unwrap();
     for n in [u64::MAX, 1 << 60] {
-        assert!(PnsgdDerivation { n, ..plan.derivation().clone() }.event().is_err(), "{n}");
+        assert!(Derivation { n, ..plan.derivation().clone() }.event().is_err(), "{n}");
     }
     let contracting = Pnsgd { lambda: 1e-9, ..good };
-    assert!(PnsgdDerivation { recipe: contracting, n: 1 << 36, ..plan.derivation().clone() }.event().is_ok());
-    assert!(PnsgdDerivation { relation: AdjacencyKind::AddRemoveOne, ..plan.derivation().clone() }.event().is_err());
-    assert!(PnsgdDerivation { std_dev: f64::NAN, ..plan.derivation().clone() }.event().is_err());
+    assert!(Derivation { recipe: contracting, n: 1 << 36, ..plan.derivation().clone() }.event().is_ok());
+    assert!(Derivation { relation: AdjacencyKind::AddRemoveOne, ..plan.derivation().clone() }.event().is_err());
+    assert!(Derivation { calibrated: StdDev { std_dev: f64::NAN }, ..plan.derivation().clone() }.event().is_err());
 }
 
 /// Each public parameter decides about the event, or about an assumption.
 #[test]
 fn every_field_of_the_derivations_counts() {
     let recipe = Pnsgd { lambda: 0.05, radius: Some(2.0), passes: 2, ..Pnsgd::new(LossKind::Squared) };
-    let good = PnsgdDerivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 1000, dim: 4, std_dev: 1.0 };
+    let calibrated = StdDev { std_dev: 1.0 };
+    let good = Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 1000, dim: 4, calibrated };
     type Change<T> = fn(&mut T);
-    let changes: [(&str, Change<PnsgdDerivation>); 14] = [
+    let changes: [(&str, Change<Derivation<Pnsgd>>); 14] = [
         ("loss", |d| d.recipe.loss = LossKind::Logistic),
         ("lambda", |d| d.recipe.lambda = 0.06),
         ("passes", |d| d.recipe.passes = 3),
@@ -413,9 +418,9 @@ fn every_field_of_the_derivations_counts() {
         ("target bound", |d| d.recipe.target_bound = 2.0),
         ("relation", |d| d.relation = AdjacencyKind::ZeroOut),
         ("n", |d| d.n = 1100),
-        ("noise", |d| d.std_dev = 1.1),
+        ("noise", |d| d.calibrated.std_dev = 1.1),
     ];
-    let statement = |d: &PnsgdDerivation| (d.event().ok(), d.assumptions(), d.adjacency());
+    let statement = |d: &Derivation<Pnsgd>| (d.event().ok(), d.assumptions(), d.adjacency());
     for (name, change) in changes {
         let mut other = good.clone();
         change(&mut other);
@@ -423,10 +428,10 @@ fn every_field_of_the_derivations_counts() {
     }
     let plan = SnowballSgd::new(LossKind::Logistic).plan::<ReplaceOne>(2000, 4, budget(1.0, 1e-6)).unwrap();
     let good = plan.derivation().clone();
-    let changes: [(&str, Change<SnowballSgdDerivation>); 6] = [
-        ("updates", |d| d.updates -= 1),
-        ("rho", |d| d.rho *= 1.1),
-        ("noise", |d| d.std_dev *= 0.9),
+    let changes: [(&str, Change<Derivation<SnowballSgd>>); 6] = [
+        ("updates", |d| d.calibrated.updates -= 1),
+        ("rho", |d| d.calibrated.rho *= 1.1),
+        ("noise", |d| d.calibrated.std_dev *= 0.9),
         ("steps", |d| d.recipe.steps = SnowballSteps::Halving),
         ("dim", |d| d.dim = 3),
         ("row norm", |d| d.recipe.row_norm = 0.9),
@@ -437,7 +442,7 @@ fn every_field_of_the_derivations_counts() {
         assert_ne!(other.event().ok(), good.event().ok(), "{name}");
     }
     // A schedule that needs more records than there are was not run.
-    assert!(SnowballSgdDerivation { n: 1000, ..good }.event().is_err());
+    assert!(Derivation { n: 1000, ..good }.event().is_err());
 }
 
 /// Losses that push to the boundary of the ball and pin the iterate there: the last iterate says nothing of the first
@@ -457,7 +462,7 @@ fn the_average_iterate_is_not_private() {
     };
     let delta = Delta::new(1e-6).unwrap();
     let plan = recipe.plan::<ReplaceOne>(n, 1, budget(2.0, delta.get())).unwrap();
-    let sigma = plan.std_dev();
+    let sigma = plan.run().std_dev();
     assert!(sigma < 0.15, "{sigma}");
     // In the ball margins are below 1 - h: gradients are -y x. The first record is (1, ±1), its batch mate (0, 1), all
     // later ones (1, 1).

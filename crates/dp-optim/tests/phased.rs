@@ -5,7 +5,7 @@ mod support;
 use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_losses::{HuberSvm, LossKind};
 use dp_optim::recipes::phases::{Problem, localising};
-use dp_optim::recipes::{Budget, PhasedErm, PhasedSgd};
+use dp_optim::recipes::{Budget, PhasedErm, PhasedSgd, Recipe};
 use serde_json::Value;
 use support::{close, count, golden, number, numbers};
 
@@ -55,10 +55,11 @@ fn phases_of_gradient_descent() {
         let smooth = LossKind::HuberSvm(HuberSvm::new(0.5).unwrap());
         let recipe = PhasedSgd { row_norm: problem.lipschitz, step: Some(step), ..PhasedSgd::new(smooth, 1.0) };
         let plan = recipe.plan::<ReplaceOne>(n, dim, budget()).unwrap();
-        for (found, expected) in plan.phases().iter().zip(&phases) {
+        let run = plan.run();
+        for (found, expected) in run.phases().iter().zip(&phases) {
             assert_eq!(found, expected, "{id}");
         }
-        for (phase, &sensitivity) in plan.phases().iter().zip(plan.sensitivities()) {
+        for (phase, &sensitivity) in run.phases().iter().zip(run.sensitivities()) {
             let exact = problem.gradient_difference * phase.step * (1.0 - 1.0 / phase.records as f64);
             let rounding = 1e-12 * phase.records as f64;
             assert!(sensitivity >= exact * (1.0 - 1e-14) && sensitivity <= exact * (1.0 + 1e-9) + rounding, "{id}");
@@ -86,14 +87,15 @@ fn phases_of_minimisation() {
             ..PhasedErm::new(LossKind::Hinge, 1e-3)
         };
         let plan = published.plan::<ReplaceOne>(n, dim, budget()).unwrap();
-        assert_eq!(plan.phases().len() as u64, count(&out["phases"]), "{id}");
-        all_close(plan.phases().iter().map(|phase| phase.records as f64), &out["n_i"], tolerance, id);
-        all_close(plan.moduli(), &out["lambda_i"], tolerance, id);
-        all_close(plan.sensitivities().iter().copied(), &out["sens_inexact_i"], tolerance, id);
-        all_close(plan.sensitivities().iter().map(|s| s / problem.rho), &out["sigma_i"], tolerance, id);
-        let apart = plan.sensitivities().iter().zip(plan.tolerances()).map(|(s, tau)| s - 2.0 * tau);
+        let run = plan.run();
+        assert_eq!(run.phases().len() as u64, count(&out["phases"]), "{id}");
+        all_close(run.phases().iter().map(|phase| phase.records as f64), &out["n_i"], tolerance, id);
+        all_close(run.moduli(), &out["lambda_i"], tolerance, id);
+        all_close(run.sensitivities().iter().copied(), &out["sens_inexact_i"], tolerance, id);
+        all_close(run.sensitivities().iter().map(|s| s / problem.rho), &out["sigma_i"], tolerance, id);
+        let apart = run.sensitivities().iter().zip(run.tolerances()).map(|(s, tau)| s - 2.0 * tau);
         all_close(apart, &out["sens_exact_i"], 10.0 * tolerance, id);
-        let gaps = plan.moduli().into_iter().zip(plan.tolerances()).map(|(modulus, tau)| modulus * tau * tau / 2.0);
+        let gaps = run.moduli().into_iter().zip(run.tolerances()).map(|(modulus, tau)| modulus * tau * tau / 2.0);
         all_close(gaps, &out["gap_i"], 10.0 * tolerance, id);
     }
 }

@@ -6,7 +6,7 @@ use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_losses::LossKind;
 use dp_mechanisms::clip::ClippingNorm;
 use dp_optim::recipes::scs13::{NoiseScale, StepLaw, as_published};
-use dp_optim::recipes::{Budget, Scs13};
+use dp_optim::recipes::{Budget, Recipe, Scs13};
 use serde_json::Value;
 use support::{count, golden, number};
 
@@ -34,8 +34,8 @@ fn golden_noise() {
                     Budget { epsilon, delta: Delta::new(delta).unwrap() },
                 )
                 .unwrap()
-                .derivation()
-                .noise
+                .run()
+                .noise()
             {
                 NoiseScale::LaplaceBall { scale } => scale / batch as f64,
                 NoiseScale::Gaussian { std_dev } => std_dev / batch as f64,

@@ -121,17 +121,18 @@ fn build<A: RecordAdjacency + 'static>(
     let plan_of = |recipe: &AnyRecipe| recipe.plan_copies::<A>(parameters.n, parameters.dim, budget, 1);
     let plan = plan_of(recipe)?;
     let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
-    let (updates, lambda, std_dev, bound) = match &plan {
+    let (run, lambda, bound) = match &plan {
         AnyPlan::Pnsgd(plan) => {
             let recipe = &plan.derivation().recipe;
-            (plan.updates(), recipe.lambda, plan.std_dev(), recipe.target_bound)
+            (plan.run(), recipe.lambda, recipe.target_bound)
         }
         AnyPlan::SnowballSgd(plan) => {
             let recipe = &plan.derivation().recipe;
-            (plan.updates(), recipe.lambda, plan.std_dev(), recipe.target_bound)
+            (plan.run(), recipe.lambda, recipe.target_bound)
         }
         _ => return Err(Error::NotProved { recipe: "audit", why: "not a recipe that releases its last iterate" }),
     };
+    let (updates, std_dev) = (run.updates(), run.std_dev());
     // A record of the last batch, which only that step's noise hides, against its opposite or against none.
     let record = |target: f64| {
         let mut record = Record { target: target * bound, ..Record::null(dim) };

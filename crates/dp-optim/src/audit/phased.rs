@@ -3,12 +3,14 @@
 //! Every phase's release may be known, so the attacker looks at the first one: it holds the canary, has the longest
 //! steps, and starts at a point that is public.
 
+use core::marker::PhantomData;
+
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
-use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_accountant::{Adjacency, AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Examples;
 use dp_losses::{ProximalLoss, ProximalVisitor};
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::Law;
 use super::{Audited, Canary, Distance, Parameters, Search};
@@ -16,7 +18,8 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
-use crate::recipes::{PhasedErm, PhasedSgd, RecordAdjacency, phased_erm, phased_sgd};
+use crate::recipes::phases::PhasedRun;
+use crate::recipes::{Algorithm, PhasedErm, PhasedSgd, Recipe as _, RecordAdjacency};
 
 /// The ball where none is given: so wide that no release is projected, which would change its law.
 const RADIUS: f64 = 100.0;
@@ -37,7 +40,7 @@ pub(super) fn sgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let radius = parameters.radius.unwrap_or(RADIUS);
     let lambda = parameters.lambda.unwrap_or(0.0);
     let recipe = PhasedSgd { lambda, step: Some(1.0), declared_order: true, ..PhasedSgd::new(parameters.loss, radius) };
-    each_mode(parameters, "phased-sgd", |noise_mode| Kind::Sgd(PhasedSgd { noise_mode, ..recipe.clone() }))
+    each_mode(parameters, "phased-sgd", false, |noise_mode| PhasedSgd { noise_mode, ..recipe.clone() })
 }
 
 pub(super) fn erm(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
@@ -47,7 +50,7 @@ pub(super) fn erm(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let radius = parameters.radius.unwrap_or(RADIUS);
     let lambda = parameters.lambda.unwrap_or(0.0);
     let recipe = PhasedErm { lambda, step: Some(0.2), declared_order: true, ..PhasedErm::new(parameters.loss, radius) };
-    each_mode(parameters, "phased-erm", |noise_mode| Kind::Erm(PhasedErm { noise_mode, ..recipe.clone() }))
+    each_mode(parameters, "phased-erm", true, |noise_mode| PhasedErm { noise_mode, ..recipe.clone() })
 }
 
 /// Whether a loss has a conjugate here.
@@ -58,23 +61,12 @@ impl ProximalVisitor<f64> for HasConjugate {
     fn visit<L: ProximalLoss<f64>>(self, _loss: L) {}
 }
 
-/// One of the two recipes.
-enum Kind {
-    Sgd(PhasedSgd),
-    Erm(PhasedErm),
-}
-
-/// One of the two plans.
-enum Plan<A: RecordAdjacency> {
-    Sgd(phased_sgd::Plan<A>),
-    Erm(phased_erm::Plan<A>),
-}
-
 /// Audits in each mode of noise; nothing where delta is 0, which these recipes have no noise for, or records too few.
-fn each_mode(
+fn each_mode<R: Algorithm<Run = PhasedRun>>(
     parameters: &Parameters,
     name: &'static str,
-    recipe: impl Fn(NoiseMode) -> Kind,
+    minimises: bool,
+    recipe: impl Fn(NoiseMode) -> R,
 ) -> Result<Vec<Audited>, Error> {
     if parameters.delta == 0.0 || parameters.n < FEWEST_RECORDS {
         return Ok(Vec::new());
@@ -87,71 +79,23 @@ fn each_mode(
         let shown = if mode == NoiseMode::Rounded { "rounded" } else { "exact" };
         let name = format!("{name}/first-phase/{shown}");
         match parameters.relation {
-            AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(name, recipe(mode), parameters),
-            AdjacencyKind::ZeroOut => audited::<ZeroOut>(name, recipe(mode), parameters),
+            AdjacencyKind::ReplaceOne => audited::<R, ReplaceOne>(name, &recipe(mode), minimises, parameters),
+            AdjacencyKind::ZeroOut => audited::<R, ZeroOut>(name, &recipe(mode), minimises, parameters),
             adjacency => Err(Error::Adjacency { recipe: "phases", adjacency }),
         }
     };
     modes.into_iter().map(audit).collect()
 }
 
-impl<A: RecordAdjacency> Plan<A> {
-    fn new(kind: Kind, parameters: &Parameters) -> Result<Self, Error> {
-        let (n, dim, budget) = (parameters.n, parameters.dim, parameters.budget()?);
-        Ok(match kind {
-            Kind::Sgd(recipe) => Self::Sgd(recipe.plan(n, dim, budget)?),
-            Kind::Erm(recipe) => Self::Erm(recipe.plan(n, dim, budget)?),
-        })
-    }
-
-    fn first_sensitivity(&self) -> f64 {
-        let all = match self {
-            Self::Sgd(plan) => plan.sensitivities(),
-            Self::Erm(plan) => plan.sensitivities(),
-        };
-        all.first().copied().unwrap_or(0.0)
-    }
-
-    fn first_std_dev(&self) -> f64 {
-        let all = match self {
-            Self::Sgd(plan) => plan.std_devs(),
-            Self::Erm(plan) => plan.std_devs(),
-        };
-        all.first().copied().unwrap_or(0.0)
-    }
-
-    /// The event that the certificate's reader recomputes, not the one that the plan keeps.
-    fn claimed_event(&self) -> Result<DpEvent, Error> {
-        match self {
-            Self::Sgd(plan) => plan.derivation().event(),
-            Self::Erm(plan) => plan.derivation().event(),
-        }
-    }
-
-    fn without_noise(&self, examples: Examples<f64>) -> Result<Vec<f64>, Error> {
-        let start = vec![0.0; examples.dim()];
-        let mut source = MemorySource::new(examples, 1.0, 1.0);
-        match self {
-            Self::Sgd(plan) => plan.first_phase_without_noise(&mut source, start),
-            Self::Erm(plan) => plan.first_phase_without_noise(&mut source, start),
-        }
-    }
-
-    /// The first phase's release in a whole run.
-    fn first_release(&self, examples: Examples<f64>, rng: &mut SeededRng) -> Result<Vec<f64>, Error> {
-        let mut source = MemorySource::new(examples, 1.0, 1.0);
-        let control = &mut Control::default();
-        let releases = match self {
-            Self::Sgd(plan) => plan.releases::<f64>(&mut source, rng, control)?,
-            Self::Erm(plan) => plan.releases::<f64>(&mut source, rng, control)?,
-        };
-        Ok(releases.earlier.first().unwrap_or(&releases.last).get().clone())
-    }
-}
-
-fn audited<A: RecordAdjacency + 'static>(name: String, kind: Kind, parameters: &Parameters) -> Result<Audited, Error> {
-    let minimises = matches!(kind, Kind::Erm(_));
-    let plan = Plan::<A>::new(kind, parameters)?;
+fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
+    name: String,
+    recipe: &R,
+    minimises: bool,
+    parameters: &Parameters,
+) -> Result<Audited, Error> {
+    let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
+    let run = plan.run();
+    let first = |all: &[f64]| all.first().copied().unwrap_or(0.0);
     let size = |name, value: u64| {
         usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
     };
@@ -164,35 +108,50 @@ fn audited<A: RecordAdjacency + 'static>(name: String, kind: Kind, parameters: &
         relation: A::KIND,
         pairs: if minimises { parameters.pairs.min(MOST_MINIMISED) } else { parameters.pairs },
     };
-    let output = |canary: &Canary, side| plan.without_noise(canary.examples(side, n, 0)?);
+    let output = |canary: &Canary, side| {
+        let mut source = MemorySource::new(canary.examples(side, n, 0)?, 1.0, 1.0);
+        run.first_phase_without_noise(&mut source, vec![0.0; dim])
+    };
     let (canary, reached, pairs) = search.farthest(|canary| {
         let (base, neighbour) = (output(canary, Side::Base)?, output(canary, Side::Neighbour)?);
         Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
     })?;
-    let noise = NoiseScale::Gaussian { std_dev: plan.first_std_dev() };
+    let noise = NoiseScale::Gaussian { std_dev: first(&run.std_devs()) };
     let law = |side| -> Result<Law, Error> { Ok(Law::new(noise, [(1.0, output(&canary, side)?)])) };
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
-    let distance = Distance { reached, claimed: plan.first_sensitivity(), pairs };
-    let claim = Claim { event: plan.claimed_event()?, delta: parameters.delta };
+    let distance = Distance { reached, claimed: first(run.sensitivities()), pairs };
+    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
     let cost = COST_OF_A_RUN + parameters.n as f64 * parameters.dim as f64 * if minimises { 20.0 } else { 0.2 };
-    let subject = PhasedCanary { name, pair: canary.describe(), claim, plan, examples, laws, cost };
+    let (pair, run, relation) = (canary.describe(), run.clone(), PhantomData::<A>);
+    let subject = PhasedCanary { name, pair, claim, run, relation, examples, laws, cost };
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
 /// A planned release in phases on its canary data sets.
-struct PhasedCanary<A: RecordAdjacency> {
+struct PhasedCanary<A> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    run: PhasedRun,
+    relation: PhantomData<A>,
     /// By side.
     examples: [Examples<f64>; 2],
     laws: [Law; 2],
     cost: f64,
 }
 
-impl<A: RecordAdjacency> Subject for PhasedCanary<A> {
+impl<A: Adjacency> PhasedCanary<A> {
+    /// The first phase's release in a whole run.
+    fn first_release(&self, examples: Examples<f64>, rng: &mut SeededRng) -> Result<Vec<f64>, Error> {
+        let mut source = MemorySource::new(examples, 1.0, 1.0);
+        let releases = self.run.releases::<f64, A>(&mut source, &mut rng.lend(), &mut Control::default())?;
+        Ok(releases.earlier.first().unwrap_or(&releases.last).get().clone())
+    }
+}
+
+impl<A: Adjacency> Subject for PhasedCanary<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -219,7 +178,6 @@ impl<A: RecordAdjacency> Subject for PhasedCanary<A> {
             Side::Neighbour => &self.examples[1],
         };
         let released = self
-            .plan
             .first_release(examples.clone(), rng)
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let [base, neighbour] = &self.laws;

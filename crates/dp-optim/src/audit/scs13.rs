@@ -4,14 +4,14 @@ use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Examples;
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::{Audited, Canary, Distance, Parameters, Record, Search};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::recipe::{Budget, RecordAdjacency};
-use crate::recipes::scs13::{NoiseScale, Plan, Scs13, StepLaw};
+use crate::recipes::scs13::{NoiseScale, Scs13, StepLaw};
+use crate::recipes::{Budget, Plan, Recipe as _, RecordAdjacency};
 use crate::schedule::Schedule;
 
 /// Steps so short that noise does not drive the iterates to where the canary's gradients are alike.
@@ -78,7 +78,7 @@ struct Farthest {
     distance: Distance,
 }
 
-fn farthest<A: RecordAdjacency>(plan: &Plan<A>, parameters: &Parameters) -> Result<Farthest, Error> {
+fn farthest<A: RecordAdjacency>(plan: &Plan<Scs13, A>, parameters: &Parameters) -> Result<Farthest, Error> {
     let recipe = &plan.derivation().recipe;
     let batch_size = size("batch size", recipe.batch_size.min(parameters.n))?;
     let search = Search {
@@ -90,16 +90,16 @@ fn farthest<A: RecordAdjacency>(plan: &Plan<A>, parameters: &Parameters) -> Resu
         pairs: parameters.pairs,
     };
     let origin = vec![0.0; size("dimension", recipe.loss.parameters(parameters.dim))?];
-    let sum = |canary: &Canary, side| plan.sum_without_noise(&canary.examples(side, batch_size, 0)?, &origin);
+    let sum = |canary: &Canary, side| plan.run().sum_without_noise(&canary.examples(side, batch_size, 0)?, &origin);
     let (canary, reached, pairs) =
         search.farthest(|canary| Ok(distance(&sum(canary, Side::Base)?, &sum(canary, Side::Neighbour)?)))?;
-    Ok(Farthest { canary, distance: Distance { reached, claimed: plan.sensitivity(), pairs } })
+    Ok(Farthest { canary, distance: Distance { reached, claimed: plan.run().sensitivity(), pairs } })
 }
 
 /// A plan on its canary data sets.
 fn audited<A: RecordAdjacency + 'static>(
     name: String,
-    plan: Plan<A>,
+    plan: Plan<Scs13, A>,
     parameters: &Parameters,
     farthest: &Farthest,
     delta: f64,
@@ -139,7 +139,7 @@ struct Scs13Canary<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: Plan<Scs13, A>,
     /// By side; the canary is in the first batch.
     examples: [Examples<f64>; 2],
     records: Records,
@@ -149,14 +149,14 @@ struct Scs13Canary<A: RecordAdjacency> {
 impl<A: RecordAdjacency> Scs13Canary<A> {
     /// The log-likelihood ratio of one noisy sum of the canary's batch, given the iterate before.
     fn score(&self, iterate: &[f64], noisy_sum: &[f64]) -> Result<f64, Error> {
-        let gradient = |record| self.plan.sum_without_noise(record, iterate);
+        let gradient = |record| self.plan.run().sum_without_noise(record, iterate);
         let (common, base) = (gradient(&self.records.common)?, gradient(&self.records.base)?);
         let neighbour = gradient(&self.records.neighbour)?;
         let others = (self.batch_size - 1) as f64;
         let log_density = |canary: &[f64]| {
             let centre = common.iter().zip(canary).map(|(common, canary)| others * common + canary);
             let squared: f64 = noisy_sum.iter().zip(centre).map(|(y, c)| (y - c) * (y - c)).sum();
-            match self.plan.derivation().noise {
+            match self.plan.run().noise() {
                 NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
                 NoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
             }
@@ -183,7 +183,7 @@ impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
     }
 
     fn relative_cost(&self) -> f64 {
-        self.plan.steps().steps() as f64 * (COST_OF_AN_UPDATE + self.plan.derivation().dim as f64)
+        self.plan.run().steps().steps() as f64 * (COST_OF_AN_UPDATE + self.plan.derivation().dim as f64)
     }
 
     fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
@@ -196,7 +196,7 @@ impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
         let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
         let parameters = recipe.loss.parameters(self.plan.derivation().dim) as usize;
         let (mut before, mut score) = (vec![0.0; parameters], Ok(0.0));
-        let updates_per_pass = self.plan.steps().steps() / recipe.passes;
+        let updates_per_pass = self.plan.run().steps().steps() / recipe.passes;
         let watch = |seen: crate::recipes::scs13::Observation<'_, f64>| {
             // The canary's batch is the first of each pass; all others have one law.
             if (seen.update - 1).is_multiple_of(updates_per_pass) {
@@ -205,7 +205,8 @@ impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
             }
             before.copy_from_slice(seen.iterate);
         };
-        self.plan.train_observing(&mut source, rng, &mut Control::default(), watch).map_err(failed)?;
+        let (run, control) = (self.plan.run(), &mut Control::default());
+        run.train_observing::<f64, A>(&mut source, &mut rng.lend(), control, watch).map_err(failed)?;
         features.push(score.map_err(failed)?);
         Ok(())
     }

@@ -2,22 +2,25 @@
 //! iterate is released.
 
 mod formula;
+mod run;
 #[cfg(test)]
 mod tests;
 mod training;
 
 pub use formula::{Zcdp, per_batch};
+pub use run::DescentRun;
 
-use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne};
-use dp_losses::{Constants, Domain, L2, LossKind};
+use dp_losses::{Constants, L2};
 use dp_mechanisms::PrivacyEvent;
 use dp_mechanisms::last_iterate::{Iterates, LastIterate};
 
 use crate::error::{Error, positive};
 use crate::growth::{Rounding, expansion};
 use crate::lattice::ReleaseLattice;
-use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale};
+use crate::recipes::problem::Problem;
+use crate::recipes::recipe::{Budget, RecordAdjacency, least_scale};
 
 /// Consecutive updates alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,16 +33,12 @@ pub struct Updates {
     pub step: f64,
 }
 
-/// The public parameters of a loss and its records.
+/// What a recipe says of its steps beside the problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Inputs {
     pub(super) recipe: &'static str,
-    pub(super) loss: LossKind,
     pub(super) lambda: f64,
     pub(super) radius: Option<f64>,
-    pub(super) row_norm: f64,
-    pub(super) target_bound: f64,
-    pub(super) noise_mode: NoiseMode,
     pub(super) declared_order: bool,
 }
 
@@ -52,42 +51,24 @@ pub(super) struct Terms {
 
 impl Inputs {
     /// Checks the parameters and derives the constants.
-    pub(super) fn terms(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Terms, Error> {
+    pub(super) fn terms(&self, problem: &Problem) -> Result<Terms, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
-        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
-            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
-        }
-        for (name, value) in [("number of records", n), ("dimension", dim)] {
-            if value == 0 {
-                return Err(Error::Count { name, value, range: "1 or more" });
-            }
-        }
         // Errors of a dot product are bounded to first order.
-        if !(self.loss.parameters(dim) as f64 * f64::EPSILON < 1e-3) {
-            return Err(Error::Count { name: "dimension", value: dim, range: "1 to a thousandth of 1/roundoff" });
+        if !(problem.parameters() as f64 * f64::EPSILON < 1e-3) {
+            let range = "1 to a thousandth of 1/roundoff";
+            return Err(Error::Count { name: "dimension", value: problem.dim, range });
         }
-        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
-            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
-        }
-        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
-            return Err(Error::OutOfRange {
-                name: "target bound",
-                value: self.target_bound,
-                range: "[0, 1] for a loss of two classes",
-            });
-        }
-        let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
         if let Some(radius) = self.radius {
             if !(positive("radius", radius)? <= 1e30) {
                 return Err(Error::OutOfRange { name: "radius", value: radius, range: "(0, 1e30]" });
             }
-            domain = domain.with_radius(radius)?;
         }
-        let constants = self.loss.constants(L2::new(self.lambda)?, &domain);
+        let domain = problem.domain(self.radius)?;
+        let constants = problem.setting.loss.constants(L2::new(self.lambda)?, &domain);
         if !constants.smoothness.is_finite() {
             return not_proved("gradient steps on a loss with a kink drive two runs apart: choose a smooth loss");
         }
-        let gradient_difference = match relation {
+        let gradient_difference = match problem.relation {
             AdjacencyKind::ReplaceOne => constants.gradient_difference,
             // A null record's data gradient is zero.
             AdjacencyKind::ZeroOut => constants.data_lipschitz,
@@ -100,12 +81,8 @@ impl Inputs {
     }
 
     /// What a release takes on trust.
-    pub(super) fn assumptions(&self) -> Vec<Assumption> {
-        let mut assumptions =
-            vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
-        if self.noise_mode != NoiseMode::Exact {
-            assumptions.push(Assumption::IdealisedFloat);
-        }
+    pub(super) fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        let mut assumptions = problem.setting.assumptions();
         if self.declared_order {
             assumptions.push(Assumption::DeclaredOrder);
         }
@@ -129,8 +106,7 @@ impl Inputs {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Descent {
     pub(super) inputs: Inputs,
-    pub(super) n: u64,
-    pub(super) dim: u64,
+    pub(super) problem: Problem,
     pub(super) passes: u64,
     /// The updates of one pass.
     pub(super) updates: Vec<Updates>,
@@ -142,8 +118,7 @@ impl Descent {
     pub(super) fn new(
         inputs: Inputs,
         terms: Terms,
-        n: u64,
-        dim: u64,
+        problem: &Problem,
         passes: u64,
         updates: Vec<Updates>,
     ) -> Result<Self, Error> {
@@ -153,12 +128,12 @@ impl Descent {
                 return Err(Error::StepTooLong { recipe: inputs.recipe, step: update.step, longest });
             }
         }
-        Ok(Self { inputs, n, dim, passes, updates, terms })
+        Ok(Self { inputs, problem: *problem, passes, updates, terms })
     }
 
     /// Number of parameters.
     pub(super) fn parameters(&self) -> u64 {
-        self.inputs.loss.parameters(self.dim)
+        self.problem.parameters()
     }
 
     /// The ball that iterates are projected onto, under noise of standard deviation `std_dev` on each mean gradient.
@@ -184,7 +159,7 @@ impl Descent {
     fn rounding_of_update(&self, update: &Updates, ball: f64) -> f64 {
         let Constants { smoothness, data_lipschitz, .. } = self.terms.constants;
         let (dim, batch, outputs) =
-            (self.parameters() as f64, update.batch_size as f64, u64::from(self.inputs.loss.outputs()));
+            (self.parameters() as f64, update.batch_size as f64, u64::from(self.problem.setting.loss.outputs()));
         let (of_derivative, of_margins) = Rounding::of_classes(outputs);
         // The noisy iterate is rounded once more than a plain one, to double precision, and a step of 2/β may exceed it by
         // a rounding.
@@ -211,7 +186,8 @@ impl Descent {
             deviation: 2.0 * self.rounding_of_update(update, ball),
             std_dev: update.step * std_dev,
         });
-        Ok(LastIterate::new(self.parameters(), pass.collect(), self.passes)?.with_noise_mode(self.inputs.noise_mode)?)
+        let mechanism = LastIterate::new(self.parameters(), pass.collect(), self.passes)?;
+        Ok(mechanism.with_noise_mode(self.problem.setting.noise_mode)?)
     }
 
     /// How far one record can move the iterate of an update.
@@ -245,30 +221,5 @@ impl Descent {
     /// Updates of one pass.
     pub(super) fn updates_per_pass(&self) -> u64 {
         self.updates.iter().fold(0, |sum, update| sum.saturating_add(update.count))
-    }
-
-    /// Root of the expected squared norm of the noise on the last iterate if nothing contracted: all steps' together.
-    pub(super) fn noise_norm(&self, std_dev: f64) -> f64 {
-        let squares: f64 = self.updates.iter().map(|update| update.count as f64 * update.step * update.step).sum();
-        std_dev * (squares * self.passes as f64 * self.parameters() as f64).sqrt()
-    }
-
-    /// Noise and settings, for people.
-    pub(super) fn summary(&self, std_dev: f64) -> Summary {
-        let smallest = self.updates.iter().map(|update| update.batch_size).min().unwrap_or(0);
-        let largest = self.updates.iter().map(|update| update.batch_size).max().unwrap_or(0);
-        let batches = if smallest == largest { largest.to_string() } else { format!("{smallest} to {largest}") };
-        let first = self.updates.first().map_or(0.0, |update| update.step);
-        Summary {
-            // Each iterate has its own.
-            sensitivity: None,
-            rows: self.n.saturating_mul(self.passes),
-            text: format!(
-                "noise {std_dev:.4e} on each mean gradient, {} updates, batches of {batches}, first step {first:.4e}, \
-                 lambda {:e}",
-                self.updates_per_pass().saturating_mul(self.passes),
-                self.inputs.lambda
-            ),
-        }
     }
 }

@@ -19,24 +19,25 @@
 //!
 //! [dual_ascent]: crate::engine::dual_ascent
 
-mod derivation;
-mod plan;
-mod training;
-
 #[cfg(test)]
 mod tests;
 
-pub use derivation::PhasedErmDerivation;
-pub use plan::Plan;
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_losses::{Loss, LossKind, ProximalLoss, ProximalVisitor};
 
-use dp_accountant::certificate::NoiseMode;
-use dp_losses::LossKind;
-
-use crate::error::Error;
-use crate::recipes::phases::Inputs;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::engine::dual_ascent::Terms;
+use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::phases::{Inputs, Method, NoiseMultiplier, Objective, PhasedRun, Reach, noise_multiplier};
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "phased-erm";
+
+/// Largest half width of a loss's parabola: beyond it rounding is not that of slopes of size 1.
+const WIDEST: f64 = 16.0;
 
 /// A Phased-ERM recipe: public parameters only.
 ///
@@ -47,13 +48,13 @@ const RECIPE: &str = "phased-erm";
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, PhasedErm};
+/// use dp_optim::recipes::{Budget, PhasedErm, Recipe};
 ///
 /// let recipe = PhasedErm { step: Some(0.1), ..PhasedErm::new(LossKind::Hinge, 5.0) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
 /// // L η_1 = 0.025, and a hundredth for the distance from the minimiser.
-/// assert!((plan.sensitivities()[0] - 1.01 * 0.025).abs() < 1e-9);
+/// assert!((plan.run().sensitivities()[0] - 1.01 * 0.025).abs() < 1e-9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -87,12 +88,32 @@ pub struct PhasedErm {
     pub target_bound: f64,
 }
 
-impl Recipe for PhasedErm {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for PhasedErm {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = NoiseMultiplier;
+    type Run = PhasedRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(FloatKind::F64) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(NoiseMultiplier, PhasedRun), Error> {
+        let noise_multiplier = noise_multiplier(RECIPE, budget, copies)?;
+        Ok((NoiseMultiplier { noise_multiplier }, self.run(problem, noise_multiplier)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &NoiseMultiplier) -> Result<PhasedRun, Error> {
+        self.run(problem, calibrated.noise_multiplier)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        self.inputs().assumptions(problem)
+    }
+
+    fn lattice(&self, problem: &Problem, calibrated: &NoiseMultiplier) -> Result<ReleaseLattice, Error> {
+        self.resolve(problem, calibrated)?.lattice()
     }
 }
 
@@ -114,33 +135,86 @@ impl PhasedErm {
         }
     }
 
-    /// Derives the phases, their sensitivities and noise, and the guarantee, for `n` records of `dim` features, before any
-    /// data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. The end of each phase is a release; all of them may be known. How
-    /// long training takes depends on the data and is not covered.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]: a loss whose slopes are not
-    /// bounded, delta = 0), fewer than 2 records, and a budget that no noise reaches.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
+    fn inputs(&self) -> Inputs {
+        let Self { lambda, radius, distance, step, restarts, declared_order, .. } = *self;
+        Inputs { recipe: RECIPE, lambda, radius, distance, step, restarts, declared_order }
     }
 
-    fn inputs(&self) -> Inputs {
-        Inputs {
-            recipe: RECIPE,
-            loss: self.loss,
-            lambda: self.lambda,
-            radius: self.radius,
-            distance: self.distance,
-            step: self.step,
-            restarts: self.restarts,
-            row_norm: self.row_norm,
-            target_bound: self.target_bound,
-            noise_mode: self.noise_mode,
-            declared_order: self.declared_order,
+    /// The phases that run, with what each minimises and its sensitivity.
+    fn run(&self, problem: &Problem, noise_multiplier: f64) -> Result<PhasedRun, Error> {
+        let inputs = self.inputs();
+        inputs.check()?;
+        positive("slack", self.slack)?;
+        let width = match self.loss {
+            LossKind::HuberSvm(loss) => loss.h(),
+            LossKind::HuberRegression(loss) => loss.h(),
+            _ => 0.0,
+        };
+        if !(width <= WIDEST) {
+            return Err(Error::OutOfRange { name: "half width", value: width, range: "(0, 16] for phased-erm" });
         }
+        let shape = self.loss.visit_proximal(ShapeOf { target_bound: self.target_bound }).ok_or(Error::NotProved {
+            recipe: RECIPE,
+            why: "this loss's slopes are not bounded, or it has several outputs: use logistic, hinge, absolute or a loss of Huber",
+        })?;
+        let rho = 1.0 / positive("noise multiplier", noise_multiplier)?;
+        let phases = inputs.phases(problem, rho, Reach::Anywhere)?;
+        if phases.is_empty() {
+            return Err(Error::Count { name: "number of records", value: problem.n, range: "2 or more in each stage" });
+        }
+        let mut objectives = Vec::with_capacity(phases.len());
+        let mut sensitivities = Vec::with_capacity(phases.len());
+        for phase in &phases {
+            let records = phase.records as f64;
+            let own = positive("strong convexity of a phase", 2.0 / (phase.step * records))?;
+            let modulus = own + self.lambda;
+            // λ‖w* - v‖ is at most the data's gradient at w*; and λ/2 ‖w* - v‖² at most the risk at v, which is no more
+            // than the loss at 0 and what R can add to it.
+            let by_slope = self.row_norm / modulus;
+            let by_value = (2.0 * (shape.at_zero + self.row_norm * self.radius) / modulus).sqrt();
+            let reach = by_slope.min(by_value) * (1.0 + 1e-12);
+            let (_, gradient_difference) = inputs.constants(problem, Some((self.radius + reach) * (1.0 + 1e-12)))?;
+            let apart = gradient_difference / (modulus * records) * (1.0 + 8.0 * f64::EPSILON);
+            let terms = Terms {
+                n: phase.records,
+                dim: problem.dim,
+                modulus,
+                row_norm: self.row_norm,
+                slopes: shape.slopes,
+                offset: 1.0 + self.target_bound + width,
+                centre_norm: self.radius * (1.0 + 1e-12),
+                reach,
+            };
+            let tolerance = (0.5 * self.slack * apart).max(terms.least_tolerance());
+            let certificate = terms.certificate(tolerance)?;
+            objectives.push(Objective { modulus, centre: own / modulus, certificate });
+            sensitivities.push((apart + 2.0 * tolerance) * (1.0 + 4.0 * f64::EPSILON));
+        }
+        let method = Method::Minimisation(objectives);
+        Ok(PhasedRun { inputs, problem: *problem, phases, sensitivities, noise_multiplier, method })
+    }
+}
+
+/// What the certificate has to know of a loss.
+struct Shape {
+    /// Length of the interval of slopes.
+    slopes: f64,
+    /// Largest loss at prediction 0.
+    at_zero: f64,
+}
+
+struct ShapeOf {
+    target_bound: f64,
+}
+
+impl ProximalVisitor<f64> for ShapeOf {
+    type Output = Shape;
+
+    fn visit<L: ProximalLoss<f64>>(self, loss: L) -> Shape {
+        let (low, high) = loss.dual_range();
+        // Each is convex in the target.
+        let bound = self.target_bound;
+        let at_zero = Loss::value(&loss, 0.0, bound).max(Loss::value(&loss, 0.0, -bound));
+        Shape { slopes: high - low, at_zero }
     }
 }

@@ -19,23 +19,23 @@
 //! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
 //! 2005.04763, Algorithm 2 and Theorem 4.1; there `σ_i = 4Lη_i/ρ`, twice what the sensitivity asks for.
 
-mod derivation;
-mod plan;
-mod training;
-
 #[cfg(test)]
 mod tests;
 
-pub use derivation::PhasedSgdDerivation;
-pub use plan::Plan;
-
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::LossKind;
 
-use crate::error::Error;
-use crate::growth::Arithmetic;
-use crate::recipes::phases::Inputs;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::averaging::Averaging;
+use crate::derivation::RELEASE;
+use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::phases::{Inputs, Method, NoiseMultiplier, Phase, PhasedRun, Reach, noise_multiplier};
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
+use crate::schedule::Schedule;
 
 const RECIPE: &str = "phased-sgd";
 
@@ -48,14 +48,14 @@ const RECIPE: &str = "phased-sgd";
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, PhasedSgd, Planned};
+/// use dp_optim::recipes::{Budget, PhasedSgd, Planned, Recipe};
 ///
 /// let recipe = PhasedSgd::new(LossKind::Logistic, 5.0); // over the ball of radius 5
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
-/// assert_eq!(plan.phases().len(), 12); // a thirteenth would have one record
+/// assert_eq!(plan.run().phases().len(), 12); // a thirteenth would have one record
 /// // The noise that stays is that of the last phase.
-/// assert!(plan.noise_norm() < 1e-7);
+/// assert!(plan.run().noise_norm() < 1e-7);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -91,12 +91,36 @@ pub struct PhasedSgd {
     pub target_bound: f64,
 }
 
-impl Recipe for PhasedSgd {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for PhasedSgd {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = NoiseMultiplier;
+    type Run = PhasedRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(FloatKind::F64) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(NoiseMultiplier, PhasedRun), Error> {
+        let noise_multiplier = noise_multiplier(RECIPE, budget, copies)?;
+        Ok((NoiseMultiplier { noise_multiplier }, self.run(problem, noise_multiplier)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &NoiseMultiplier) -> Result<PhasedRun, Error> {
+        self.run(problem, calibrated.noise_multiplier)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        self.inputs().assumptions(problem)
+    }
+
+    fn lattice(&self, problem: &Problem, calibrated: &NoiseMultiplier) -> Result<ReleaseLattice, Error> {
+        self.resolve(problem, calibrated)?.lattice()
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        RELEASE.saturating_add(problem.n)
     }
 }
 
@@ -118,32 +142,64 @@ impl PhasedSgd {
         }
     }
 
-    /// Derives the phases, their sensitivities and noise, and the guarantee, for `n` records of `dim` features, before any
-    /// data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. The end of each phase is a release; all of them may be known.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]: a loss that is not smooth, steps
-    /// above `8/β`, delta = 0), fewer than 4 records, and a budget that no noise reaches.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
+    fn inputs(&self) -> Inputs {
+        let Self { lambda, radius, distance, step, restarts, declared_order, .. } = *self;
+        Inputs { recipe: RECIPE, lambda, radius, distance, step, restarts, declared_order }
     }
 
-    fn inputs(&self) -> Inputs {
-        Inputs {
-            recipe: RECIPE,
-            loss: self.loss,
-            lambda: self.lambda,
-            radius: self.radius,
-            distance: self.distance,
-            step: self.step,
-            restarts: self.restarts,
-            row_norm: self.row_norm,
-            target_bound: self.target_bound,
-            noise_mode: self.noise_mode,
-            declared_order: self.declared_order,
+    /// The phases that run, with the sensitivity of each.
+    fn run(&self, problem: &Problem, noise_multiplier: f64) -> Result<PhasedRun, Error> {
+        let inputs = self.inputs();
+        inputs.check()?;
+        let (constants, gradient_difference) = inputs.constants(problem, Some(self.radius))?;
+        if !constants.smoothness.is_finite() {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "gradient steps on a loss with a kink drive two runs apart: use phased-erm, or a smooth loss",
+            });
         }
+        let rho = 1.0 / positive("noise multiplier", noise_multiplier)?;
+        let mut phases = inputs.phases(problem, rho, Reach::Ball)?;
+        // A phase of one record would release its start again.
+        phases.retain(|phase| phase.records > 1);
+        if phases.is_empty() {
+            return Err(Error::Count { name: "number of records", value: problem.n, range: "4 or more in each stage" });
+        }
+        if !phases.iter().all(|phase| phase.step * constants.smoothness <= 2.0) {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "steps above 2/smoothness drive two runs apart: choose a step size of at most 8/smoothness",
+            });
+        }
+        let unit = f64::EPSILON / 2.0;
+        let sensitivity = |phase: &Phase| -> Result<f64, Error> {
+            let growth = Growth {
+                n: phase.records - 1,
+                batch_size: 1,
+                passes: 1,
+                schedule: Schedule::Constant { step: phase.step },
+                averaging: Averaging::Uniform,
+                order: OrderPolicy::Fixed,
+                divisor: Divisor::Nominal,
+                smoothness: constants.smoothness,
+                strong_convexity: self.lambda,
+                gradient_difference,
+                radius: Some(self.radius),
+                rounding: Some(Rounding {
+                    unit_roundoff: unit,
+                    dim: problem.parameters(),
+                    outputs: u64::from(self.loss.outputs()),
+                    data_lipschitz: constants.data_lipschitz,
+                    arithmetic: self.arithmetic,
+                }),
+            };
+            let moved = growth.bound_from(self.radius)?;
+            // The average of all points, the start included; its two products and its sum are rounded.
+            let start_weight = 1.0 / phase.records as f64;
+            Ok(moved * (1.0 - start_weight) * (1.0 + 8.0 * unit) + 2.0 * 4.0 * unit * self.radius)
+        };
+        let sensitivities = phases.iter().map(sensitivity).collect::<Result<_, _>>()?;
+        let method = Method::Descent(self.arithmetic);
+        Ok(PhasedRun { inputs, problem: *problem, phases, sensitivities, noise_multiplier, method })
     }
 }

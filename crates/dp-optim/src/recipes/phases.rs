@@ -9,16 +9,21 @@
 //! 2005.04763: sections 4 and 5. With floors for `k` and `n_i`: with `⌈log₂ n⌉` the last phase is empty where `n` is not a
 //! power of two. Records left over are not used.
 
+mod descent;
+mod minimisation;
 mod release;
+mod run;
 mod terms;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use release::Releases;
-#[cfg(any(test, feature = "audit"))]
-pub(super) use release::Unreleased;
-pub(super) use release::{PhaseNoise, PhaseSink, noise_multiplier, order};
+pub use release::NoiseMultiplier;
+pub use run::PhasedRun;
+
+pub(super) use minimisation::Objective;
+pub(super) use release::noise_multiplier;
+pub(super) use run::Method;
 pub(super) use terms::{Inputs, Reach};
 
 use crate::error::{Error, positive};

@@ -14,18 +14,21 @@
 //! calibrated here by the exact Gaussian trade-off, with the difference of two records' gradients for twice the Lipschitz
 //! constant.
 
-mod plan;
+pub use super::last_iterate::{DescentRun, Updates, Zcdp, per_batch};
 
-pub use super::last_iterate::{Updates, Zcdp, per_batch};
-pub use plan::{Plan, PnsgdDerivation};
-
-use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{AdjacencyKind, Delta};
+use dp_accountant::Delta;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::LossKind;
 
+use crate::derivation::RELEASE;
 use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
 use crate::recipes::last_iterate::{Descent, Inputs};
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::recipes::noise_scale::StdDev;
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "pnsgd";
@@ -63,18 +66,18 @@ pub enum Batching {
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::pnsgd::Batching;
-/// use dp_optim::recipes::{Budget, Pnsgd};
+/// use dp_optim::recipes::{Budget, Pnsgd, Recipe};
 ///
 /// let recipe = Pnsgd { batching: Batching::Equal { size: 50 }, ..Pnsgd::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let once = recipe.plan::<ReplaceOne>(10_000, 5, budget)?;
 /// // As much as one noisy mean of 50 gradients, whatever the number of batches.
-/// let mu = 2.0 / 50.0 / once.std_dev();
+/// let mu = 2.0 / 50.0 / once.run().std_dev();
 /// assert!((dp_accountant::gaussian::epsilon(mu, budget.delta)? - 1.0).abs() < 1e-4);
 ///
 /// // Nineteen more passes cost a twentieth of one more.
 /// let twenty = Pnsgd { passes: 20, ..recipe }.plan::<ReplaceOne>(10_000, 5, budget)?;
-/// assert!((twenty.std_dev() / once.std_dev() - (1.0 + 19.0 / 200.0f64).sqrt()).abs() < 1e-3);
+/// assert!((twenty.run().std_dev() / once.run().std_dev() - (1.0 + 19.0 / 200.0f64).sqrt()).abs() < 1e-3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -107,12 +110,38 @@ pub struct Pnsgd {
     pub target_bound: f64,
 }
 
-impl Recipe for Pnsgd {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for Pnsgd {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = StdDev;
+    type Run = DescentRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(FloatKind::F64) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(StdDev, DescentRun), Error> {
+        let descent = self.descent(problem)?;
+        let std_dev = descent.least_noise(budget, copies)?;
+        Ok((StdDev { std_dev }, DescentRun::new(descent, std_dev)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &StdDev) -> Result<DescentRun, Error> {
+        DescentRun::new(self.descent(problem)?, calibrated.std_dev)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        self.inputs().assumptions(problem)
+    }
+
+    fn lattice(&self, problem: &Problem, calibrated: &StdDev) -> Result<ReleaseLattice, Error> {
+        self.descent(problem)?.lattice(calibrated.std_dev)
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        // Each update of a pass may be a stage of its own.
+        RELEASE.saturating_add(problem.n.saturating_mul(8))
     }
 }
 
@@ -134,40 +163,20 @@ impl Pnsgd {
         }
     }
 
-    /// Derives the noise and the guarantee for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`], [`Error::StepTooLong`]: a loss that
-    /// is not smooth, steps above `2/β`, delta = 0), and a budget that no noise reaches.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
-    fn inputs(&self) -> Inputs {
-        Inputs {
-            recipe: RECIPE,
-            loss: self.loss,
-            lambda: self.lambda,
-            radius: self.radius,
-            row_norm: self.row_norm,
-            target_bound: self.target_bound,
-            noise_mode: self.noise_mode,
-            declared_order: self.declared_order,
-        }
+    pub(super) fn inputs(&self) -> Inputs {
+        let Self { lambda, radius, declared_order, .. } = *self;
+        Inputs { recipe: RECIPE, lambda, radius, declared_order }
     }
 
     /// Everything but the noise.
-    fn descent(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Descent, Error> {
+    fn descent(&self, problem: &Problem) -> Result<Descent, Error> {
         let inputs = self.inputs();
-        let terms = inputs.terms(n, dim, relation)?;
+        let terms = inputs.terms(problem)?;
         if !(1..1 << 24).contains(&self.passes) {
             return Err(Error::Count { name: "passes", value: self.passes, range: "1 or more, and below 2^24" });
         }
         positive("distance", self.distance)?;
-        let (per_pass, largest) = self.batches(n)?;
+        let (per_pass, largest) = self.batches(problem.n)?;
         let constants = &terms.constants;
         let schedule = match &self.schedule {
             Some(schedule) => schedule.clone(),
@@ -186,7 +195,7 @@ impl Pnsgd {
             (Batching::Equal { .. }, None) => runs((1..=per_pass).map(|t| (largest, steps.at(t)))),
             (Batching::Listed { sizes }, _) => runs((1..).zip(sizes).map(|(t, &size)| (size, steps.at(t)))),
         };
-        Descent::new(inputs, terms, n, dim, self.passes, updates)
+        Descent::new(inputs, terms, problem, self.passes, updates)
     }
 
     /// Number of batches of a pass, and the size of the largest.

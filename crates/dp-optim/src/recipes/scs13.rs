@@ -19,21 +19,18 @@
 //! difference replaces twice the Lipschitz constant, and all passes are calibrated together.
 
 pub mod as_published;
-mod derivation;
 mod noise;
-mod plan;
+mod run;
 mod training;
 
 #[cfg(test)]
 mod tests;
 
 pub use super::noise_scale::NoiseScale;
-pub use derivation::Scs13Derivation;
-pub use plan::Plan;
+pub use run::UpdatesRun;
 pub use training::Observation;
 
-use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::{Domain, LossKind};
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::steps::StepPlan;
@@ -41,10 +38,14 @@ use dp_mechanisms::steps::StepPlan;
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::descent::{Descent, Range};
 use crate::engine::{Contributions, StepSum, Summation};
-use crate::error::{Error, non_negative, positive};
+use crate::error::{Error, non_negative};
 use crate::float::FloatKind;
 use crate::growth::{Divisor, OrderPolicy};
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::noise_scale::OneNoise;
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 use crate::schedule::{Schedule, StepSizes};
 
 const RECIPE: &str = "scs13";
@@ -83,13 +84,13 @@ pub enum StepCalibration {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, Scs13, Planned};
+/// use dp_optim::recipes::{Budget, Planned, Recipe, Scs13};
 ///
 /// let recipe = Scs13 { passes: 1, ..Scs13::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
 /// // Two records' gradients differ by at most 2, whatever the batch size.
-/// assert!((plan.sensitivity() - 2.0).abs() < 1e-11);
+/// assert!((plan.run().sensitivity() - 2.0).abs() < 1e-11);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -143,12 +144,37 @@ pub struct Scs13 {
     pub target_bound: f64,
 }
 
-impl Recipe for Scs13 {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for Scs13 {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = OneNoise;
+    type Run = UpdatesRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, float, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(float) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(OneNoise, UpdatesRun), Error> {
+        let terms = self.terms(problem)?;
+        let noise = noise::Calibrated::new(self, &terms, budget, copies)?;
+        Ok((OneNoise { noise: noise.scale }, UpdatesRun::new(self, problem, terms, noise)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &OneNoise) -> Result<UpdatesRun, Error> {
+        UpdatesRun::new(self, problem, self.terms(problem)?, noise::Calibrated { scale: calibrated.noise })
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        let mut assumptions = problem.setting.assumptions();
+        if self.declared_order {
+            assumptions.push(Assumption::DeclaredOrder);
+        }
+        assumptions
+    }
+
+    fn lattice(&self, _: &Problem, _: &OneNoise) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::ANYWHERE.within(self.radius).in_precision(self.float))
     }
 }
 
@@ -178,24 +204,7 @@ impl Scs13 {
         }
     }
 
-    /// Derives the noise and the guarantee of this recipe for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one whose data gradient is zero, which needs about half of the noise.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
-    /// reaches.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     fn check(&self) -> Result<(), Error> {
-        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
-            let why = "without noise there is no guarantee: choose exact or rounded noise";
-            return Err(Error::NotProved { recipe: RECIPE, why });
-        }
         if self.passes == 0 {
             return Err(Error::Count { name: "passes", value: 0, range: "1 or more: without any the model is 0" });
         }
@@ -211,39 +220,21 @@ impl Scs13 {
             let why = "it takes plain and accelerated steps; for others choose dp-sgd";
             return Err(Error::NotProved { recipe: RECIPE, why });
         }
-        if !(self.row_norm.is_finite() && self.row_norm > 0.0 && self.row_norm <= 1.0) {
-            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
-        }
-        if self.loss.is_classification() && !(self.target_bound <= 1.0) {
-            // Their gradient is the target times a slope of at most 1.
-            return Err(Error::OutOfRange {
-                name: "target bound",
-                value: self.target_bound,
-                range: "[0, 1] for a loss of two classes",
-            });
-        }
         Ok(())
     }
 
     /// Everything that follows from the recipe and the public shape of the data.
-    fn terms(&self, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Terms, Error> {
+    fn terms(&self, problem: &Problem) -> Result<Terms, Error> {
         self.check()?;
-        for (name, value) in [("number of records", n), ("dimension", dim)] {
-            if value == 0 {
-                return Err(Error::Count { name, value, range: "1 or more" });
-            }
-        }
-        let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
-        if let Some(radius) = self.radius {
-            domain = domain.with_radius(positive("radius", radius)?)?;
-        }
+        let n = problem.n;
+        let domain = problem.domain(self.radius)?;
         let contributions = match self.clipping {
             Some(norm) => Contributions::Clipped(norm),
-            None => Contributions::of_loss(&self.loss, &domain, dim, self.float)?,
+            None => Contributions::of_loss(&self.loss, &domain, problem.dim, self.float)?,
         };
         let batch_size = self.batch_size.min(n);
         let sum = StepSum::whole(contributions, batch_size, self.float).added_up(self.summation, batch_size);
-        let sensitivity = sum.sensitivity(relation)?;
+        let sensitivity = sum.sensitivity(problem.relation)?;
         let updates_per_pass = n.div_ceil(batch_size);
         let updates = updates_per_pass.checked_mul(self.passes).filter(|&updates| updates < 1 << 53);
         let Some(updates) = updates else {
@@ -253,7 +244,7 @@ impl Scs13 {
             sum,
             sensitivity,
             domain,
-            dim: self.loss.parameters(dim),
+            dim: problem.parameters(),
             batch_size,
             last_batch: n - (updates_per_pass - 1) * batch_size,
             steps: StepPlan::DisjointBatches { passes: self.passes, steps_per_pass: updates_per_pass },

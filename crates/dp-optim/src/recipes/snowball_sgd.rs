@@ -8,20 +8,24 @@
 //! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
 //! 2005.04763, Algorithm 1 with Theorems 3.5 and 3.6.
 
-mod plan;
 mod schedule;
 
-pub use plan::{Plan, SnowballSgdDerivation};
+pub use super::last_iterate::{DescentRun, Updates};
 pub use schedule::{Snowball, SnowballSteps};
 
-use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::DpEvent;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_losses::LossKind;
 
+use crate::derivation::RELEASE;
 use crate::error::{Error, positive};
+use crate::float::FloatKind;
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
 use crate::recipes::last_iterate::{Descent, Inputs};
 use crate::recipes::pnsgd::USUAL_DISTANCE;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::{Budget, least_scale};
 
 const RECIPE: &str = "snowball-sgd";
 
@@ -31,15 +35,15 @@ const RECIPE: &str = "snowball-sgd";
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, SnowballSgd};
+/// use dp_optim::recipes::{Budget, Recipe, SnowballSgd};
 ///
 /// let recipe = SnowballSgd::new(LossKind::Logistic);
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 20, budget)?; // before any data
-/// let (first, last) = (plan.updates().first().unwrap(), plan.updates().last().unwrap());
+/// let (first, last) = (plan.run().updates().first().unwrap(), plan.run().updates().last().unwrap());
 /// assert!(first.batch_size == 1 && last.batch_size > 30);
 /// // About as much noise as gradient.
-/// assert!((plan.std_dev() * 20f64.sqrt() - 1.0).abs() < 0.02);
+/// assert!((plan.run().std_dev() * 20f64.sqrt() - 1.0).abs() < 0.02);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -67,12 +71,58 @@ pub struct SnowballSgd {
     pub target_bound: f64,
 }
 
-impl Recipe for SnowballSgd {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+/// What calibration found: how many updates on which batches, and the noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct SnowballNoise {
+    /// T: number of updates.
+    pub updates: u64,
+    /// ρ that the batches were made for: what they would cost under noise of exactly `L/√d`.
+    pub rho: f64,
+    /// σ: standard deviation of the noise on each batch's mean gradient; about `L/√d`.
+    pub std_dev: f64,
+}
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+impl Algorithm for SnowballSgd {
+    const NAME: &'static str = RECIPE;
+
+    type Calibrated = SnowballNoise;
+    type Run = DescentRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: Some(FloatKind::F64) }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(SnowballNoise, DescentRun), Error> {
+        if !(budget.delta.get() > 0.0) {
+            return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
+        }
+        // The batches are made for the largest mu that the budget allows, then the noise for the batches.
+        let rho = 1.0 / least_scale(budget, copies, |std_dev| DpEvent::Gaussian { std_dev, sensitivity: 1.0 })?;
+        let (descent, updates) = self.descent(problem, rho, None)?;
+        let std_dev = descent.least_noise(budget, copies)?;
+        Ok((SnowballNoise { updates, rho, std_dev }, DescentRun::new(descent, std_dev)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &SnowballNoise) -> Result<DescentRun, Error> {
+        let &SnowballNoise { updates, rho, std_dev } = calibrated;
+        DescentRun::new(self.descent(problem, rho, Some(updates))?.0, std_dev)
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        self.inputs().assumptions(problem)
+    }
+
+    fn lattice(&self, problem: &Problem, calibrated: &SnowballNoise) -> Result<ReleaseLattice, Error> {
+        let &SnowballNoise { updates, rho, std_dev } = calibrated;
+        self.descent(problem, rho, Some(updates))?.0.lattice(std_dev)
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        // An update takes a record at least; more than the most updates are refused at once.
+        RELEASE.saturating_add(problem.n.min(schedule::MOST_UPDATES).saturating_mul(32))
     }
 }
 
@@ -92,47 +142,20 @@ impl SnowballSgd {
         }
     }
 
-    /// Derives the schedule, the noise and the guarantee for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations.
-    ///
-    /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`], [`Error::StepTooLong`]: a loss that
-    /// is not smooth, or not smooth enough for `D/(L√(2T)) <= 2/β`, delta = 0), too few records for one update, and a
-    /// budget that no noise reaches.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     fn inputs(&self) -> Inputs {
-        Inputs {
-            recipe: RECIPE,
-            loss: self.loss,
-            lambda: self.lambda,
-            radius: self.radius,
-            row_norm: self.row_norm,
-            target_bound: self.target_bound,
-            noise_mode: self.noise_mode,
-            declared_order: self.declared_order,
-        }
+        let Self { lambda, radius, declared_order, .. } = *self;
+        Inputs { recipe: RECIPE, lambda, radius, declared_order }
     }
 
     /// Everything but the noise, for batches that cost `rho`; of `updates` updates, or of as many as the records allow.
-    fn descent(
-        &self,
-        n: u64,
-        dim: u64,
-        relation: AdjacencyKind,
-        rho: f64,
-        updates: Option<u64>,
-    ) -> Result<(Descent, Snowball), Error> {
+    /// And how many they are.
+    fn descent(&self, problem: &Problem, rho: f64, updates: Option<u64>) -> Result<(Descent, u64), Error> {
         let inputs = self.inputs();
-        let terms = inputs.terms(n, dim, relation)?;
+        let (terms, n) = (inputs.terms(problem)?, problem.n);
         positive("distance", self.distance)?;
         let lipschitz = positive("Lipschitz constant", terms.constants.data_lipschitz)?;
         let ratio = terms.gradient_difference / lipschitz;
-        let weight = ratio * ratio * self.loss.parameters(dim) as f64;
+        let weight = ratio * ratio * problem.parameters() as f64;
         let snowball = match updates {
             Some(updates) if updates > n => {
                 return Err(Error::Count { name: "updates", value: updates, range: "at most the number of records" });
@@ -150,6 +173,6 @@ impl SnowballSgd {
             });
         }
         let runs = snowball.runs(&batches, snowball.first_step(lipschitz, self.distance));
-        Ok((Descent::new(inputs, terms, n, dim, 1, runs)?, snowball))
+        Ok((Descent::new(inputs, terms, problem, 1, runs)?, snowball.updates()))
     }
 }

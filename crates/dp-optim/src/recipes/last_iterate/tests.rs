@@ -1,25 +1,23 @@
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon, ZeroOut};
+use dp_losses::LossKind;
 
 use super::*;
+use crate::recipes::algorithm::Algorithm as _;
 use crate::recipes::pnsgd::{Batching, Pnsgd, runs};
-use crate::recipes::recipe::Planned;
+use crate::recipes::recipe::{Planned, Recipe};
 use crate::schedule::Schedule;
 
 fn budget(delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(delta).unwrap() }
 }
 
-fn inputs() -> Inputs {
-    Inputs {
-        recipe: "test",
-        loss: LossKind::Logistic,
-        lambda: 0.0,
-        radius: None,
-        row_norm: 0.5,
-        target_bound: 1.0,
-        noise_mode: NoiseMode::Exact,
-        declared_order: false,
-    }
+fn recipe() -> Pnsgd {
+    Pnsgd { row_norm: 0.5, ..Pnsgd::new(LossKind::Logistic) }
+}
+
+fn terms(recipe: &Pnsgd, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Terms, Error> {
+    recipe.inputs().terms(&Problem::new(recipe, n, dim, relation)?)
 }
 
 fn close(found: f64, expected: f64) {
@@ -27,10 +25,10 @@ fn close(found: f64, expected: f64) {
 }
 
 /// Two passes of three updates on 7 records and two on 4, of 5 features.
-fn descent(inputs: Inputs) -> Descent {
-    let terms = inputs.terms(29, 5, AdjacencyKind::ReplaceOne).unwrap();
+fn descent(recipe: &Pnsgd) -> Descent {
+    let (inputs, problem) = (recipe.inputs(), Problem::new(recipe, 29, 5, AdjacencyKind::ReplaceOne).unwrap());
     let updates = vec![Updates { count: 3, batch_size: 7, step: 0.5 }, Updates { count: 2, batch_size: 4, step: 0.25 }];
-    Descent::new(inputs, terms, 29, 5, 2, updates).unwrap()
+    Descent::new(inputs, inputs.terms(&problem).unwrap(), &problem, 2, updates).unwrap()
 }
 
 /// The ball that nothing leaves: twice the longest way, 4 of steps in all at most 1/2 each, or the end of a contraction; and
@@ -38,7 +36,7 @@ fn descent(inputs: Inputs) -> Descent {
 #[test]
 fn the_ball_holds_every_way_and_all_noise() {
     let noise = |std_dev: f64| std_dev * 1.75f64.sqrt() * (5f64.sqrt() + 6.0);
-    let ball = |lambda: f64, std_dev: f64| descent(Inputs { lambda, ..inputs() }).ball(std_dev);
+    let ball = |lambda: f64, std_dev: f64| descent(&Pnsgd { lambda, ..recipe() }).ball(std_dev);
     for std_dev in [0.1, 3.0] {
         close(ball(0.0, std_dev), 2.0 * (0.5 * 4.0 + noise(std_dev)));
         // Contractions end at L/λ: farther than the way, or nearer.
@@ -47,10 +45,10 @@ fn the_ball_holds_every_way_and_all_noise() {
         close(ball(2.0, std_dev), 2.0 * (0.5 / 2.0 + noise(std_dev)));
         // A step beyond 1/λ turns the weights around.
         close(ball(2.5, std_dev), 2.0 * (0.5 * 4.0 + noise(std_dev)));
-        assert_eq!(descent(Inputs { radius: Some(0.3), ..inputs() }).ball(std_dev), 0.3);
+        assert_eq!(descent(&Pnsgd { radius: Some(0.3), ..recipe() }).ball(std_dev), 0.3);
     }
-    let all = descent(inputs());
-    close(all.noise_norm(0.7), 0.7 * (1.75f64 * 5.0).sqrt());
+    let all = DescentRun::new(descent(&recipe()), 0.7).unwrap();
+    close(all.noise_norm(), 0.7 * (1.75f64 * 5.0).sqrt());
 }
 
 /// What the mechanism is told of each run of updates, by the formulas: sensitivity `ηG/B`, contraction, rounding, noise.
@@ -64,8 +62,8 @@ fn the_mechanism_is_told_what_the_formulas_say() {
         ("softmax:3".parse().unwrap(), 0.3),
     ] {
         let classes = loss.outputs() > 1;
-        let inputs = Inputs { loss, lambda, target_bound: loss.usual_target_bound(), ..inputs() };
-        let descent = descent(inputs);
+        let recipe = Pnsgd { lambda, row_norm: 0.5, ..Pnsgd::new(loss) };
+        let descent = descent(&recipe);
         let parameters = if classes { 15 } else { 5 };
         assert_eq!(descent.parameters(), parameters);
         let Constants { smoothness, data_lipschitz, .. } = descent.terms.constants;
@@ -73,7 +71,7 @@ fn the_mechanism_is_told_what_the_formulas_say() {
             close(data_lipschitz, 0.5);
             close(smoothness, 0.0625 + lambda);
             close(descent.terms.gradient_difference, 1.0);
-            let null = inputs.terms(29, 5, AdjacencyKind::ZeroOut).unwrap();
+            let null = terms(&recipe, 29, 5, AdjacencyKind::ZeroOut).unwrap();
             close(null.gradient_difference, 0.5);
         }
         let std_dev = 2.0;
@@ -107,7 +105,7 @@ fn the_mechanism_is_told_what_the_formulas_say() {
 
 #[test]
 fn bounds_are_refused_beyond_their_limits() {
-    let refused = |inputs: Inputs, n, dim| inputs.terms(n, dim, AdjacencyKind::ReplaceOne).is_err();
+    let refused = |recipe: Pnsgd, n, dim| terms(&recipe, n, dim, AdjacencyKind::ReplaceOne).is_err();
     for (row_norm, refuse) in [
         (1.0, false),
         (1e-3, false),
@@ -118,23 +116,27 @@ fn bounds_are_refused_beyond_their_limits() {
         (f64::NEG_INFINITY, true),
         (f64::NAN, true),
     ] {
-        assert_eq!(refused(Inputs { row_norm, ..inputs() }, 9, 2), refuse, "{row_norm}");
+        assert_eq!(refused(Pnsgd { row_norm, ..recipe() }, 9, 2), refuse, "{row_norm}");
     }
     for (target_bound, refuse) in [(1.0, false), (1.0 + 1e-15, true), (f64::NAN, true)] {
-        assert_eq!(refused(Inputs { target_bound, ..inputs() }, 9, 2), refuse, "{target_bound}");
+        assert_eq!(refused(Pnsgd { target_bound, ..recipe() }, 9, 2), refuse, "{target_bound}");
     }
     for (radius, refuse) in [(1e30, false), (1.1e30, true), (0.0, true), (-1.0, true), (f64::NAN, true)] {
-        assert_eq!(refused(Inputs { radius: Some(radius), ..inputs() }, 9, 2), refuse, "{radius}");
+        assert_eq!(refused(Pnsgd { radius: Some(radius), ..recipe() }, 9, 2), refuse, "{radius}");
     }
-    assert!(refused(inputs(), 0, 2) && refused(inputs(), 9, 0));
+    assert!(refused(recipe(), 0, 2) && refused(recipe(), 9, 0));
     let most = (1e-3 / f64::EPSILON) as u64;
-    assert!(!refused(inputs(), 9, most) && refused(inputs(), 9, most + 1));
+    assert!(!refused(recipe(), 9, most) && refused(recipe(), 9, most + 1));
     // A loss without a bound on its slope.
-    assert!(refused(Inputs { loss: LossKind::Squared, ..inputs() }, 9, 2));
-    assert!(!refused(Inputs { loss: LossKind::Squared, radius: Some(1.0), ..inputs() }, 9, 2));
-    assert!(descent(inputs()).least_noise(budget(0.0), 1).is_err());
+    assert!(refused(Pnsgd { loss: LossKind::Squared, ..recipe() }, 9, 2));
+    assert!(!refused(Pnsgd { loss: LossKind::Squared, radius: Some(1.0), ..recipe() }, 9, 2));
+    assert!(descent(&recipe()).least_noise(budget(0.0), 1).is_err());
+    for std_dev in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(DescentRun::new(descent(&recipe()), std_dev).is_err(), "{std_dev}");
+    }
     for (mode, idealised) in [(NoiseMode::Exact, false), (NoiseMode::Rounded, true)] {
-        let assumptions = Inputs { noise_mode: mode, declared_order: true, ..inputs() }.assumptions();
+        let recipe = Pnsgd { noise_mode: mode, declared_order: true, ..recipe() };
+        let assumptions = recipe.assumptions(&Problem::new(&recipe, 9, 2, AdjacencyKind::ReplaceOne).unwrap());
         assert_eq!(assumptions.contains(&Assumption::IdealisedFloat), idealised);
         assert!(assumptions.contains(&Assumption::DeclaredOrder));
     }
@@ -153,10 +155,10 @@ fn runs_and_steps_of_pnsgd() {
     let step = 3.0 / (0.5 * 160f64.sqrt());
     for recipe in [usual.clone(), listed(&[50; 20])] {
         let planned = plan(&recipe, 1000).unwrap();
-        let [run] = planned.updates() else { panic!("{:?}", planned.updates()) };
+        let [run] = planned.run().updates() else { panic!("{:?}", planned.run().updates()) };
         assert!(run.count == 20 && run.batch_size == 50, "{run:?}");
         close(run.step, step);
-        close(planned.noise_norm(), planned.std_dev() * step * (80f64 * 5.0).sqrt());
+        close(planned.run().noise_norm(), planned.run().std_dev() * step * (80f64 * 5.0).sqrt());
         let text = planned.summary().text;
         assert!(text.contains("80 updates, batches of 50, first step"), "{text}");
     }
@@ -164,7 +166,7 @@ fn runs_and_steps_of_pnsgd() {
     assert!(two.summary().text.contains("12 updates, batches of 30 to 50, "), "{}", two.summary().text);
     // β = 1/16: the longest step is 32, which it does not exceed by a rounding.
     let far = plan(&Pnsgd { distance: 1e4, ..usual.clone() }, 1000).unwrap();
-    let longest = far.updates()[0].step;
+    let longest = far.run().updates()[0].step;
     assert!(longest <= 32.0 && longest > 32.0 * (1.0 - 1e-15), "{longest}");
     for sizes in [&[][..], &[0], &[5, 0, 5], &[5, 6]] {
         let name = if sizes == [5, 6] { "sum of the batch sizes" } else { "batch size" };
@@ -215,16 +217,17 @@ fn runs_of_snowball_sgd() {
     use crate::recipes::SnowballSgd;
     let recipe = SnowballSgd { row_norm: 0.5, distance: 0.2, ..SnowballSgd::new(LossKind::Logistic) };
     let plan = recipe.plan::<ReplaceOne>(4000, 5, budget(1e-6)).unwrap();
-    assert_eq!(plan.std_dev(), plan.derivation().std_dev);
-    let (count, squares) = plan
+    let (run, calibrated) = (plan.run(), plan.derivation().calibrated);
+    assert_eq!(run.std_dev(), calibrated.std_dev);
+    let (count, squares) = run
         .updates()
         .iter()
         .fold((0, 0.0), |(count, squares), run| (count + run.count, squares + run.count as f64 * run.step * run.step));
-    assert_eq!(count, plan.snowball().updates());
-    close(plan.noise_norm(), plan.std_dev() * (squares * 5.0).sqrt());
+    assert_eq!(count, calibrated.updates);
+    close(run.noise_norm(), run.std_dev() * (squares * 5.0).sqrt());
     // Neighbours differ, or they were one run.
-    assert!(plan.updates().windows(2).all(|two| two[0].batch_size != two[1].batch_size || two[0].step != two[1].step));
-    assert!(plan.updates().iter().any(|run| run.count > 1) && plan.updates().len() > 1);
+    assert!(run.updates().windows(2).all(|two| two[0].batch_size != two[1].batch_size || two[0].step != two[1].step));
+    assert!(run.updates().iter().any(|run| run.count > 1) && run.updates().len() > 1);
 }
 
 /// The paper's simple conversion is a bound up to `(4 - 2√2) √ln(1/δ)` and is not given beyond, where it is too small.

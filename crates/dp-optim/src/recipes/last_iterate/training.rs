@@ -6,7 +6,8 @@ use dp_accountant::EventLog;
 use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::last_iterate::{LastIterate, LastIterateSession};
-use dp_mechanisms::{Bounded, ReleaseRng, Released};
+use dp_mechanisms::{Bounded, LentRng, Released};
+use rand::Rng as _;
 
 use super::Descent;
 use crate::averaging::Averaging;
@@ -15,25 +16,20 @@ use crate::engine::{
     UpdateRule, project,
 };
 use crate::error::Error;
-use crate::float::FloatKind;
 use crate::growth::Divisor;
-use crate::recipes::recipe::{Expected, RecordAdjacency};
+use crate::recipes::linear::size;
+use crate::recipes::recipe::RecordAdjacency;
 use crate::schedule::Schedule;
 
 impl Descent {
-    /// Runs the descent and releases its last iterate.
-    pub(in crate::recipes) fn train<F: Real, A: RecordAdjacency>(
+    /// Runs the descent under this noise and releases its last iterate.
+    pub(super) fn train<F: Real, A: RecordAdjacency>(
         &self,
-        mechanism: &LastIterate<A>,
         std_dev: f64,
         source: &mut dyn RowSource<F>,
-        rng: &mut (impl ReleaseRng + ?Sized),
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
-        FloatKind::F64.expect::<F>()?;
-        let (row_norm, target_bound) = (self.inputs.row_norm, self.inputs.target_bound);
-        Expected { n: self.n, dim: self.dim, row_norm, target_bound }.check(&source.describe()?)?;
-        control.check()?;
         let order = if self.inputs.declared_order {
             Order::Declared
         } else {
@@ -41,12 +37,13 @@ impl Descent {
             rng.fill_bytes(&mut key);
             Order::Keyed { key, fresh_each_pass: false }
         };
-        let dim = size("dimension", self.dim)?;
+        let dim = size("dimension", self.problem.dim)?;
         let run = self.run()?;
-        let ball = self.ball(std_dev);
+        let mechanism = self.mechanism::<A>(std_dev)?;
+        let (mechanism, ball) = (&mechanism, self.ball(std_dev));
         let visitor =
             Visitor { descent: self, run: &run, mechanism, ball, source, order, rng, control, float: PhantomData };
-        let (weights, log) = self.inputs.loss.visit_model(dim, visitor)?;
+        let (weights, log) = self.problem.setting.loss.visit_model(dim, visitor)?;
         // The radius is a promise; a ball that was only there for the arithmetic is not.
         let weights = match self.inputs.radius {
             Some(radius) => weights.map(|mut weights| {
@@ -66,7 +63,7 @@ impl Descent {
             return Err(Error::Count { name: "updates", value: 0, range: "1 or more" });
         };
         let whole_batches = self.updates.iter().all(|update| update.batch_size == first.batch_size)
-            && self.n.div_ceil(first.batch_size) == per_pass;
+            && self.problem.n.div_ceil(first.batch_size) == per_pass;
         let batches = if whole_batches {
             BatchSizes::Equal(size("batch size", first.batch_size)?)
         } else {
@@ -89,7 +86,7 @@ impl Descent {
             Schedule::Steps { values }
         };
         Ok(Run {
-            n: self.n,
+            n: self.problem.n,
             batches,
             divisor: Divisor::Nominal,
             steps: schedule.prepare(updates)?,
@@ -98,30 +95,20 @@ impl Descent {
     }
 }
 
-fn size(name: &'static str, value: u64) -> Result<usize, Error> {
-    usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-}
-
 /// Receives the model as a type.
-struct Visitor<'t, 'c, F, A: RecordAdjacency, S: ?Sized, R: ?Sized> {
+struct Visitor<'t, 'c, 'r, F, A: RecordAdjacency> {
     descent: &'t Descent,
     run: &'t Run,
     mechanism: &'t LastIterate<A>,
     ball: f64,
-    source: &'t mut S,
+    source: &'t mut dyn RowSource<F>,
     order: Order,
-    rng: &'t mut R,
+    rng: &'t mut LentRng<'r>,
     control: &'t mut Control<'c>,
     float: PhantomData<F>,
 }
 
-impl<F, A, S, R> ModelVisitor<F> for Visitor<'_, '_, F, A, S, R>
-where
-    F: Real,
-    A: RecordAdjacency,
-    S: RowSource<F> + ?Sized,
-    R: ReleaseRng + ?Sized,
-{
+impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Visitor<'_, '_, '_, F, A> {
     type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;
 
     fn visit<M>(self, model: M) -> Self::Output
@@ -143,8 +130,6 @@ where
         let mut batches = RowBatches::new(&mut *self.source, self.order);
         let mut stop = Passes(self.descent.passes);
         self.run.run(&model, &mut batches, &mut iterate, &mut stop, self.control)?;
-        drop(batches);
-        self.source.finish()?;
         let NoisyIterate { parameters, session, rng, .. } = iterate;
         let sensitivity = session.sensitivity();
         let last = Bounded::with_proven_sensitivity(parameters, sensitivity);
@@ -154,7 +139,7 @@ where
 }
 
 /// An iterate with noise after each update but the last, which is released by itself.
-struct NoisyIterate<'m, 'r, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
+struct NoisyIterate<'m, 'r, 'l, F, M: Model<F>, A: RecordAdjacency> {
     gradient: PlainGradient<F, M>,
     rule: GradientDescent,
     parameters: Vec<F>,
@@ -163,16 +148,10 @@ struct NoisyIterate<'m, 'r, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     session: LastIterateSession<'m, A>,
     /// Updates in all.
     planned: u64,
-    rng: &'r mut R,
+    rng: &'r mut LentRng<'l>,
 }
 
-impl<F, M, A, R> Iterate<F, M> for NoisyIterate<'_, '_, F, M, A, R>
-where
-    F: Real,
-    M: Model<F>,
-    A: RecordAdjacency,
-    R: ReleaseRng + ?Sized,
-{
+impl<F: Real, M: Model<F>, A: RecordAdjacency> Iterate<F, M> for NoisyIterate<'_, '_, '_, F, M, A> {
     #[inline]
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
         // Those after the last one that was paid for would have no noise of their own.

@@ -1,4 +1,3 @@
-use crate::recipes::Planned;
 use dp_accountant::certificate::Derivation as Derives;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
@@ -8,8 +7,10 @@ use dp_mechanisms::{OsSeeded, SeededRng};
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::{Planned, Recipe, RecordAdjacency};
 
 fn budget() -> Budget {
     Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
@@ -66,8 +67,8 @@ fn an_edited_derivation_gives_another_event() {
     let plan = recipe.plan::<ReplaceOne>(300, 4, budget()).unwrap();
     let event = plan.derivation().event().unwrap();
     assert_eq!(event, plan.event());
-    let edits: [fn(&mut PhasedErmDerivation); 6] = [
-        |d| d.noise_multiplier *= 0.9,
+    let edits: [fn(&mut Derivation<PhasedErm>); 6] = [
+        |d| d.calibrated.noise_multiplier *= 0.9,
         |d| d.n += 300,
         |d| d.recipe.step = Some(0.11),
         |d| d.recipe.row_norm = 0.5,
@@ -107,7 +108,7 @@ fn what_is_not_proved_is_refused() {
 fn a_finer_tolerance_means_less_noise() {
     let noise = |slack| {
         let recipe = PhasedErm { slack, step: Some(0.1), ..PhasedErm::new(LossKind::Hinge, 1.0) };
-        recipe.plan::<ReplaceOne>(1000, 3, budget()).unwrap().std_devs()[0]
+        recipe.plan::<ReplaceOne>(1000, 3, budget()).unwrap().run().std_devs()[0]
     };
     assert!((noise(2.0) / noise(0.01) - 3.0 / 1.01).abs() < 1e-6);
 }
@@ -151,7 +152,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
                 let values = (0..n).flat_map(|i| row(i).0).collect();
                 let targets = (0..n).map(|i| row(i).1).collect();
                 let mut source = MemorySource::new(Examples::dense(values, targets, dim).unwrap(), 1.0, 1.0);
-                plan.first_phase_without_noise(&mut source, start.to_vec()).unwrap()
+                plan.run().first_phase_without_noise(&mut source, start.to_vec()).unwrap()
             };
             let mut farthest = 0.0f64;
             for start in [[0.0, 0.0], [0.5, -0.5], [1.5, 0.0], [0.0, 1.5]] {
@@ -159,7 +160,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
                     let outputs = records.map(|record| run(record, other, &start));
                     for (a, b) in outputs.iter().flat_map(|a| outputs.iter().map(move |b| (a, b))) {
                         let apart = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
-                        farthest = farthest.max(apart / plan.sensitivities()[0]);
+                        farthest = farthest.max(apart / plan.run().sensitivities()[0]);
                     }
                 }
             }
@@ -180,6 +181,6 @@ fn noise_is_shown_as_it_is_drawn() {
             event => panic!("{event:?}"),
         })
         .collect();
-    assert_eq!(plan.std_devs(), drawn);
-    assert!((plan.noise_norm() / (2.0 * drawn[drawn.len() - 1]) - 1.0).abs() < 1e-14);
+    assert_eq!(plan.run().std_devs(), drawn);
+    assert!((plan.run().noise_norm() / (2.0 * drawn[drawn.len() - 1]) - 1.0).abs() < 1e-14);
 }

@@ -1,4 +1,3 @@
-use crate::recipes::Planned;
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Certificate, Delta, Epsilon, ReplaceOne, ZeroOut};
@@ -8,9 +7,10 @@ use dp_mechanisms::{OsSeeded, SeededRng};
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
+use crate::recipes::{Plan, Planned, Recipe, RecordAdjacency};
 
 fn budget() -> Budget {
     Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
@@ -37,7 +37,10 @@ fn recipes() -> Vec<PhasedSgd> {
     ]
 }
 
-fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<AnyDerivation> {
+fn certify<A: RecordAdjacency>(
+    plan: &Plan<PhasedSgd, A>,
+    source: &mut MemorySource<f64>,
+) -> Certificate<Derivation<PhasedSgd>> {
     let trained = plan.train(source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     let norm = trained.weights.get().iter().map(|w| w * w).sum::<f64>().sqrt();
     assert!(norm <= plan.derivation().recipe.radius * (1.0 + 1e-12));
@@ -63,8 +66,8 @@ fn an_edited_derivation_gives_another_event() {
     let plan = recipes()[0].plan::<ReplaceOne>(300, 4, budget()).unwrap();
     let event = plan.derivation().event().unwrap();
     assert_eq!(event, plan.event());
-    let edits: [fn(&mut PhasedSgdDerivation); 6] = [
-        |d| d.noise_multiplier *= 0.9,
+    let edits: [fn(&mut Derivation<PhasedSgd>); 6] = [
+        |d| d.calibrated.noise_multiplier *= 0.9,
         |d| d.n += 300,
         |d| d.dim += 1,
         |d| d.recipe.row_norm = 0.5,
@@ -146,7 +149,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
                 let values = (0..n).flat_map(|i| row(i).0).collect();
                 let targets = (0..n).map(|i| row(i).1).collect();
                 let mut source = MemorySource::new(Examples::dense(values, targets, dim).unwrap(), 1.0, 1.0);
-                plan.first_phase_without_noise(&mut source, start.to_vec()).unwrap()
+                plan.run().first_phase_without_noise(&mut source, start.to_vec()).unwrap()
             };
             let mut farthest = 0.0f64;
             for start in [[0.0, 0.0], [0.5, -0.5], [1.5, 0.0], [0.0, 1.5]] {
@@ -155,7 +158,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
                         let outputs = records.map(|record| run(place, record, other, &start));
                         for (a, b) in outputs.iter().flat_map(|a| outputs.iter().map(move |b| (a, b))) {
                             let apart = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
-                            farthest = farthest.max(apart / plan.sensitivities()[0]);
+                            farthest = farthest.max(apart / plan.run().sensitivities()[0]);
                         }
                     }
                 }
@@ -169,12 +172,12 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
 fn records_of_other_phases_and_the_last_of_each_do_not_count() {
     let n = 13; // phases of 6 and 3 records; a third of 1 and four left over
     let plan = PhasedSgd::new(LossKind::Logistic, 3.0).plan::<ReplaceOne>(n, 2, budget()).unwrap();
-    assert_eq!(plan.phases().iter().map(|phase| phase.records).collect::<Vec<_>>(), [6, 3]);
+    assert_eq!(plan.run().phases().iter().map(|phase| phase.records).collect::<Vec<_>>(), [6, 3]);
     let run = |changed: usize| {
         let mut values = vec![0.5; 2 * n as usize];
         values[2 * changed] = -0.5;
         let mut source = MemorySource::new(Examples::dense(values, vec![1.0; n as usize], 2).unwrap(), 1.0, 1.0);
-        plan.first_phase_without_noise(&mut source, vec![0.1, 0.2]).unwrap()
+        plan.run().first_phase_without_noise(&mut source, vec![0.1, 0.2]).unwrap()
     };
     let outputs: Vec<Vec<f64>> = (0..n as usize).map(run).collect();
     let unread = &outputs[12];
@@ -196,8 +199,8 @@ fn noise_is_shown_as_it_is_drawn() {
                 event => panic!("{event:?}"),
             })
             .collect();
-        assert_eq!(plan.std_devs(), drawn);
+        assert_eq!(plan.run().std_devs(), drawn);
         let expected = drawn[drawn.len() - 1] * (recipe.loss.parameters(4) as f64).sqrt();
-        assert!((plan.noise_norm() / expected - 1.0).abs() < 1e-14);
+        assert!((plan.run().noise_norm() / expected - 1.0).abs() < 1e-14);
     }
 }

@@ -5,7 +5,8 @@ use dp_accountant::{Adjacency, DpEvent, EventLog};
 use dp_data::Order;
 use dp_losses::Real;
 use dp_mechanisms::grid::Grid;
-use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, PrivacyEvent, ReleaseRng, Released};
+use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, LentRng, Mechanism, PrivacyEvent, Released};
+use rand::Rng as _;
 
 use crate::engine::project;
 use crate::error::{Error, positive};
@@ -13,18 +14,27 @@ use crate::recipes::recipe::{Budget, least_scale};
 
 /// The Gaussian noise of each phase.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::recipes) struct PhaseNoise<A: Adjacency> {
+pub(super) struct PhaseNoise<A: Adjacency> {
     mechanisms: Vec<Gaussian<A>>,
 }
 
 /// A random order under a fresh key, unless the source's own is declared to do.
-pub(in crate::recipes) fn order<R: ReleaseRng + ?Sized>(declared: bool, rng: &mut R) -> Order {
+pub(super) fn order(declared: bool, rng: &mut LentRng<'_>) -> Order {
     if declared {
         return Order::Declared;
     }
     let mut key = [0; 32];
     rng.fill_bytes(&mut key);
     Order::Keyed { key, fresh_each_pass: false }
+}
+
+/// What calibration found: how much noise each phase has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct NoiseMultiplier {
+    /// Standard deviation of each phase's noise over its sensitivity: `1/ρ`, which the default step size depends on too.
+    pub noise_multiplier: f64,
 }
 
 /// The least noise multiplier with which one phase, and so all of them, stays within the budget `copies` times.
@@ -37,7 +47,7 @@ pub(in crate::recipes) fn noise_multiplier(recipe: &'static str, budget: Budget,
 
 impl<A: Adjacency> PhaseNoise<A> {
     /// Noise of `multiplier` times each phase's sensitivity.
-    pub(in crate::recipes) fn new(sensitivities: &[f64], multiplier: f64, mode: NoiseMode) -> Result<Self, Error> {
+    pub(super) fn new(sensitivities: &[f64], multiplier: f64, mode: NoiseMode) -> Result<Self, Error> {
         positive("noise multiplier", multiplier)?;
         let mechanism = |&sensitivity: &f64| -> Result<Gaussian<A>, Error> {
             // Rounded up, so that the quotient is never above 1/multiplier.
@@ -49,17 +59,17 @@ impl<A: Adjacency> PhaseNoise<A> {
     }
 
     /// What all phases together release.
-    pub(in crate::recipes) fn event(&self) -> DpEvent {
+    pub(super) fn event(&self) -> DpEvent {
         DpEvent::Parallel { events: self.mechanisms.iter().map(PrivacyEvent::event).collect() }
     }
 
     /// The grid of the last phase's release, which is the model but for its projection.
-    pub(in crate::recipes) fn last_grid(&self) -> Option<Grid> {
+    pub(super) fn last_grid(&self) -> Option<Grid> {
         self.mechanisms.last().map(Gaussian::grid)
     }
 
     /// Starts a run at the origin.
-    pub(in crate::recipes) fn start<F: Real>(&self, parameters: u64, radius: f64) -> Result<PhaseRun<'_, F, A>, Error> {
+    pub(super) fn start<F: Real>(&self, parameters: u64, radius: f64) -> Result<PhaseRun<'_, F, A>, Error> {
         let too_large = |_| Error::Count { name: "parameters", value: parameters, range: "what memory can address" };
         let origin = vec![F::zero(); usize::try_from(parameters).map_err(too_large)?];
         let phases = self.mechanisms.len();
@@ -68,13 +78,13 @@ impl<A: Adjacency> PhaseNoise<A> {
     }
 
     /// Standard deviation of the noise of each phase.
-    pub(in crate::recipes) fn std_devs(&self) -> impl Iterator<Item = f64> {
+    pub(super) fn std_devs(&self) -> impl Iterator<Item = f64> {
         self.mechanisms.iter().map(Gaussian::std_dev)
     }
 }
 
 /// What receives the phases' results, and says where the next phase starts.
-pub(in crate::recipes) trait PhaseSink<F> {
+pub(super) trait PhaseSink<F> {
     /// Where the next phase starts; public.
     fn start(&self) -> &[F];
 
@@ -82,11 +92,11 @@ pub(in crate::recipes) trait PhaseSink<F> {
     fn phase(&self) -> usize;
 
     /// Takes a phase's result.
-    fn take<R: ReleaseRng + ?Sized>(&mut self, output: Vec<F>, rng: &mut R) -> Result<(), Error>;
+    fn take(&mut self, output: Vec<F>, rng: &mut LentRng<'_>) -> Result<(), Error>;
 }
 
 /// Releases each phase's result; the next one starts there, projected.
-pub(in crate::recipes) struct PhaseRun<'n, F, A: Adjacency> {
+pub(super) struct PhaseRun<'n, F, A: Adjacency> {
     noise: &'n PhaseNoise<A>,
     parts: Vec<EventLog<A>>,
     releases: Vec<Released<Vec<F>>>,
@@ -104,7 +114,7 @@ impl<F: Real, A: Adjacency> PhaseSink<F> for PhaseRun<'_, F, A> {
     }
 
     /// Releases the result, whose sensitivity the noise was made for.
-    fn take<R: ReleaseRng + ?Sized>(&mut self, output: Vec<F>, rng: &mut R) -> Result<(), Error> {
+    fn take(&mut self, output: Vec<F>, rng: &mut LentRng<'_>) -> Result<(), Error> {
         // There are as many mechanisms as phases.
         let Some(mechanism) = self.noise.mechanisms.get(self.parts.len()) else { return Ok(()) };
         let mut log = EventLog::new();
@@ -123,7 +133,7 @@ impl<F: Real, A: Adjacency> PhaseSink<F> for PhaseRun<'_, F, A> {
 impl<F: Real, A: Adjacency> PhaseRun<'_, F, A> {
     /// What the phases released, projected, and the log of all; an error where phases are missing, which the count of
     /// rows rules out.
-    pub(in crate::recipes) fn finish(self) -> Result<Releases<F, A>, Error> {
+    pub(super) fn finish(self) -> Result<Releases<F, A>, Error> {
         let (planned, found) = (self.noise.mechanisms.len() as u64, self.parts.len() as u64);
         let mut earlier = self.releases;
         match earlier.pop() {
@@ -150,9 +160,9 @@ pub(crate) struct Releases<F, A: Adjacency> {
 
 /// Keeps the results without noise, and starts every phase at one point: for audits and tests of the sensitivities.
 #[cfg(any(test, feature = "audit"))]
-pub(in crate::recipes) struct Unreleased {
-    pub(in crate::recipes) start: Vec<f64>,
-    pub(in crate::recipes) outputs: Vec<Vec<f64>>,
+pub(super) struct Unreleased {
+    pub(super) start: Vec<f64>,
+    pub(super) outputs: Vec<Vec<f64>>,
 }
 
 #[cfg(any(test, feature = "audit"))]
@@ -165,7 +175,7 @@ impl PhaseSink<f64> for Unreleased {
         self.outputs.len()
     }
 
-    fn take<R: ReleaseRng + ?Sized>(&mut self, output: Vec<f64>, _rng: &mut R) -> Result<(), Error> {
+    fn take(&mut self, output: Vec<f64>, _rng: &mut LentRng<'_>) -> Result<(), Error> {
         self.outputs.push(output);
         Ok(())
     }

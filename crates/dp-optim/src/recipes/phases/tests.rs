@@ -1,6 +1,7 @@
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne};
 use proptest::prelude::*;
 
+use super::release::PhaseNoise;
 use super::*;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::Budget;
@@ -100,25 +101,25 @@ fn bounds_and_stages_follow_their_formulas() {
 /// taken, and follow the stages' distances.
 #[test]
 fn recipes_take_the_steps_of_the_formulas() {
+    use crate::recipes::{PhasedSgd, problem};
     use dp_accountant::AdjacencyKind;
     use dp_losses::LossKind;
-    use terms::{Inputs, Reach};
 
     let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-13, "{found} {expected}");
     let usual = Inputs {
         recipe: "phases",
-        loss: LossKind::Logistic,
         lambda: 0.0,
         radius: 3.0,
         distance: None,
         step: None,
         restarts: false,
-        row_norm: 0.5,
-        target_bound: 1.0,
-        noise_mode: NoiseMode::Exact,
         declared_order: false,
     };
-    let phases = |inputs: Inputs, n, rho, reach| inputs.phases(n, 4, rho, reach, AdjacencyKind::ReplaceOne).unwrap();
+    let public = |loss: LossKind, n| {
+        let recipe = PhasedSgd { row_norm: 0.5, ..PhasedSgd::new(loss, 3.0) };
+        problem::Problem::new(&recipe, n, 4, AdjacencyKind::ReplaceOne).unwrap()
+    };
+    let phases = |inputs: Inputs, n, rho, reach| inputs.phases(&public(LossKind::Logistic, n), rho, reach).unwrap();
     let everywhere = |inputs: Inputs, n, rho| phases(inputs, n, rho, Reach::Anywhere);
     // L = 1/2 + λR, G = 1.
     close(everywhere(usual, 100, 0.5)[0].step * 4.0, 3.0 * (4.0 / (0.5 * 10.0f64)).min(0.5 / 2.0));
@@ -166,12 +167,11 @@ fn recipes_take_the_steps_of_the_formulas() {
             close(found.step, expected.step);
         }
     }
-    assert!(Inputs { restarts: true, ..usual }.check(4).is_err());
+    assert!(Inputs { restarts: true, ..usual }.check().is_err());
     for (radius, accept) in [(1e30, true), (1.1e30, false), (0.0, false), (f64::NAN, false)] {
-        assert_eq!(Inputs { radius, ..usual }.check(4).is_ok(), accept, "{radius}");
+        assert_eq!(Inputs { radius, ..usual }.check().is_ok(), accept, "{radius}");
     }
     // A loss without a bound on its slope.
-    let refused = |inputs: Inputs, radius| inputs.constants(radius, AdjacencyKind::ReplaceOne).is_err();
-    assert!(refused(Inputs { loss: LossKind::Squared, ..usual }, None));
-    assert!(!refused(Inputs { loss: LossKind::Squared, ..usual }, Some(3.0)));
+    let refused = |radius| usual.constants(&public(LossKind::Squared, 100), radius).is_err();
+    assert!(refused(None) && !refused(Some(3.0)));
 }

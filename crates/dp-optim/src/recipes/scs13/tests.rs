@@ -1,16 +1,16 @@
-use crate::recipes::Planned;
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Certificate, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
+use dp_accountant::{AdjacencyKind, Certificate, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;
-use dp_mechanisms::{L2Sensitivity, LaplaceBall, OsSeeded, SeededRng};
+use dp_mechanisms::{L2Sensitivity, LaplaceBall, OsSeeded, ReleaseRng as _, SeededRng};
 use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
+use crate::recipes::{Plan, Planned, Recipe, RecordAdjacency};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -43,7 +43,10 @@ fn recipes() -> Vec<Scs13> {
     ]
 }
 
-fn certify<A: RecordAdjacency>(plan: &Plan<A>, source: &mut MemorySource<f64>) -> Certificate<AnyDerivation> {
+fn certify<A: RecordAdjacency>(
+    plan: &Plan<Scs13, A>,
+    source: &mut MemorySource<f64>,
+) -> Certificate<Derivation<Scs13>> {
     let trained = plan.train(source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     assert!(trained.weights.get().iter().all(|w| w.is_finite()));
     trained.certificate(Unit::Record, Vec::new(), String::from("0"), Default::default())
@@ -56,8 +59,11 @@ fn every_form_trains_and_its_certificate_verifies() {
         for budget in [budget(0.5, 0.0), budget(0.5, 1e-6)] {
             let replace = recipe.plan::<ReplaceOne>(200, 6, budget).unwrap();
             let null = recipe.plan::<ZeroOut>(200, 6, budget).unwrap();
-            assert!(null.sensitivity() < replace.sensitivity());
-            assert!(null.noise_norm() < replace.noise_norm() || recipe.calibration == StepCalibration::AsPublished);
+            assert!(null.run().sensitivity() < replace.run().sensitivity());
+            assert!(
+                null.run().noise_norm() < replace.run().noise_norm()
+                    || recipe.calibration == StepCalibration::AsPublished
+            );
             for certificate in [certify(&replace, &mut source), certify(&null, &mut source)] {
                 let verified = certificate.verify().unwrap_or_else(|error| panic!("{error}: {recipe:?}"));
                 assert!(verified.epsilon <= budget.epsilon.get());
@@ -76,13 +82,13 @@ fn each_pass_costs_one_noisy_sum() {
     let plan = recipe.plan::<ReplaceOne>(1000, 5, budget(1.0, 1e-6)).unwrap();
     let DpEvent::SelfComposed { event, count: 3 } = plan.event() else { panic!("{:?}", plan.event()) };
     assert!(matches!(*event, DpEvent::Gaussian { sensitivity, .. } if (sensitivity - 2.0).abs() < 1e-10));
-    assert_eq!(plan.steps(), StepPlan::DisjointBatches { passes: 3, steps_per_pass: 20 });
+    assert_eq!(plan.run().steps(), StepPlan::DisjointBatches { passes: 3, steps_per_pass: 20 });
     let once = Scs13 { passes: 1, ..recipe.clone() }.plan::<ReplaceOne>(1000, 5, budget(1.0, 1e-6)).unwrap();
     assert!(matches!(once.event(), DpEvent::Gaussian { .. }));
     // Three Gaussians are one of √3 times the sensitivity; the batch size does not matter.
-    assert!((plan.noise_norm() / once.noise_norm() - 3f64.sqrt()).abs() < 1e-6);
+    assert!((plan.run().noise_norm() / once.run().noise_norm() - 3f64.sqrt()).abs() < 1e-6);
     let single = Scs13 { batch_size: 1, passes: 1, ..recipe }.plan::<ReplaceOne>(1000, 5, budget(1.0, 1e-6)).unwrap();
-    assert!((single.noise_norm() / once.noise_norm() - 1.0).abs() < 1e-9);
+    assert!((single.run().noise_norm() / once.run().noise_norm() - 1.0).abs() < 1e-9);
 }
 
 #[test]
@@ -91,8 +97,8 @@ fn a_radius_brings_gradients_closer_together() {
         let recipe = Scs13 { radius, ..Scs13::new(LossKind::Logistic) };
         let at = |sensitivity: f64| sensitivity;
         (
-            at(recipe.plan::<ReplaceOne>(1000, 5, budget(1.0, 0.0)).unwrap().sensitivity()),
-            at(recipe.plan::<ZeroOut>(1000, 5, budget(1.0, 0.0)).unwrap().sensitivity()),
+            at(recipe.plan::<ReplaceOne>(1000, 5, budget(1.0, 0.0)).unwrap().run().sensitivity()),
+            at(recipe.plan::<ZeroOut>(1000, 5, budget(1.0, 0.0)).unwrap().run().sensitivity()),
         )
     };
     let (replace, zero) = within(Some(1.0));
@@ -107,14 +113,19 @@ fn many_passes_of_the_ball_are_composed_tightly() {
     let recipe = Scs13 { passes: 100, law: StepLaw::LaplaceBall, ..Scs13::new(LossKind::Logistic) };
     let pure = recipe.plan::<ReplaceOne>(1000, 10, budget(8.0, 0.0)).unwrap();
     let joint = recipe.plan::<ReplaceOne>(1000, 10, budget(8.0, 1e-6)).unwrap();
-    assert!(joint.noise_norm() < 0.2 * pure.noise_norm(), "{} {}", joint.noise_norm(), pure.noise_norm());
+    assert!(
+        joint.run().noise_norm() < 0.2 * pure.run().noise_norm(),
+        "{} {}",
+        joint.run().noise_norm(),
+        pure.run().noise_norm()
+    );
     assert_eq!((pure.reached().delta, joint.reached().delta), (0.0, 1e-6));
     // The ball needs less in few dimensions, about as much in many; the least is never much above either.
     let least = Scs13 { law: StepLaw::Least, ..recipe.clone() };
     for dim in [2u64, 30, 300, 3000] {
         let norm = |law| {
             let recipe = Scs13 { passes: 1, law, ..least.clone() };
-            recipe.plan::<ReplaceOne>(1000, dim, budget(1.0, 1e-6)).unwrap().noise_norm()
+            recipe.plan::<ReplaceOne>(1000, dim, budget(1.0, 1e-6)).unwrap().run().noise_norm()
         };
         let (ball, gaussian) = (norm(StepLaw::LaplaceBall), norm(StepLaw::Gaussian));
         assert!(norm(StepLaw::Least) <= ball.min(gaussian) * 1.01, "{dim}: {ball} {gaussian}");
@@ -130,7 +141,7 @@ fn published_noise_is_more_than_is_needed() {
             let recipe = Scs13 { radius, ..recipe.clone() };
             recipe.plan::<ReplaceOne>(60_000, 50, budget(0.1, delta)).unwrap()
         };
-        let ratio = |radius| plan(&published, radius).noise_norm() / plan(&joint, radius).noise_norm();
+        let ratio = |radius| plan(&published, radius).run().noise_norm() / plan(&joint, radius).run().noise_norm();
         // Four times for ten Gaussian passes; as much as the gradients are closer within a radius for the ball.
         let expected = if law == StepLaw::Gaussian { 4.29 } else { 1.0 };
         assert!((ratio(None) / expected - 1.0).abs() < 0.01, "{}", ratio(None));
@@ -161,21 +172,22 @@ fn all_iterates_are_shown_and_the_last_or_their_average_is_released() {
             assert!(seen.iterate.iter().map(|w| w * w).sum::<f64>().sqrt() <= 2.0 + 1e-12);
             iterates.push(seen.iterate.to_vec());
         };
-        let rng = &mut SeededRng::new(4);
-        let trained = plan.train_observing(&mut source, rng, &mut Control::default(), observe).unwrap();
+        let (rng, control) = (&mut SeededRng::new(4), &mut Control::default());
+        let (weights, log) =
+            plan.run().train_observing::<f64, ReplaceOne>(&mut source, &mut rng.lend(), control, observe).unwrap();
         assert_eq!(iterates.len(), 10);
         let expected: Vec<f64> = if averaged {
             (0..3).map(|j| iterates.iter().map(|w| w[j]).sum::<f64>() / 10.0).collect()
         } else {
             iterates[9].clone()
         };
-        for (found, expected) in trained.weights.get().iter().zip(expected) {
+        for (found, expected) in weights.get().iter().zip(expected) {
             assert!((found - expected).abs() < 1e-14);
         }
         let again = plan.train::<f64>(&mut source, &mut SeededRng::new(4), &mut Control::default()).unwrap();
-        assert_eq!(again.weights, trained.weights);
-        assert!(!trained.log.is_private() && trained.log.entries().len() == 1);
-        assert_eq!(trained.log.to_event(), plan.event());
+        assert_eq!(again.weights, weights);
+        assert!(!log.is_private() && log.entries().len() == 1);
+        assert_eq!(log.to_event(), plan.event());
     }
 }
 
@@ -211,9 +223,10 @@ fn realised_noise_has_its_law() {
                 last = seen.iterate.to_vec();
                 sums.push(seen.noisy_sum.to_vec());
             };
-            plan.train_observing(&mut source, &mut SeededRng::new(8), &mut Control::default(), observe).unwrap();
+            let (rng, control) = (&mut SeededRng::new(8), &mut Control::default());
+            plan.run().train_observing::<f64, ReplaceOne>(&mut source, &mut rng.lend(), control, observe).unwrap();
             assert_eq!(sums.len(), updates);
-            match plan.derivation().noise {
+            match plan.run().noise() {
                 NoiseScale::Gaussian { std_dev } => {
                     let cdf = |x: f64| {
                         statrs::distribution::ContinuousCDF::cdf(&statrs::distribution::Normal::standard(), x / std_dev)
@@ -237,7 +250,7 @@ fn single_precision_trains_with_its_rounding_proved() {
     let examples = Examples::dense(single, vec![1.0f32; 300], 5).unwrap();
     let recipe = |float| Scs13 { float, passes: 1, ..Scs13::new(LossKind::Logistic) };
     let plan = recipe(FloatKind::F32).plan::<ReplaceOne>(300, 5, budget(1.0, 1e-6)).unwrap();
-    assert!(plan.sensitivity() > 2.0 + 1e-6 && plan.sensitivity() < 2.00001);
+    assert!(plan.run().sensitivity() > 2.0 + 1e-6 && plan.run().sensitivity() < 2.00001);
     let mut source = MemorySource::new(examples, 1.0, 1.0);
     let trained = plan.train::<f32>(&mut source, &mut OsSeeded::new().unwrap(), &mut Control::default()).unwrap();
     let certificate = trained.certificate(Unit::Record, Vec::new(), String::from("0"), Default::default());
@@ -306,11 +319,11 @@ fn what_is_not_proved_is_refused() {
     assert!(stretched.plan::<ReplaceOne>(100, 3, budget(1.0, 0.0)).is_ok(), "the ball holds it");
     let derivation = good.plan::<ReplaceOne>(9, 1, budget(1.0, 0.0)).unwrap().derivation().clone();
     for relation in [AdjacencyKind::AddRemoveOne, AdjacencyKind::ChangeListLabels] {
-        assert!(matches!(Scs13Derivation { relation, ..derivation.clone() }.event(), Err(Error::Adjacency { .. })));
+        assert!(matches!(Derivation { relation, ..derivation.clone() }.event(), Err(Error::Adjacency { .. })));
     }
     for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let noise = NoiseScale::LaplaceBall { scale };
-        assert!(Scs13Derivation { noise, ..derivation.clone() }.event().is_err());
+        let calibrated = OneNoise { noise: NoiseScale::LaplaceBall { scale } };
+        assert!(Derivation { calibrated, ..derivation.clone() }.event().is_err());
     }
 }
 
@@ -319,10 +332,10 @@ fn what_is_not_proved_is_refused() {
 #[test]
 fn every_field_of_a_derivation_that_should_count_counts() {
     let recipe = Scs13 { radius: Some(2.0), passes: 3, ..Scs13::new(LossKind::Logistic) };
-    let noise = NoiseScale::Gaussian { std_dev: 9.0 };
-    let good = Scs13Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 100, dim: 4, noise };
-    let statement = |derivation: &Scs13Derivation| (derivation.event().ok(), derivation.assumptions());
-    type Change = dyn Fn(&mut Scs13Derivation);
+    let calibrated = OneNoise { noise: NoiseScale::Gaussian { std_dev: 9.0 } };
+    let good = Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 100, dim: 4, calibrated };
+    let statement = |derivation: &Derivation<Scs13>| (derivation.event().ok(), derivation.assumptions());
+    type Change = dyn Fn(&mut Derivation<Scs13>);
     let changes: Vec<(&str, &Change)> = vec![
         ("loss", &|d| d.recipe.loss = LossKind::Hinge),
         ("passes", &|d| d.recipe.passes = 4),
@@ -334,8 +347,8 @@ fn every_field_of_a_derivation_that_should_count_counts() {
         ("noise mode", &|d| d.recipe.noise_mode = NoiseMode::Rounded),
         ("row norm", &|d| d.recipe.row_norm = 0.9),
         ("relation", &|d| d.relation = AdjacencyKind::ZeroOut),
-        ("noise", &|d| d.noise = NoiseScale::Gaussian { std_dev: 9.1 }),
-        ("law", &|d| d.noise = NoiseScale::LaplaceBall { scale: 9.0 }),
+        ("noise", &|d| d.calibrated.noise = NoiseScale::Gaussian { std_dev: 9.1 }),
+        ("law", &|d| d.calibrated.noise = NoiseScale::LaplaceBall { scale: 9.0 }),
     ];
     for (name, change) in changes {
         let mut other = good.clone();
@@ -347,7 +360,8 @@ fn every_field_of_a_derivation_that_should_count_counts() {
 #[test]
 fn copies_share_a_budget() {
     let recipe = Scs13 { law: StepLaw::Gaussian, ..Scs13::new(LossKind::Logistic) };
-    let norm = |copies| recipe.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), copies).unwrap().noise_norm();
+    let norm =
+        |copies| recipe.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), copies).unwrap().run().noise_norm();
     assert!((norm(9) / norm(1) - 3.0).abs() < 1e-3);
     let plan = recipe.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), 9).unwrap();
     let event = DpEvent::SelfComposed { event: Box::new(plan.event()), count: 9 };

@@ -1,56 +1,37 @@
-//! The run that follows a plan.
-
-use core::marker::PhantomData;
+//! The training itself.
 
 use dp_accountant::EventLog;
 use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
-use dp_mechanisms::ReleaseRng;
+use dp_mechanisms::steps::StepNoise;
+use dp_mechanisms::{LentRng, Released};
+use rand::Rng as _;
 
-use super::plan::Plan;
+use super::UpdatesRun;
 use crate::engine::{
     AcceleratedDescent, BatchSizes, Buffered, Control, GradientDescent, NoisyGradient, Passes, RowBatches, Run, Step,
     StepBatches, UpdateRule,
 };
 use crate::error::Error;
 use crate::growth::OrderPolicy;
-use crate::recipes::AnyDerivation;
 use crate::recipes::linear::size;
-use crate::recipes::recipe::{Expected, RecordAdjacency};
-use crate::trained::Trained;
+use crate::recipes::recipe::RecordAdjacency;
 
 /// One training, with what it draws from.
-pub(super) struct Training<'t, 'c, F, S: ?Sized, A: RecordAdjacency, R: ?Sized, O> {
-    pub(super) plan: &'t Plan<A>,
-    pub(super) source: &'t mut S,
-    pub(super) rng: &'t mut R,
+pub(super) struct Training<'t, 'c, 'r, F, A: RecordAdjacency, O> {
+    pub(super) planned: &'t UpdatesRun,
+    pub(super) noise: StepNoise<A>,
+    pub(super) source: &'t mut dyn RowSource<F>,
+    pub(super) rng: &'t mut LentRng<'r>,
     pub(super) control: &'t mut Control<'c>,
     pub(super) observe: O,
-    pub(super) float: PhantomData<F>,
 }
 
-impl<F, S, A, R, O> Training<'_, '_, F, S, A, R, O>
-where
-    F: Real,
-    S: RowSource<F> + ?Sized,
-    A: RecordAdjacency,
-    R: ReleaseRng + ?Sized,
-    O: FnMut(Observation<'_, F>),
-{
-    pub(super) fn run(self) -> Result<Trained<F, A, AnyDerivation>, Error> {
-        let derivation = &self.plan.derivation;
-        let recipe = &derivation.recipe;
-        Expected { n: derivation.n, dim: derivation.dim, row_norm: recipe.row_norm, target_bound: recipe.target_bound }
-            .check(&self.source.describe()?)?;
-        self.control.check()?;
-        let dim = size("dimension", derivation.dim)?;
-        recipe.loss.visit_model(dim, self)
-    }
-
+impl<F, A: RecordAdjacency, O> Training<'_, '_, '_, F, A, O> {
     fn order(&mut self) -> Order {
-        let recipe = &self.plan.derivation.recipe;
+        let recipe = &self.planned.recipe;
         // A sum of all records has the same sensitivity in any order.
-        if recipe.declared_order || recipe.batch_size >= self.plan.derivation.n {
+        if recipe.declared_order || recipe.batch_size >= self.planned.problem.n {
             return Order::Declared;
         }
         let mut key = [0; 32];
@@ -59,25 +40,23 @@ where
     }
 }
 
-impl<F, S, A, R, O> ModelVisitor<F> for Training<'_, '_, F, S, A, R, O>
+impl<F, A, O> ModelVisitor<F> for Training<'_, '_, '_, F, A, O>
 where
     F: Real,
-    S: RowSource<F> + ?Sized,
     A: RecordAdjacency,
-    R: ReleaseRng + ?Sized,
     O: FnMut(Observation<'_, F>),
 {
-    type Output = Result<Trained<F, A, AnyDerivation>, Error>;
+    type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;
 
     fn visit<M>(mut self, model: M) -> Self::Output
     where
         M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
         let order = self.order();
-        let Self { plan, source, rng, control, observe, .. } = self;
-        let (recipe, terms) = (&plan.derivation.recipe, &plan.terms);
+        let Self { planned, noise, source, rng, control, observe } = self;
+        let (recipe, terms) = (&planned.recipe, &planned.terms);
         let run = Run {
-            n: plan.derivation.n,
+            n: planned.problem.n,
             batches: BatchSizes::Equal(size("batch size", terms.batch_size)?),
             divisor: recipe.divisor,
             steps: terms.step_sizes.clone(),
@@ -85,7 +64,7 @@ where
         };
         let mut log = EventLog::new();
         let steps = StepBatches::Passes { n: run.n, sizes: run.batches.clone(), passes: recipe.passes };
-        let gradient = NoisyGradient::start(&model, steps, terms.sum, plan.noise, &mut log, rng)?;
+        let gradient = NoisyGradient::start(&model, steps, terms.sum, noise, &mut log, rng)?;
         let start = vec![F::zero(); model.parameters()];
         let descent = GradientDescent { lambda: recipe.lambda, radius: recipe.radius };
         let rule = AcceleratedDescent::new(descent, recipe.descent.momentum(), &start);
@@ -93,14 +72,13 @@ where
         let mut iterate = Buffered::new(start, !run.weights.is_last(), gradient, rule);
         let mut batches = RowBatches::new(&mut *source, order);
         run.run(&model, &mut batches, &mut iterate, &mut Passes(recipe.passes), control)?;
-        source.finish()?;
         let (output, gradient) = iterate.into_parts();
         let weights = gradient.finish(output, &mut log)?;
-        plan.promise.kept(weights, log, AnyDerivation::Scs13(plan.derivation.clone()), plan.noise.noise_mode())
+        Ok((weights, log))
     }
 }
 
-/// What an update published: see [`Plan::train_observing`].
+/// What an update published: see [`UpdatesRun::train_observing`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation<'o, F> {
     /// Number of the update, from 1.
@@ -136,24 +114,24 @@ impl<F, U: UpdateRule<F>, O: FnMut(Observation<'_, F>)> UpdateRule<F> for Observ
 
 /// The sum of a batch's gradients as training computes it, before its noise.
 #[cfg(feature = "audit")]
-pub(super) struct Sum<'s, A: RecordAdjacency> {
-    pub(super) plan: &'s Plan<A>,
+pub(super) struct Sum<'s> {
+    pub(super) sum: &'s crate::engine::StepSum,
     pub(super) batch: Block<'s, f64>,
     pub(super) parameters: &'s [f64],
 }
 
 #[cfg(feature = "audit")]
-impl<A: RecordAdjacency> ModelVisitor<f64> for Sum<'_, A> {
+impl ModelVisitor<f64> for Sum<'_> {
     type Output = Result<Vec<f64>, Error>;
 
     fn visit<M>(self, model: M) -> Self::Output
     where
         M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
     {
-        let Self { plan, batch, parameters } = self;
+        let Self { sum, batch, parameters } = self;
         let (mut pass, mut total) = (model.pass(0), vec![0.0; parameters.len()]);
-        let mut clipped = plan.terms.sum.start::<f64, M, A>(&model)?;
-        let microbatch = usize::try_from(plan.terms.sum.microbatch).unwrap_or(usize::MAX);
+        let mut clipped = sum.start::<f64, M, dp_accountant::ReplaceOne>(&model)?;
+        let microbatch = usize::try_from(sum.microbatch).unwrap_or(usize::MAX);
         for start in (0..batch.len()).step_by(microbatch) {
             let piece = batch.slice(start..batch.len().min(start.saturating_add(microbatch)));
             model.forward(parameters, piece, &mut pass);

@@ -1,81 +1,59 @@
 //! One pass over the rows, cut into phases.
 
-use core::marker::PhantomData;
-
 use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
-use dp_mechanisms::ReleaseRng;
+use dp_mechanisms::LentRng;
 
-use super::derivation::PhasedSgdDerivation;
+use super::release::PhaseSink;
+use super::{Phase, PhasedRun};
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::engine::{
     BatchSizes, Batches, Buffered, Control, GradientDescent, Iterate, Pace, PlainGradient, RowBatches, Scaled, Step,
     TwoParts, Visit, expect_rows,
 };
 use crate::error::Error;
-use crate::float::FloatKind;
 use crate::growth::Arithmetic;
-use crate::recipes::phases::{Phase, PhaseSink};
-use crate::recipes::recipe::Expected;
+use crate::recipes::linear::size;
 
 /// Runs the phases in this order of the rows, and returns what received their results.
-pub(super) fn run<F, K, S, R>(
-    derivation: &PhasedSgdDerivation,
-    phases: &[Phase],
+pub(super) fn run<F: Real, K: PhaseSink<F>>(
+    phased: &PhasedRun,
+    arithmetic: Arithmetic,
     sink: K,
-    source: &mut S,
+    source: &mut dyn RowSource<F>,
     order: Order,
-    rng: &mut R,
+    rng: &mut LentRng<'_>,
     control: &mut Control<'_>,
-) -> Result<K, Error>
-where
-    F: Real,
-    K: PhaseSink<F>,
-    S: RowSource<F> + ?Sized,
-    R: ReleaseRng + ?Sized,
-{
-    let PhasedSgdDerivation { recipe, n, dim, .. } = derivation;
-    FloatKind::F64.expect::<F>()?;
-    Expected { n: *n, dim: *dim, row_norm: recipe.row_norm, target_bound: recipe.target_bound }
-        .check(&source.describe()?)?;
-    control.check()?;
+) -> Result<K, Error> {
+    let phases = phased.phases();
     let weights: Vec<AveragingWeights> =
         phases.iter().map(|phase| Averaging::Uniform.prepare(phase.records - 1)).collect::<Result<_, _>>()?;
-    let visitor =
-        Visitor { derivation, phases, weights: &weights, sink, source, order, rng, control, float: PhantomData };
-    let too_large = |_| Error::Count { name: "dimension", value: *dim, range: "what memory can address" };
-    recipe.loss.visit_model(usize::try_from(*dim).map_err(too_large)?, visitor)
+    let problem = &phased.problem;
+    let visitor = Visitor { phased, arithmetic, weights: &weights, sink, source, order, rng, control };
+    problem.setting.loss.visit_model(size("dimension", problem.dim)?, visitor)
 }
 
 /// Receives the model as a type.
-struct Visitor<'t, 'c, F, K, S: ?Sized, R: ?Sized> {
-    derivation: &'t PhasedSgdDerivation,
-    phases: &'t [Phase],
+struct Visitor<'t, 'c, 'r, F, K> {
+    phased: &'t PhasedRun,
+    arithmetic: Arithmetic,
     weights: &'t [AveragingWeights],
     sink: K,
-    source: &'t mut S,
+    source: &'t mut dyn RowSource<F>,
     order: Order,
-    rng: &'t mut R,
+    rng: &'t mut LentRng<'r>,
     control: &'t mut Control<'c>,
-    float: PhantomData<F>,
 }
 
-impl<F, K, S, R> ModelVisitor<F> for Visitor<'_, '_, F, K, S, R>
-where
-    F: Real,
-    K: PhaseSink<F>,
-    S: RowSource<F> + ?Sized,
-    R: ReleaseRng + ?Sized,
-{
+impl<F: Real, K: PhaseSink<F>> ModelVisitor<F> for Visitor<'_, '_, '_, F, K> {
     type Output = Result<K, Error>;
 
     fn visit<M>(self, model: M) -> Self::Output
     where
         M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
-        let recipe = &self.derivation.recipe;
-        let (lambda, radius) = (recipe.lambda, recipe.radius);
-        match recipe.arithmetic {
+        let (lambda, radius) = (self.phased.inputs.lambda, self.phased.inputs.radius);
+        match self.arithmetic {
             Arithmetic::Scaled => self.run(&model, |start| Scaled::new(&model, start, true, 1, lambda, Some(radius))),
             Arithmetic::TwoParts => {
                 self.run(&model, |start| TwoParts::new(&model, start, true, 1, lambda, Some(radius)))
@@ -88,13 +66,7 @@ where
     }
 }
 
-impl<F, K, S, R> Visitor<'_, '_, F, K, S, R>
-where
-    F: Real,
-    K: PhaseSink<F>,
-    S: RowSource<F> + ?Sized,
-    R: ReleaseRng + ?Sized,
-{
+impl<F: Real, K: PhaseSink<F>> Visitor<'_, '_, '_, F, K> {
     fn run<M, I>(self, model: &M, begin: impl Fn(Vec<F>) -> I) -> Result<K, Error>
     where
         M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
@@ -102,7 +74,7 @@ where
     {
         let mut descent = Descent {
             model,
-            phases: self.phases,
+            phases: self.phased.phases(),
             weights: self.weights,
             iterate: Some(begin(self.sink.start().to_vec())),
             sink: self.sink,
@@ -114,14 +86,13 @@ where
         let rows = RowBatches::new(self.source, self.order).pass(0, &BatchSizes::Equal(1), &mut descent)?;
         let Descent { sink, pace, .. } = descent;
         pace.finish()?;
-        expect_rows(self.derivation.n, rows)?;
-        self.source.finish()?;
+        expect_rows(self.phased.problem.n, rows)?;
         Ok(sink)
     }
 }
 
 /// The phases as they read one row after the other.
-struct Descent<'d, 'c, M, K, I, B, R: ?Sized> {
+struct Descent<'d, 'c, 'r, M, K, I, B> {
     model: &'d M,
     phases: &'d [Phase],
     weights: &'d [AveragingWeights],
@@ -131,11 +102,11 @@ struct Descent<'d, 'c, M, K, I, B, R: ?Sized> {
     iterate: Option<I>,
     /// Records that this phase has read.
     read: u64,
-    rng: &'d mut R,
+    rng: &'d mut LentRng<'r>,
     pace: Pace<'d, 'c>,
 }
 
-impl<M, K, I, B, R: ?Sized> Descent<'_, '_, M, K, I, B, R> {
+impl<M, K, I, B> Descent<'_, '_, '_, M, K, I, B> {
     /// The average of all points of the phase: its start, and those after each update.
     fn end<F>(&mut self, phase: Phase) -> Result<(), Error>
     where
@@ -144,7 +115,6 @@ impl<M, K, I, B, R: ?Sized> Descent<'_, '_, M, K, I, B, R> {
         K: PhaseSink<F>,
         I: Iterate<F, M>,
         B: Fn(Vec<F>) -> I,
-        R: ReleaseRng,
     {
         let Some(iterate) = self.iterate.take() else { return Ok(()) };
         let start_weight: F = nalgebra::convert(1.0 / phase.records as f64);
@@ -161,14 +131,13 @@ impl<M, K, I, B, R: ?Sized> Descent<'_, '_, M, K, I, B, R> {
     }
 }
 
-impl<F, M, K, I, B, R> Visit<F, M> for Descent<'_, '_, M, K, I, B, R>
+impl<F, M, K, I, B> Visit<F, M> for Descent<'_, '_, '_, M, K, I, B>
 where
     F: Real,
     M: Model<F>,
     K: PhaseSink<F>,
     I: Iterate<F, M>,
     B: Fn(Vec<F>) -> I,
-    R: ReleaseRng + ?Sized,
 {
     #[inline]
     fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {

@@ -1,0 +1,134 @@
+//! A run with noise in every update, resolved.
+
+use dp_accountant::{DpEvent, EventLog};
+use dp_data::RowSource;
+use dp_losses::Real;
+use dp_mechanisms::steps::StepPlan;
+use dp_mechanisms::{LentRng, Released};
+
+use super::noise::Calibrated;
+use super::training::{Observation, Training};
+use super::{NoiseScale, Scs13, Terms};
+use crate::engine::Control;
+use crate::error::Error;
+use crate::recipes::algorithm::Run;
+use crate::recipes::linear::size;
+use crate::recipes::problem::Problem;
+use crate::recipes::recipe::{RecordAdjacency, Summary};
+
+/// A training with noise on the sum of every batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpdatesRun {
+    pub(super) recipe: Scs13,
+    pub(super) problem: Problem,
+    pub(super) terms: Terms,
+    pub(super) noise: Calibrated,
+}
+
+impl UpdatesRun {
+    /// Refuses noise that is none, and steps that leave the range of the float type.
+    pub(super) fn new(recipe: &Scs13, problem: &Problem, terms: Terms, noise: Calibrated) -> Result<Self, Error> {
+        noise.scale.check()?;
+        recipe.check_range(&terms, noise.mean_squared_norm(terms.dim).sqrt())?;
+        Ok(Self { recipe: recipe.clone(), problem: *problem, terms, noise })
+    }
+
+    /// The L2 sensitivity of the sum of a batch's gradients, rounding allowed for.
+    pub fn sensitivity(&self) -> f64 {
+        self.terms.sensitivity
+    }
+
+    /// The noise on the sum of each batch.
+    pub fn noise(&self) -> NoiseScale {
+        self.noise.scale
+    }
+
+    /// Root of the expected squared norm of the noise on a batch's sum.
+    pub fn noise_norm(&self) -> f64 {
+        self.noise.mean_squared_norm(self.terms.dim).sqrt()
+    }
+
+    /// How the steps share the records.
+    pub fn steps(&self) -> StepPlan {
+        self.terms.steps
+    }
+
+    /// Trains, showing every update, and returns the model with the log of its release.
+    ///
+    /// # Privacy
+    /// What is shown is covered by the event, like the released model. It may be published once the training has ended.
+    ///
+    /// # Errors
+    /// As [`Planned::train`](crate::recipes::Planned::train).
+    pub fn train_observing<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+        observe: impl FnMut(Observation<'_, F>),
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        self.problem.admit(source)?;
+        control.check()?;
+        let released = self.updates(source, rng, control, observe)?;
+        source.finish()?;
+        Ok(released)
+    }
+
+    fn updates<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+        observe: impl FnMut(Observation<'_, F>),
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let dim = size("dimension", self.problem.dim)?;
+        let noise = self.noise.mechanism::<A>(&self.recipe, &self.terms)?;
+        self.recipe.loss.visit_model(dim, Training { planned: self, noise, source, rng, control, observe })
+    }
+
+    /// The sum of the gradients of a batch at some parameters, as training computes it before its noise.
+    #[cfg(feature = "audit")]
+    pub(crate) fn sum_without_noise(
+        &self,
+        batch: &dp_data::Examples<f64>,
+        parameters: &[f64],
+    ) -> Result<Vec<f64>, Error> {
+        let dim = size("dimension", self.problem.dim)?;
+        let sum = &self.terms.sum;
+        self.recipe.loss.visit_model(dim, super::training::Sum { sum, batch: batch.block(), parameters })
+    }
+}
+
+impl Run for UpdatesRun {
+    fn event(&self) -> Result<DpEvent, Error> {
+        let Terms { steps, sensitivity, dim, .. } = &self.terms;
+        Ok(steps.event(self.noise.scale.event(*sensitivity, *dim)))
+    }
+
+    fn summary(&self) -> Summary {
+        let recipe = &self.recipe;
+        let momentum = recipe.descent.in_words();
+        Summary {
+            sensitivity: Some(self.sensitivity()),
+            rows: self.problem.n.saturating_mul(recipe.passes),
+            text: format!(
+                "sensitivity {:.4e} of each of {} sums, noise of norm {:.4e} on each, {} passes, batches of {}{momentum}, lambda {:e}",
+                self.sensitivity(),
+                self.terms.steps.steps(),
+                self.noise_norm(),
+                recipe.passes,
+                self.terms.batch_size,
+                recipe.lambda
+            ),
+        }
+    }
+
+    fn train<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        self.updates(source, rng, control, |_| {})
+    }
+}
