@@ -18,16 +18,16 @@ use super::noisy_moments::{NoisyMoments, NoisyMomentsDerivation};
 use super::non_private::NonPrivateDerivation;
 use super::obj_pert::ObjPert;
 use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
-use super::phased_erm::{PhasedErm, PhasedErmDerivation};
-use super::phased_sgd::{PhasedSgd, PhasedSgdDerivation};
-use super::pnsgd::{Pnsgd, PnsgdDerivation};
+use super::phased_erm::PhasedErm;
+use super::phased_sgd::PhasedSgd;
+use super::pnsgd::Pnsgd;
 use super::priv_gene::{PrivGene, PrivGeneDerivation};
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use super::rsgd_ar::RsgdAr;
-use super::scs13::{Scs13, Scs13Derivation};
+use super::scs13::Scs13;
 use super::searched_descent::SearchedDescent;
-use super::snowball_sgd::{SnowballSgd, SnowballSgdDerivation};
+use super::snowball_sgd::SnowballSgd;
 use crate::derivation::{Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
@@ -229,11 +229,11 @@ algorithms! {
     /// [`OneVsAll`].
     OneVsAll(OneVsAllDerivation),
     /// [`PhasedErm`].
-    PhasedErm(PhasedErmDerivation),
+    PhasedErm(Derivation<PhasedErm>),
     /// [`PhasedSgd`].
-    PhasedSgd(PhasedSgdDerivation),
+    PhasedSgd(Derivation<PhasedSgd>),
     /// [`Pnsgd`].
-    Pnsgd(PnsgdDerivation),
+    Pnsgd(Derivation<Pnsgd>),
     /// [`PrivGene`].
     PrivGene(PrivGeneDerivation),
     /// [`RsgdAr`].
@@ -241,9 +241,9 @@ algorithms! {
     /// [`SearchedDescent`].
     SearchedDescent(Derivation<SearchedDescent>),
     /// [`SnowballSgd`].
-    SnowballSgd(SnowballSgdDerivation),
+    SnowballSgd(Derivation<SnowballSgd>),
     /// [`Scs13`].
-    Scs13(Scs13Derivation),
+    Scs13(Derivation<Scs13>),
     /// [`Portions`].
     Portions(PortionsDerivation),
     /// [`RandomStopping`].
