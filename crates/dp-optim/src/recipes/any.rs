@@ -13,7 +13,7 @@ use super::dp_ftrl::DpFtrl;
 use super::dp_newton::{DpNewton, DpNewtonDerivation};
 use super::dp_sgd::DpSgd;
 use super::dp_svrg::DpSvrg;
-use super::majority::{Majority, MajorityDerivation};
+use super::majority::Majority;
 use super::noisy_moments::{NoisyMoments, NoisyMomentsDerivation};
 use super::non_private::NonPrivateDerivation;
 use super::obj_pert::{ObjPert, ObjPertDerivation};
@@ -221,7 +221,7 @@ algorithms! {
     /// [`DpSvrg`].
     DpSvrg(Derivation<DpSvrg>),
     /// [`Majority`].
-    Majority(MajorityDerivation),
+    Majority(Derivation<Majority>),
     /// [`NoisyMoments`].
     NoisyMoments(NoisyMomentsDerivation),
     /// [`ObjPert`].
