@@ -14,7 +14,7 @@ use super::dp_newton::{DpNewton, DpNewtonDerivation};
 use super::dp_sgd::DpSgd;
 use super::dp_svrg::DpSvrg;
 use super::majority::Majority;
-use super::noisy_moments::{NoisyMoments, NoisyMomentsDerivation};
+use super::noisy_moments::NoisyMoments;
 use super::non_private::NonPrivateDerivation;
 use super::obj_pert::{ObjPert, ObjPertDerivation};
 use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
@@ -223,7 +223,7 @@ algorithms! {
     /// [`Majority`].
     Majority(Derivation<Majority>),
     /// [`NoisyMoments`].
-    NoisyMoments(NoisyMomentsDerivation),
+    NoisyMoments(Derivation<NoisyMoments>),
     /// [`ObjPert`].
     ObjPert(ObjPertDerivation),
     /// [`OneVsAll`].
