@@ -6,8 +6,8 @@ use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, EventLog, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Examples;
-use dp_mechanisms::SeededRng;
 use dp_mechanisms::scores::Scores;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::Law;
 use super::{Audited, Distance, Parameters};
@@ -15,8 +15,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
-use crate::recipes::{Majority, PrivGene, RecordAdjacency};
-use crate::recipes::{majority, priv_gene};
+use crate::recipes::{Majority, Plan, PrivGene, Recipe as _, RecordAdjacency, priv_gene};
 
 /// What a row counts in units of releasing one number, and the rest of a run.
 const COST_OF_A_ROW: f64 = 0.1;
@@ -162,11 +161,11 @@ fn one_sum<A: RecordAdjacency + 'static>(recipe: &Majority, parameters: &Paramet
     let examples = examples::<A>(parameters)?;
     let sum = |examples: &Examples<f64>| {
         let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        plan.sum::<f64>(&mut source, &mut Control::default())
+        plan.run().sum::<f64>(&mut source, &mut Control::default())
     };
     let sums = [sum(&examples[0])?, sum(&examples[1])?];
-    let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed: plan.sensitivity(), pairs: 1 };
-    let noise = NoiseScale::LaplaceBall { scale: plan.scale() };
+    let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed: plan.run().sensitivity(), pairs: 1 };
+    let noise = NoiseScale::LaplaceBall { scale: plan.run().scale() };
     let laws = sums.map(|sum| Law::new(noise, [(1.0, vec![sum])]));
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let subject = Sum { name: format!("majority/{mode}"), pair: pair::<A>(), claim, plan, examples, laws };
@@ -178,7 +177,7 @@ struct Sum<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: majority::Plan<A>,
+    plan: Plan<Majority, A>,
     examples: [Examples<f64>; 2],
     laws: [Law; 2],
 }
@@ -210,7 +209,8 @@ impl<A: RecordAdjacency> Subject for Sum<A> {
         let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
         let noisy = self
             .plan
-            .noisy_sum::<f64>(&mut source, &mut EventLog::new(), rng, &mut Control::default())
+            .run()
+            .noisy_sum::<f64, A>(&mut source, &mut EventLog::new(), &mut rng.lend(), &mut Control::default())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let [base, neighbour] = &self.laws;
         features.push(neighbour.log_density(noisy.get()) - base.log_density(noisy.get()));

@@ -4,15 +4,14 @@
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, EventLog, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::{Audited, Canary, Distance, Parameters, Record};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::linear::size;
-use crate::recipes::noisy_moments::Plan;
-use crate::recipes::{NoiseScale, NoisyMoments, RecordAdjacency};
+use crate::recipes::{NoiseScale, NoisyMoments, Plan, Recipe as _, RecordAdjacency};
 
 const NAME: &str = "noisy-moments";
 
@@ -56,7 +55,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Par
     let canary = Canary { common: Record { features: vec![0.0; dim], target: 0.0 }, base, neighbour };
     let sides = [moments(&canary.base), moments(&canary.neighbour)];
     let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-    let distance = Distance { reached, claimed: plan.stage().sensitivity::<A>()?, pairs: 1 };
+    let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
     // The event that the certificate's reader recomputes, not the one that the plan keeps.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
@@ -82,7 +81,7 @@ struct Noisy<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: Plan<NoisyMoments, A>,
     canary: Canary,
     sides: [Vec<f64>; 2],
     rows: usize,
@@ -116,15 +115,11 @@ impl<A: RecordAdjacency> Subject for Noisy<A> {
         let examples = self.canary.examples(side, self.rows, self.dim).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let (mut log, mut control) = (EventLog::<A>::new(), Control::default());
-        let noise = self.plan.noise();
-        let released = self
-            .plan
-            .stage()
-            .moments_released::<f64, A>(noise, recipe.noise_mode, &mut source, &mut log, rng, &mut control)
-            .map_err(failed)?;
+        let run = self.plan.run();
+        let released = run.moments::<f64, A>(&mut source, &mut log, &mut rng.lend(), &mut control).map_err(failed)?;
         let log_density = |side: &Vec<f64>| {
             let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();
-            match noise {
+            match run.noise() {
                 NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
                 NoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
             }

@@ -28,6 +28,9 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     /// The largest bound on the rows' norm that it is proved for.
     const MOST_ROW_NORM: f64 = 1.0;
 
+    /// The largest bound on the targets of two classes that it is proved for.
+    const MOST_CLASS_TARGET: f64 = 1.0;
+
     /// What calibration finds. A certificate states it beside the recipe and the public sizes.
     type Calibrated: Clone + core::fmt::Debug + PartialEq;
 

@@ -13,8 +13,8 @@ use super::dp_ftrl::DpFtrl;
 use super::dp_newton::{DpNewton, DpNewtonDerivation};
 use super::dp_sgd::DpSgd;
 use super::dp_svrg::DpSvrg;
-use super::majority::{Majority, MajorityDerivation};
-use super::noisy_moments::{NoisyMoments, NoisyMomentsDerivation};
+use super::majority::Majority;
+use super::noisy_moments::NoisyMoments;
 use super::non_private::NonPrivateDerivation;
 use super::obj_pert::ObjPert;
 use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
@@ -221,9 +221,9 @@ algorithms! {
     /// [`DpSvrg`].
     DpSvrg(Derivation<DpSvrg>),
     /// [`Majority`].
-    Majority(MajorityDerivation),
+    Majority(Derivation<Majority>),
     /// [`NoisyMoments`].
-    NoisyMoments(NoisyMomentsDerivation),
+    NoisyMoments(Derivation<NoisyMoments>),
     /// [`ObjPert`].
     ObjPert(Derivation<ObjPert>),
     /// [`OneVsAll`].

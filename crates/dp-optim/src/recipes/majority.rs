@@ -6,21 +6,25 @@
 //! For two classes `m` has the sign of the majority; the logistic loss takes its log-odds. Replacing a record moves the
 //! sum by at most `2 Y`, taking its place by a null record by at most `Y`, `Y` the bound on the targets.
 
-mod derivation;
-mod plan;
+mod run;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::MajorityDerivation;
-pub use plan::Plan;
+pub use run::AnswerRun;
 
-use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, bound};
 use dp_losses::LossKind;
+use dp_mechanisms::{L2Sensitivity, LaplaceBall, PrivacyEvent};
 
+use crate::engine::grid_sum::GridSum;
 use crate::error::{Error, positive};
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::{Budget, repeated};
 
 const RECIPE: &str = "majority";
 
@@ -32,10 +36,10 @@ const RECIPE: &str = "majority";
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, Majority};
+/// use dp_optim::recipes::{Budget, Majority, Recipe};
 /// let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::ZERO };
 /// let plan = Majority::new(LossKind::Logistic).plan::<ReplaceOne>(1000, 5, budget)?;
-/// assert!((plan.scale() - 4.0).abs() < 1e-9); // 2/ε
+/// assert!((plan.run().scale() - 4.0).abs() < 1e-9); // 2/ε
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -53,12 +57,66 @@ pub struct Majority {
     pub target_bound: f64,
 }
 
-impl Recipe for Majority {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+/// What calibration found: the noise on the sum of the targets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct SumNoise {
+    /// Scale of the noise on the sum of the targets, in units of their bound.
+    pub scale: f64,
+}
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+impl Algorithm for Majority {
+    const NAME: &'static str = RECIPE;
+
+    const MOST_ROW_NORM: f64 = f64::MAX;
+
+    type Calibrated = SumNoise;
+    type Run = AnswerRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: None }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(SumNoise, AnswerRun), Error> {
+        self.check(problem)?;
+        // The noise is the same under either relation.
+        let sensitivity = L2Sensitivity::<ReplaceOne>::new(sensitivity(problem)?)?;
+        let mut noise = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, 1)?;
+        // The accountant rounds the quotient up; lift the scale by its last bits until it agrees.
+        for _ in 0..8 {
+            if bound::epsilon(&repeated(noise.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
+                break;
+            }
+            noise = LaplaceBall::from_scale(sensitivity, noise.scale() * (1.0 + 4.0 * f64::EPSILON), 1)?;
+        }
+        let noise = SumNoise { scale: noise.scale() };
+        Ok((noise, self.resolve(problem, &noise)?))
+    }
+
+    fn resolve(&self, problem: &Problem, noise: &SumNoise) -> Result<AnswerRun, Error> {
+        self.check(problem)?;
+        positive("noise scale", noise.scale)?;
+        Ok(AnswerRun {
+            recipe: self.clone(),
+            n: problem.n,
+            dim: problem.dim,
+            sensitivity: sensitivity(problem)?,
+            noise: *noise,
+        })
+    }
+
+    fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
+        let mut assumptions = problem.setting.assumptions();
+        // No row has a part in the answer.
+        assumptions.retain(|assumption| !matches!(assumption, Assumption::RowNorm { .. }));
+        assumptions
+    }
+
+    fn lattice(&self, problem: &Problem, noise: &SumNoise) -> Result<ReleaseLattice, Error> {
+        let grid = NoiseScale::LaplaceBall { scale: noise.scale }.grid()?;
+        Ok(ReleaseLattice::answers(self.clone(), problem.n, grid.step()))
     }
 }
 
@@ -68,49 +126,14 @@ impl Majority {
         Self { loss, noise_mode: NoiseMode::Exact, row_norm: 1.0, target_bound: loss.usual_target_bound() }
     }
 
-    /// Derives the noise and the guarantee for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations.
-    ///
-    /// # Errors
-    /// Parameters outside their range, a loss of several predictions ([`Error::NotProved`]).
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
-    fn check(&self, n: u64, dim: u64) -> Result<(), Error> {
-        for (name, value) in [("number of records", n), ("dimension", dim)] {
-            if value == 0 {
-                return Err(Error::Count { name, value, range: "1 or more" });
-            }
-        }
-        positive("row norm", self.row_norm)?;
+    fn check(&self, problem: &Problem) -> Result<(), Error> {
         positive("target bound", self.target_bound)?;
-        if self.loss.is_classification() && self.target_bound > 1.0 {
-            return Err(Error::OutOfRange {
-                name: "target bound",
-                value: self.target_bound,
-                range: "at most 1 for a loss of two classes",
-            });
-        }
-        let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
         if self.loss.outputs() > 1 {
-            return not_proved("it takes losses of one prediction: for several classes, one model for each");
+            let why = "it takes losses of one prediction: for several classes, one model for each";
+            return Err(Error::NotProved { recipe: RECIPE, why });
         }
-        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
-            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
-        }
+        GridSum::new(problem.n)?;
         Ok(())
-    }
-
-    /// How far one record moves the sum of the targets, in units of their bound.
-    fn sensitivity(relation: AdjacencyKind) -> Result<f64, Error> {
-        match relation {
-            AdjacencyKind::ReplaceOne => Ok(2.0),
-            AdjacencyKind::ZeroOut => Ok(1.0),
-            adjacency => Err(Error::Adjacency { recipe: RECIPE, adjacency }),
-        }
     }
 
     /// Whether a noisy sum on the grid of this step, of `n` targets in units of their bound, gives this answer; up to the
@@ -140,5 +163,14 @@ impl Majority {
             }
             _ => mean,
         }
+    }
+}
+
+/// How far one record moves the sum of the targets, in units of their bound.
+fn sensitivity(problem: &Problem) -> Result<f64, Error> {
+    match problem.relation {
+        AdjacencyKind::ReplaceOne => Ok(2.0),
+        AdjacencyKind::ZeroOut => Ok(1.0),
+        adjacency => Err(Error::Adjacency { recipe: RECIPE, adjacency }),
     }
 }

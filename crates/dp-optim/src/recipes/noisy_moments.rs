@@ -14,45 +14,49 @@
 //!
 //! # Privacy
 //! [`MomentSum`](dp_mechanisms::clip::MomentSum) bounds how far a record moves all moments together, and sums exactly; what
-//! is solved from the released numbers costs nothing more.
+//! is solved from the released numbers costs nothing more. The noise is Gaussian, or for delta = 0 that of the Laplace ball.
 //!
 //! # References
 //! Vu, Slavkovic, ICDMW 2009; Wang, "Revisiting differentially private linear regression", UAI 2018; Sheffet, "Differentially
 //! private ordinary least squares", ICML 2017, for the ridge that keeps the noisy matrix positive.
 
-mod derivation;
-mod plan;
+mod run;
 pub(crate) mod stage;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::NoisyMomentsDerivation;
-pub use plan::Plan;
+pub use run::MomentsRun;
 pub use stage::RIDGE;
 
 use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_losses::LossKind;
-
-use crate::error::{Error, non_negative, positive};
-use crate::recipes::noise_scale::check_noise_mode;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 use stage::Stage;
+
+use crate::derivation::RELEASE;
+use crate::error::{Error, non_negative, positive};
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::noise_scale::{NoiseScale, OneNoise};
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::{Budget, least_scale};
 
 const RECIPE: &str = "noisy-moments";
 
 /// A recipe of least squares on noisy moments: public parameters only.
 ///
+/// More moments than noise is drawn for, those of about 90,000 features, are refused.
+///
 /// # Examples
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne, gaussian};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, NoisyMoments, Planned};
+/// use dp_optim::recipes::{Budget, NoisyMoments, Planned, Recipe};
 ///
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let plan = NoisyMoments::new(LossKind::Squared).plan::<ReplaceOne>(10_000, 5, Budget { epsilon, delta })?;
 /// let std_dev = gaussian::noise_multiplier(epsilon, delta)?.get() * 4.5f64.sqrt();
-/// assert!((plan.noise().scale() / std_dev - 1.0).abs() < 1e-4);
+/// assert!((plan.run().noise().scale() / std_dev - 1.0).abs() < 1e-4);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -73,12 +77,36 @@ pub struct NoisyMoments {
     pub target_bound: f64,
 }
 
-impl Recipe for NoisyMoments {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for NoisyMoments {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    const MOST_ROW_NORM: f64 = f64::MAX;
+    const MOST_CLASS_TARGET: f64 = f64::MAX;
+
+    type Calibrated = OneNoise;
+    type Run = MomentsRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: None }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(OneNoise, MomentsRun), Error> {
+        let (stage, sensitivity) = self.moments(problem)?;
+        let unit = NoiseScale::new(!(budget.delta.get() > 0.0), 1.0);
+        let at = |multiplier: f64| unit.with_scale(multiplier * sensitivity);
+        let multiplier = least_scale(budget, copies, |multiplier| at(multiplier).event(sensitivity, stage.moments()))?;
+        let noise = at(multiplier);
+        Ok((OneNoise { noise }, self.with_noise(stage, sensitivity, noise)?))
+    }
+
+    fn resolve(&self, problem: &Problem, &OneNoise { noise }: &OneNoise) -> Result<MomentsRun, Error> {
+        let (stage, sensitivity) = self.moments(problem)?;
+        self.with_noise(stage, sensitivity, noise)
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        RELEASE.saturating_add(Stage::of(problem).moments().saturating_mul(8))
     }
 }
 
@@ -88,30 +116,22 @@ impl NoisyMoments {
         Self { loss, lambda: 0.0, noise_mode: NoiseMode::Exact, row_norm: 1.0, target_bound: loss.usual_target_bound() }
     }
 
-    /// Derives noise, event and guarantee for `n` records of `dim` features, before any data is read: Gaussian noise, or
-    /// for delta = 0 that of the Laplace ball.
-    ///
-    /// # Errors
-    /// Parameters outside their range, more moments than noise is drawn for (about 90,000 features), and a budget that no
-    /// noise reaches.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
-    /// Refuses parameters outside their range.
-    fn check(&self, n: u64, dim: u64) -> Result<(), Error> {
-        for (name, value) in [("number of records", n), ("dimension", dim)] {
-            if value == 0 {
-                return Err(Error::Count { name, value, range: "1 or more" });
-            }
-        }
-        positive("row norm", self.row_norm)?;
+    /// What is released, and its L2 sensitivity.
+    fn moments(&self, problem: &Problem) -> Result<(Stage, f64), Error> {
         positive("target bound", self.target_bound)?;
         non_negative("lambda", self.lambda)?;
-        check_noise_mode(RECIPE, self.noise_mode)
+        let stage = Stage::of(problem);
+        let sensitivity = match problem.relation {
+            AdjacencyKind::ZeroOut => stage.sensitivity::<ZeroOut>()?,
+            AdjacencyKind::ReplaceOne => stage.sensitivity::<ReplaceOne>()?,
+            adjacency => return Err(Error::Adjacency { recipe: RECIPE, adjacency }),
+        };
+        Ok((stage, sensitivity))
     }
 
-    fn stage(&self, n: u64, dim: u64) -> Stage {
-        Stage { loss: self.loss, n, dim, row_norm: self.row_norm, target_bound: self.target_bound }
+    fn with_noise(&self, stage: Stage, sensitivity: f64, noise: NoiseScale) -> Result<MomentsRun, Error> {
+        noise.check()?;
+        let Self { lambda, noise_mode, .. } = *self;
+        Ok(MomentsRun { stage, lambda, sensitivity, noise, noise_mode })
     }
 }

@@ -75,7 +75,7 @@ impl Problem {
             return Err(Error::OutOfRange { name: "row norm", value: setting.row_norm, range: "(0, 1]" });
         }
         let targets = non_negative("target bound", setting.target_bound)?;
-        if setting.loss.is_classification() && targets > 1.0 {
+        if setting.loss.is_classification() && targets > R::MOST_CLASS_TARGET {
             // Their gradient is the target times a slope of at most 1.
             let range = "[0, 1] for a loss of two classes";
             return Err(Error::OutOfRange { name: "target bound", value: targets, range });

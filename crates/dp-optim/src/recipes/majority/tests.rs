@@ -1,13 +1,13 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::Examples;
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
-use crate::recipes::recipe::Planned;
+use crate::recipes::{Planned as _, Recipe as _};
 
 fn budget(epsilon: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::ZERO }
@@ -30,8 +30,7 @@ fn the_answer_is_that_of_most() {
             let trained = plan.train(&mut source(&targets), &mut rng, &mut Control::default()).unwrap();
             let weights = trained.weights.get();
             assert!(weights[0] == 0.0 && (weights[1] - sign * size).abs() < 0.3, "{loss}: {weights:?}");
-            let AnyDerivation::Majority(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
-            assert_eq!(derivation.event().unwrap(), trained.log.to_event());
+            assert_eq!(trained.derivation.event().unwrap(), trained.log.to_event());
         }
     }
     // Whatever the noise, an answer is a number.
@@ -48,6 +47,7 @@ fn brute_force_over_neighbours() {
     let nulled = Majority::new(LossKind::Absolute).plan::<ZeroOut>(3, 2, budget(1.0)).unwrap();
     let values = [Some(-1.0), Some(-0.37), Some(0.0), Some(1e-12), Some(1.0), None];
     let mut most = [0.0f64; 2];
+    let (replaced, nulled) = (replaced.run(), nulled.run());
     let sum = |targets: [Option<f64>; 3]| replaced.sum(&mut source(&targets), &mut Control::default()).unwrap();
     for first in values {
         for second in values {
@@ -68,9 +68,9 @@ fn brute_force_over_neighbours() {
 #[test]
 fn the_noise_is_on_the_sum() {
     let plan = Majority::new(LossKind::Logistic).plan::<ReplaceOne>(3, 2, budget(1e6)).unwrap();
-    let mut log = EventLog::new();
-    let data = [Some(1.0), Some(-1.0), Some(1.0)];
-    let noisy = plan.noisy_sum(&mut source(&data), &mut log, &mut SeededRng::new(2), &mut Control::default()).unwrap();
+    let mut log = EventLog::<ReplaceOne>::new();
+    let (mut data, mut rng) = (source(&[Some(1.0), Some(-1.0), Some(1.0)]), SeededRng::new(2));
+    let noisy = plan.run().noisy_sum(&mut data, &mut log, &mut rng.lend(), &mut Control::default()).unwrap();
     assert!((noisy.get()[0] - 1.0).abs() < 1e-3);
     assert_eq!(log.to_event(), plan.event());
 }
@@ -84,7 +84,7 @@ fn nonsense_is_refused() {
     assert!(refused(&Majority { target_bound: f64::NAN, ..good.clone() }, 9, 1).contains("target bound"));
     let derivation = good.plan::<ReplaceOne>(9, 1, budget(1.0)).unwrap().derivation().clone();
     for scale in [0.0, -1.0, f64::NAN] {
-        assert!(MajorityDerivation { scale, ..derivation.clone() }.event().is_err());
+        assert!(Derivation { calibrated: SumNoise { scale }, ..derivation.clone() }.event().is_err());
     }
 }
 
@@ -96,8 +96,9 @@ fn targets_are_counted_in_units_of_their_bound() {
     let mut source = MemorySource::new(Examples::dense(rows, four.to_vec(), 2).unwrap(), 1.0, 4.0);
     let recipe = Majority { target_bound: 4.0, ..Majority::new(LossKind::Absolute) };
     let plan = recipe.plan::<ReplaceOne>(4, 2, budget(1.0)).unwrap();
-    assert_eq!(plan.sum(&mut source, &mut Control::default()).unwrap(), 3.5 / 4.0);
-    assert!((plan.scale() - 2.0).abs() < 1e-14 && plan.scale() == plan.derivation().scale);
+    assert_eq!(plan.run().sum(&mut source, &mut Control::default()).unwrap(), 3.5 / 4.0);
+    let scale = plan.run().scale();
+    assert!((scale - 2.0).abs() < 1e-14 && scale == plan.derivation().calibrated.scale);
     let summary = plan.summary();
     assert_eq!(summary.sensitivity, Some(8.0));
     assert!(summary.text.contains("noise of scale 8.0000e0"), "{}", summary.text);

@@ -2,7 +2,7 @@
 //! others start from.
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Adjacency, DpEvent, EventLog};
+use dp_accountant::{Adjacency, EventLog};
 use dp_data::memory::{self, OutOfMemory};
 use dp_data::{Order, PassRequest, RowSource, Rows};
 use dp_losses::{LossKind, Real};
@@ -14,6 +14,7 @@ use crate::engine::{Control, Pace, check_shape, expect_rows};
 use crate::error::Error;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::problem::{Problem, Setting};
 
 /// The ridge over the noise's standard deviation times `√d`, about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
@@ -36,6 +37,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// The moments of a problem's records.
+    pub(in crate::recipes) fn of(problem: &Problem) -> Self {
+        let Problem { setting: Setting { loss, row_norm, target_bound, .. }, n, dim, .. } = *problem;
+        Self { loss, n, dim, row_norm, target_bound }
+    }
+
     /// An empty sum of the moments.
     fn sum<A: Adjacency>(&self) -> Result<MomentSum<A>, Error> {
         let outputs = self.loss.outputs() as usize;
@@ -57,12 +64,6 @@ impl Stage {
         let square = u128::from(self.dim) * (u128::from(self.dim) + 1) / 2;
         let moments = square + u128::from(self.dim) * u128::from(self.loss.outputs());
         u64::try_from(moments).unwrap_or(u64::MAX)
-    }
-
-    /// The release, as the accountant sees it.
-    pub(crate) fn event<A: Adjacency>(&self, noise: NoiseScale) -> Result<DpEvent, Error> {
-        noise.check()?;
-        Ok(noise.event(self.sensitivity::<A>()?, self.moments()))
     }
 
     /// By what least squares is multiplied to be weights of the loss: their slopes at prediction 0 agree then.

@@ -1,14 +1,14 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::{Examples, Rows};
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::recipe::Planned;
+use crate::recipes::{Planned as _, Recipe as _};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -24,6 +24,10 @@ fn examples(n: usize, seed: u64) -> Examples<f64> {
         rows.extend(row);
     }
     Examples::dense(rows, targets, 3).unwrap()
+}
+
+fn stage(recipe: &NoisyMoments, n: u64, dim: u64) -> Stage {
+    Stage::of(&Problem::new(recipe, n, dim, AdjacencyKind::ZeroOut).unwrap())
 }
 
 fn train(recipe: &NoisyMoments, data: Examples<f64>, budget: Budget) -> Vec<f64> {
@@ -85,14 +89,7 @@ fn null_records_and_sparse_rows_are_summed_as_such() {
     let moments = |data: Examples<f64>| {
         let mut source = MemorySource::new(data, 1.0, 1.0);
         let (mut log, mut rng) = (dp_accountant::EventLog::<ZeroOut>::new(), SeededRng::new(1));
-        let released = plan.stage().moments_released::<f64, _>(
-            plan.noise(),
-            NoiseMode::Exact,
-            &mut source,
-            &mut log,
-            &mut rng,
-            &mut Control::default(),
-        );
+        let released = plan.run().moments::<f64, _>(&mut source, &mut log, &mut rng.lend(), &mut Control::default());
         released.unwrap().into_inner()
     };
     let mut as_zeros = values.to_vec();
@@ -118,6 +115,11 @@ fn what_does_not_fit_is_refused() {
     for lambda in [-1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(refused(&NoisyMoments { lambda, ..usual.clone() }, 9, 3), Error::OutOfRange { .. }));
     }
+    // Rows and targets may be of any size, also those of two classes.
+    let long = NoisyMoments { row_norm: 3.0, target_bound: 2.0, ..NoisyMoments::new(LossKind::Logistic) };
+    let plan = long.plan::<ZeroOut>(9, 3, budget(1.0, 1e-6)).unwrap();
+    assert!((plan.run().sensitivity() / 117f64.sqrt() - 1.0).abs() < 1e-12); // 3 √(9 + 4)
+    assert_eq!(plan.derivation().event().unwrap(), plan.event());
     let none = NoisyMoments { noise_mode: NoiseMode::None, ..usual.clone() };
     assert!(matches!(refused(&none, 9, 3), Error::NotProved { .. }));
     let plan = usual.plan::<ZeroOut>(100, 3, budget(1.0, 1e-6)).unwrap();
@@ -137,7 +139,7 @@ proptest! {
         let plan = recipe.plan_copies::<ZeroOut>(1000, dim, budget(epsilon, delta), copies).unwrap();
         prop_assert!(plan.reached().epsilon <= epsilon && plan.reached().epsilon > 0.99 * epsilon);
         let replaced = recipe.plan_copies::<ReplaceOne>(1000, dim, budget(epsilon, delta), copies).unwrap();
-        let ratio = replaced.noise().scale() / plan.noise().scale();
+        let ratio = replaced.run().noise().scale() / plan.run().noise().scale();
         prop_assert!((ratio - 1.5).abs() < 1e-3, "{ratio}"); // √4.5/√2
         let is_one_release = matches!(plan.event(), DpEvent::Gaussian { .. } | DpEvent::LaplaceBall { .. });
         prop_assert!(is_one_release);
@@ -162,7 +164,7 @@ fn what_is_no_class_does_not_count() {
         assert_ne!(with(class), null, "{class}");
     }
     let moved = |loss: LossKind, target_bound: f64| {
-        NoisyMoments { target_bound, ..NoisyMoments::new(loss) }.stage(10, 3).sensitivity::<ZeroOut>().unwrap()
+        stage(&NoisyMoments { target_bound, ..NoisyMoments::new(loss) }, 10, 3).sensitivity::<ZeroOut>().unwrap()
     };
     // One record: x² and x y, together X √(X² + Y²).
     for bound in [0.5f64, 1.0, 3.0] {
@@ -176,8 +178,8 @@ fn what_is_no_class_does_not_count() {
 fn the_ridge_follows_its_formula() {
     let plan = |delta| NoisyMoments::new(LossKind::Squared).plan::<ZeroOut>(1, 2, budget(1.0, delta)).unwrap();
     for delta in [0.0, 1e-6] {
-        let noise = plan(delta).noise();
-        let stage = NoisyMoments::new(LossKind::Squared).stage(1, 2);
+        let noise = plan(delta).run().noise();
+        let stage = stage(&NoisyMoments::new(LossKind::Squared), 1, 2);
         let one =
             dp_mechanisms::LaplaceBall::<ZeroOut>::from_scale(dp_mechanisms::L2Sensitivity::new(1.0).unwrap(), 1e-9, 5)
                 .unwrap();

@@ -1,0 +1,101 @@
+//! The release of a constant answer: noise on the sum of the targets.
+
+use dp_accountant::{DpEvent, EventLog};
+use dp_data::RowSource;
+use dp_losses::Real;
+use dp_mechanisms::{Bounded, L2Sensitivity, LaplaceBall, LentRng, Mechanism, Released};
+use nalgebra::convert;
+
+use super::{Majority, SumNoise};
+use crate::engine::Control;
+use crate::engine::grid_sum::{GridSum, counts, each_record};
+use crate::error::Error;
+use crate::recipes::algorithm::Run;
+use crate::recipes::linear::size;
+use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::recipe::{RecordAdjacency, Summary};
+
+/// The same answer for everyone: the targets, their noise, and what is made of their mean.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnswerRun {
+    pub(super) recipe: Majority,
+    pub(super) n: u64,
+    pub(super) dim: u64,
+    pub(super) sensitivity: f64,
+    pub(super) noise: SumNoise,
+}
+
+impl AnswerRun {
+    /// Scale of the noise on the sum of the targets, in units of their bound.
+    pub fn scale(&self) -> f64 {
+        self.noise.scale
+    }
+
+    /// How far one record moves that sum.
+    pub fn sensitivity(&self) -> f64 {
+        self.sensitivity
+    }
+
+    /// The sum of the targets with its noise, in units of their bound.
+    pub(crate) fn noisy_sum<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        log: &mut EventLog<A>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<Released<Vec<f64>>, Error> {
+        let sum = vec![self.sum(source, control)?];
+        let sensitivity = L2Sensitivity::new(self.sensitivity)?;
+        let noise =
+            LaplaceBall::from_scale(sensitivity, self.noise.scale, 1)?.with_noise_mode(self.recipe.noise_mode)?;
+        Ok(noise.release(Bounded::with_proven_sensitivity(sum, sensitivity), log, rng)?)
+    }
+
+    /// The sum of the targets, in units of their bound: as private as the data.
+    pub(crate) fn sum<F: Real>(&self, source: &mut dyn RowSource<F>, control: &mut Control<'_>) -> Result<f64, Error> {
+        let grid = GridSum::new(self.n)?;
+        let mut cells = 0;
+        each_record(source, 0, control, |block| {
+            for (_, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+                let target: f64 = target.to_subset_unchecked();
+                cells += grid.cell(target / self.recipe.target_bound);
+            }
+        })?;
+        Ok(grid.value(cells))
+    }
+}
+
+impl Run for AnswerRun {
+    fn event(&self) -> Result<DpEvent, Error> {
+        Ok(NoiseScale::LaplaceBall { scale: self.noise.scale }.event(self.sensitivity, 1))
+    }
+
+    fn summary(&self) -> Summary {
+        let bound = self.recipe.target_bound;
+        let scale = self.noise.scale * bound;
+        Summary {
+            sensitivity: Some(self.sensitivity * bound),
+            rows: self.n,
+            text: format!("noise of scale {scale:.4e} on the sum of the targets, the same answer for everyone"),
+        }
+    }
+
+    fn train<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let mut log = EventLog::new();
+        let sum = self.noisy_sum(source, &mut log, rng, control)?;
+        let mut weights = vec![F::zero(); size("dimension", self.dim)?];
+        let weights = sum.map(|sum| {
+            let mean = sum.first().copied().unwrap_or(0.0) / self.n as f64;
+            if let Some(intercept) = weights.last_mut() {
+                *intercept = convert(self.recipe.answer(mean, self.n));
+            }
+            weights
+        });
+        Ok((weights, log))
+    }
+}

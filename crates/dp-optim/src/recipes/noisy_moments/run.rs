@@ -1,0 +1,80 @@
+//! One release of noisy moments, and the model that is solved from it.
+
+use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{DpEvent, EventLog};
+use dp_data::RowSource;
+use dp_losses::Real;
+use dp_mechanisms::{LentRng, Released};
+use nalgebra::convert;
+
+use super::stage::Stage;
+use crate::engine::Control;
+use crate::error::Error;
+use crate::recipes::algorithm::Run;
+use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::recipe::{RecordAdjacency, Summary};
+
+/// A training by noisy moments: what is summed, its noise, and the regulariser.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MomentsRun {
+    pub(super) stage: Stage,
+    pub(super) lambda: f64,
+    pub(super) sensitivity: f64,
+    pub(super) noise: NoiseScale,
+    pub(super) noise_mode: NoiseMode,
+}
+
+impl MomentsRun {
+    /// The noise on the moments.
+    pub fn noise(&self) -> NoiseScale {
+        self.noise
+    }
+
+    /// The L2 sensitivity of all moments together.
+    pub fn sensitivity(&self) -> f64 {
+        self.sensitivity
+    }
+
+    /// The moments of all records, released.
+    pub(crate) fn moments<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        log: &mut EventLog<A>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<Released<Vec<f64>>, Error> {
+        self.stage.moments_released::<F, A>(self.noise, self.noise_mode, source, log, rng, control)
+    }
+}
+
+impl Run for MomentsRun {
+    fn event(&self) -> Result<DpEvent, Error> {
+        Ok(self.noise.event(self.sensitivity, self.stage.moments()))
+    }
+
+    fn summary(&self) -> Summary {
+        let moments = self.stage.moments();
+        Summary {
+            sensitivity: Some(self.sensitivity),
+            rows: self.stage.n,
+            text: format!(
+                "sensitivity {:.4e} of {moments} moments, noise of norm {:.4e} on them, lambda {:e}",
+                self.sensitivity,
+                self.noise.coordinate_std_dev(moments) * (moments as f64).sqrt(),
+                self.lambda,
+            ),
+        }
+    }
+
+    fn train<F: Real, A: RecordAdjacency>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let mut log = EventLog::new();
+        let moments = self.moments(source, &mut log, rng, control)?;
+        let weights = self.stage.solve(moments, self.noise, self.lambda * self.stage.n as f64)?;
+        Ok((weights.map(|weights| weights.into_iter().map(convert).collect()), log))
+    }
+}
