@@ -15,7 +15,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
-use crate::recipes::{Majority, Plan, PrivGene, Recipe as _, RecordAdjacency, priv_gene};
+use crate::recipes::{Majority, Plan, PrivGene, Recipe as _, RecordAdjacency};
 
 /// What a row counts in units of releasing one number, and the rest of a run.
 const COST_OF_A_ROW: f64 = 0.1;
@@ -87,12 +87,12 @@ fn one_choice<A: RecordAdjacency + 'static>(recipe: &PrivGene, parameters: &Para
     let weights = vec![0.0; parameters.dim as usize];
     let utilities = |examples: &Examples<f64>| {
         let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        plan.utilities::<f64>(&mut source, &weights, recipe.step, 0, &mut Control::default())
+        plan.run().utilities::<f64>(&mut source, &weights, recipe.step, 0, &mut Control::default())
     };
     let [base, neighbour] = [utilities(&examples[0])?, utilities(&examples[1])?];
     let reached = base.iter().zip(&neighbour).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    let distance = Distance { reached, claimed: plan.choice().sensitivity().get(), pairs: 1 };
-    let law = |scores| Ok::<_, Error>(plan.choice().probabilities(&Scores::new(scores)?)?);
+    let distance = Distance { reached, claimed: plan.run().choice::<A>()?.sensitivity().get(), pairs: 1 };
+    let law = |scores| Ok::<_, Error>(plan.run().choice::<A>()?.probabilities(&Scores::new(scores)?)?);
     let subject = Choice {
         name: "priv-gene/exact".to_owned(),
         pair: pair::<A>(),
@@ -110,7 +110,7 @@ struct Choice<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: priv_gene::Plan<A>,
+    plan: Plan<PrivGene, A>,
     examples: [Examples<f64>; 2],
     laws: [Vec<f64>; 2],
     relation: PhantomData<A>,

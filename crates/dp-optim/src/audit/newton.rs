@@ -11,9 +11,8 @@ use super::{Audited, Canary, Distance, Parameters, Record};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::dp_newton::Plan;
 use crate::recipes::linear::size;
-use crate::recipes::{DpNewton, RecordAdjacency};
+use crate::recipes::{DpNewton, Plan, Recipe as _, RecordAdjacency};
 
 const NAME: &str = "dp-newton";
 
@@ -75,7 +74,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Paramet
     let canary = Canary { common: Record::null(dim), base, neighbour };
     let sides = [&canary.base, &canary.neighbour].map(|record| sums(record, &weights, &plan));
     let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-    let distance = Distance { reached, claimed: plan.sensitivity(), pairs: 1 };
+    let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
     // The event that the certificate's reader recomputes, not the one that the plan keeps.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
@@ -85,7 +84,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Paramet
 }
 
 /// One record's part of a step's sums, by the formula.
-fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<A>) -> Vec<f64> {
+fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewton, A>) -> Vec<f64> {
     let dim = weights.len();
     let count = dim + dim * (dim + 1) / 2;
     if record.features.iter().any(|x| x.is_nan()) || record.target == 0.0 {
@@ -106,7 +105,7 @@ fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<A>) ->
     let mut all: Vec<f64> = x.iter().map(|x| -record.target * slope * x).collect();
     for (i, first) in x.iter().enumerate() {
         let squares = x[i..].iter().enumerate();
-        let weight = plan.weight() * bend * first;
+        let weight = plan.run().weight() * bend * first;
         all.extend(squares.map(|(j, second)| weight * second * if j == 0 { 1.0 } else { core::f64::consts::SQRT_2 }));
     }
     all
@@ -117,7 +116,7 @@ struct Step<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: Plan<DpNewton, A>,
     canary: Canary,
     weights: Vec<f64>,
     sides: [Vec<f64>; 2],
@@ -151,9 +150,12 @@ impl<A: RecordAdjacency> Subject for Step<A> {
         let examples = self.canary.examples(side, self.rows, 0).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let (mut log, mut control) = (EventLog::<A>::new(), Control::default());
-        let released =
-            self.plan.sums::<f64>(&mut source, &self.weights, 0, &mut log, rng, &mut control).map_err(failed)?;
-        let std_dev = self.plan.std_dev();
+        let released = self
+            .plan
+            .run()
+            .sums::<f64, A>(&mut source, &self.weights, 0, &mut log, rng, &mut control)
+            .map_err(failed)?;
+        let std_dev = self.plan.run().std_dev();
         let log_density = |side: &Vec<f64>| {
             let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();
             -squared / (2.0 * std_dev * std_dev)

@@ -10,7 +10,7 @@ use super::admm_obj_pert::AdmmObjPert;
 use super::bolt_on::BoltOn;
 use super::bst14::Bst14;
 use super::dp_ftrl::DpFtrl;
-use super::dp_newton::{DpNewton, DpNewtonDerivation};
+use super::dp_newton::DpNewton;
 use super::dp_sgd::DpSgd;
 use super::dp_svrg::DpSvrg;
 use super::majority::Majority;
@@ -21,7 +21,7 @@ use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
 use super::phased_erm::PhasedErm;
 use super::phased_sgd::PhasedSgd;
 use super::pnsgd::Pnsgd;
-use super::priv_gene::{PrivGene, PrivGeneDerivation};
+use super::priv_gene::PrivGene;
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use super::rsgd_ar::RsgdAr;
@@ -215,7 +215,7 @@ algorithms! {
     /// [`DpFtrl`].
     DpFtrl(Derivation<DpFtrl>),
     /// [`DpNewton`].
-    DpNewton(DpNewtonDerivation),
+    DpNewton(Derivation<DpNewton>),
     /// [`DpSgd`].
     DpSgd(Derivation<DpSgd>),
     /// [`DpSvrg`].
@@ -235,7 +235,7 @@ algorithms! {
     /// [`Pnsgd`].
     Pnsgd(Derivation<Pnsgd>),
     /// [`PrivGene`].
-    PrivGene(PrivGeneDerivation),
+    PrivGene(Derivation<PrivGene>),
     /// [`RsgdAr`].
     RsgdAr(Derivation<RsgdAr>),
     /// [`SearchedDescent`].

@@ -34,27 +34,28 @@
 //! NeurIPS 2023: noisy Newton steps, the clipping of eigenvalues and upper bounds of the Hessian. That gradient and curvature
 //! of one slope are released at the gradient's cost, and the bounds under replacement, are derived here ([`Joint`]).
 
-mod derivation;
 mod joint;
 mod model;
-mod plan;
+mod run;
 mod sums;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::DpNewtonDerivation;
 pub use joint::Joint;
-pub use plan::Plan;
+pub use run::{NewtonNoise, NewtonRun};
 
+use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 use dp_losses::LossKind;
 use joint::Margin;
 
+use crate::derivation::RELEASE;
 use crate::error::{Error, non_negative, positive};
-use crate::recipes::noise_scale::check_noise_mode;
+use crate::recipes::algorithm::Algorithm;
 use crate::recipes::noisy_moments::stage::Stage;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "dp-newton";
 /// Most features: their curvature's eigenvectors take half a gigabyte.
@@ -82,14 +83,14 @@ pub enum Curvature {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ZeroOut, gaussian};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, DpNewton, Planned};
+/// use dp_optim::recipes::{Budget, DpNewton, Planned, Recipe};
 ///
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let recipe = DpNewton { steps: 4, ..DpNewton::new(LossKind::Logistic) };
 /// let plan = recipe.plan::<ZeroOut>(10_000, 5, Budget { epsilon, delta })?; // before any data
 /// // Four gradients on twice the noise of one, and the curvature for nothing.
 /// let one = gaussian::noise_multiplier(epsilon, delta)?.get();
-/// assert!((plan.std_dev() / (2.0 * one) - 1.0).abs() < 1e-4);
+/// assert!((plan.run().std_dev() / (2.0 * one) - 1.0).abs() < 1e-4);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -119,12 +120,28 @@ pub struct DpNewton {
     pub target_bound: f64,
 }
 
-impl Recipe for DpNewton {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+impl Algorithm for DpNewton {
+    const NAME: &'static str = RECIPE;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+    type Calibrated = NewtonNoise;
+    type Run = NewtonRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, noise_mode, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode, float: None }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(NewtonNoise, NewtonRun), Error> {
+        let run = NewtonRun::calibrated(self, problem, budget, copies)?;
+        Ok((run.noise(), run))
+    }
+
+    fn resolve(&self, problem: &Problem, noise: &NewtonNoise) -> Result<NewtonRun, Error> {
+        NewtonRun::resolved(self, problem, *noise)
+    }
+
+    fn work(&self, problem: &Problem) -> u64 {
+        RELEASE.saturating_add(problem.dim.saturating_mul(problem.dim).saturating_mul(8))
     }
 }
 
@@ -148,32 +165,17 @@ impl DpNewton {
         Self { curvature: Curvature::Once, share: 0.2, steps: 6, ..Self::new(loss) }
     }
 
-    /// Derives noise, event and guarantee for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one that adds nothing to any sum.
-    ///
-    /// # Errors
-    /// Parameters outside their range, another loss ([`Error::NotProved`]), more than 8192 features, and a budget that no
-    /// noise reaches: Gaussian noise needs delta > 0.
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     /// How far a record moves the sums of a step together, where the curvature is that of each step.
     ///
     /// # Errors
     /// Parameters outside their range, another loss.
     pub fn joint(&self) -> Result<Joint, Error> {
-        self.check(1, 1)
+        self.check(&self.problem(1, 1, AdjacencyKind::ZeroOut)?)
     }
 
     /// Refuses parameters outside their range.
-    fn check(&self, n: u64, dim: u64) -> Result<Joint, Error> {
-        if n == 0 {
-            return Err(Error::Count { name: "number of records", value: n, range: "1 or more" });
-        }
+    fn check(&self, problem: &Problem) -> Result<Joint, Error> {
+        let dim = problem.dim;
         if !(1..=MOST_FEATURES).contains(&dim) {
             return Err(Error::Count { name: "dimension", value: dim, range: "1 to 8192, for matrices of its square" });
         }
@@ -192,7 +194,6 @@ impl DpNewton {
         if !(self.share >= 1e-6 && self.share <= 1.0 - 1e-6) {
             return Err(Error::OutOfRange { name: "share of the curvature", value: self.share, range: "(0, 1)" });
         }
-        check_noise_mode(RECIPE, self.noise_mode)?;
         Ok(Joint::new(Margin::of(self.loss)?, self.row_norm, self.share))
     }
 

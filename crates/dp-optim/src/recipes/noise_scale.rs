@@ -153,15 +153,6 @@ pub struct StdDev {
     pub std_dev: f64,
 }
 
-/// Refuses to draw no noise.
-pub(crate) fn check_noise_mode(recipe: &'static str, mode: NoiseMode) -> Result<(), Error> {
-    if !matches!(mode, NoiseMode::Exact | NoiseMode::Rounded) {
-        let why = "without noise there is no guarantee: choose exact or rounded noise";
-        return Err(Error::NotProved { recipe, why });
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use statrs::distribution::{ChiSquared, ContinuousCDF, Gamma};

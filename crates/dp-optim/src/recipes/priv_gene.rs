@@ -18,20 +18,23 @@
 //! SIGMOD 2013, in the form for regression: candidates along the coordinates. Dong, Durfee, Rogers, "Optimal
 //! differential privacy composition for exponential mechanisms", 2020, for its cost.
 
-mod derivation;
-mod plan;
+mod run;
 
 #[cfg(test)]
 mod tests;
 
-pub use derivation::PrivGeneDerivation;
-pub use plan::Plan;
+pub use run::GeneRun;
 
+use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, DpEvent};
-use dp_losses::{Domain, L2, LossKind, ScalarLoss};
+use dp_losses::{L2, LossKind, ScalarLoss};
 
+use crate::engine::grid_sum::GridSum;
 use crate::error::{Error, positive};
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::lattice::ReleaseLattice;
+use crate::recipes::algorithm::Algorithm;
+use crate::recipes::problem::{Problem, Setting};
+use crate::recipes::recipe::{Budget, least_scale, repeated};
 
 const RECIPE: &str = "priv-gene";
 
@@ -46,16 +49,16 @@ const MOST_ROUNDS: u64 = 1 << 16;
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, Planned, PrivGene};
+/// use dp_optim::recipes::{Budget, PrivGene, Recipe};
 ///
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = PrivGene::new(LossKind::Logistic).plan::<ReplaceOne>(8000, 5, budget)?;
-/// assert_eq!(plan.rounds(), 10);
-/// assert!((plan.epsilon_of_round() - 0.1).abs() < 1e-9);
+/// assert_eq!(plan.run().rounds(), 10);
+/// assert!((plan.run().epsilon_of_round() - 0.1).abs() < 1e-9);
 /// // With a delta the rounds compose better.
 /// let delta = Budget { delta: Delta::new(1e-6)?, ..budget };
 /// let hundred = PrivGene { rounds: Some(100), ..PrivGene::new(LossKind::Logistic) };
-/// assert!(hundred.plan::<ReplaceOne>(8000, 5, delta)?.epsilon_of_round() > 0.035);
+/// assert!(hundred.plan::<ReplaceOne>(8000, 5, delta)?.run().epsilon_of_round() > 0.035);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -79,12 +82,52 @@ pub struct PrivGene {
     pub target_bound: f64,
 }
 
-impl Recipe for PrivGene {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+/// What calibration found: how many rounds, and what each costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Rounds {
+    /// r.
+    pub rounds: u64,
+    /// e: the range of a round's privacy loss.
+    pub epsilon_of_round: f64,
+}
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
-        check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+impl Algorithm for PrivGene {
+    const NAME: &'static str = RECIPE;
+
+    type Calibrated = Rounds;
+    type Run = GeneRun;
+
+    fn setting(&self) -> Setting {
+        let Self { loss, row_norm, target_bound, .. } = *self;
+        Setting { loss, row_norm, target_bound, noise_mode: NoiseMode::Exact, float: None }
+    }
+
+    fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(Rounds, GeneRun), Error> {
+        self.check(problem)?;
+        let rounds = self.rounds(problem.n, budget.epsilon.get() / copies as f64);
+        let inverse = least_scale(budget, copies, |scale| event(rounds, scale.recip()))?;
+        // The reciprocal of a reciprocal may be an ulp more.
+        let epsilon_of_round = inverse.recip() * (1.0 - 2.0 * f64::EPSILON);
+        let calibrated = Rounds { rounds, epsilon_of_round };
+        Ok((calibrated, self.resolve(problem, &calibrated)?))
+    }
+
+    fn resolve(&self, problem: &Problem, calibrated: &Rounds) -> Result<GeneRun, Error> {
+        let (loss, slope) = self.check(problem)?;
+        let Rounds { rounds, epsilon_of_round } = *calibrated;
+        if rounds == 0 || self.rounds.is_some_and(|asked| asked != rounds) {
+            return Err(Error::Count { name: "steps", value: rounds, range: "as many as the recipe makes" });
+        }
+        positive("epsilon of a round", epsilon_of_round)?;
+        GridSum::new(problem.n)?;
+        Ok(GeneRun { recipe: self.clone(), problem: *problem, rounds: *calibrated, loss, slope })
+    }
+
+    fn lattice(&self, problem: &Problem, calibrated: &Rounds) -> Result<ReleaseLattice, Error> {
+        self.check(problem)?;
+        Ok(ReleaseLattice::steps(self.steps(calibrated.rounds).collect()))
     }
 }
 
@@ -102,18 +145,6 @@ impl PrivGene {
         }
     }
 
-    /// Derives the cost of a round for `n` records of `dim` features, before any data is read.
-    ///
-    /// # Privacy
-    /// `n` and `dim` are public under both relations. Under [`ZeroOut`](dp_accountant::ZeroOut) a record is replaced by
-    /// one that has no utility for any candidate.
-    ///
-    /// # Errors
-    /// Parameters outside their range, a loss of several predictions ([`Error::NotProved`]).
-    pub fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Plan<A>, Error> {
-        Plan::new(self, n, dim, budget, 1)
-    }
-
     /// The length of each step of the rounds, from the first.
     fn steps(&self, rounds: u64) -> impl Iterator<Item = f64> {
         let decay = self.decay;
@@ -121,12 +152,8 @@ impl PrivGene {
     }
 
     /// Checks the parameters; returns the loss and C.
-    fn check(&self, n: u64, dim: u64) -> Result<(ScalarLoss, f64), Error> {
-        for (name, value) in [("number of records", n), ("dimension", dim)] {
-            if value == 0 {
-                return Err(Error::Count { name, value, range: "1 or more" });
-            }
-        }
+    fn check(&self, problem: &Problem) -> Result<(ScalarLoss, f64), Error> {
+        let dim = problem.dim;
         if dim > 1 << 31 {
             return Err(Error::Count { name: "dimension", value: dim, range: "at most 2^31: two candidates each" });
         }
@@ -139,18 +166,7 @@ impl PrivGene {
         if !(self.decay > 0.0 && self.decay <= 1.0) {
             return Err(Error::OutOfRange { name: "decay", value: self.decay, range: "(0, 1]" });
         }
-        positive("row norm", self.row_norm)?;
         positive("target bound", self.target_bound)?;
-        if self.row_norm > 1.0 {
-            return Err(Error::OutOfRange { name: "row norm", value: self.row_norm, range: "(0, 1]" });
-        }
-        if self.loss.is_classification() && self.target_bound > 1.0 {
-            return Err(Error::OutOfRange {
-                name: "target bound",
-                value: self.target_bound,
-                range: "at most 1 for a loss of two classes",
-            });
-        }
         let Some(loss) = self.loss.scalar() else {
             return Err(Error::NotProved {
                 recipe: RECIPE,
@@ -159,10 +175,7 @@ impl PrivGene {
         };
         let slope = match self.slope {
             Some(slope) => positive("clipping norm", slope)?,
-            None => {
-                let domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
-                self.loss.constants(L2::NONE, &domain).data_lipschitz
-            }
+            None => self.loss.constants(L2::NONE, &problem.domain(None)?).data_lipschitz,
         };
         if !slope.is_finite() {
             return Err(Error::NotProved {
@@ -190,5 +203,5 @@ fn sensitivity(relation: AdjacencyKind) -> Result<f64, Error> {
 
 /// All rounds, each of this epsilon.
 fn event(rounds: u64, epsilon: f64) -> DpEvent {
-    crate::recipes::recipe::repeated(DpEvent::BoundedRange { epsilon }, rounds)
+    repeated(DpEvent::BoundedRange { epsilon }, rounds)
 }

@@ -2,7 +2,7 @@
 
 use dp_accountant::certificate::{Derivation as Derives, EpsilonDelta};
 use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut, calibrate};
-use dp_data::{Description, RowSource};
+use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
@@ -177,33 +177,4 @@ pub(crate) fn check_copies(copies: u64) -> Result<(), Error> {
         return Err(Error::Count { name: "copies", value: 0, range: "1 or more" });
     }
     Ok(())
-}
-
-/// The shape and the bounds that a plan rests on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Expected {
-    pub(crate) n: u64,
-    pub(crate) dim: u64,
-    pub(crate) row_norm: f64,
-    pub(crate) target_bound: f64,
-}
-
-impl Expected {
-    /// Refuses a source of another shape, or that does not promise the bounds.
-    pub(crate) fn check(&self, description: &Description) -> Result<(), Error> {
-        for (name, planned, found) in [("n", self.n, description.n), ("dim", self.dim, description.dim as u64)] {
-            if planned != found {
-                return Err(Error::Shape { name, planned, found });
-            }
-        }
-        for (name, planned, found) in [
-            ("row norms", self.row_norm, description.row_norm),
-            ("targets", self.target_bound, description.target_bound),
-        ] {
-            if !(found <= planned) {
-                return Err(Error::Bound { name, planned, found });
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,5 +1,6 @@
 //! What all recipes have in common: what a derivation says beside its event, and which bounds are refused.
 
+use crate::derivation::DerivesModel;
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
 use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::{Block, Description, Examples, PassRequest, RowSource, RowStream, SourceError};

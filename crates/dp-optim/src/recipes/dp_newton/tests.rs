@@ -7,9 +7,10 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::recipe::Planned;
+use crate::recipes::{Planned, Recipe as _, RecordAdjacency};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -197,12 +198,12 @@ fn sensitivities_follow_their_formulas() {
             let of_row = squares.row_grid().step() * (dim as f64).sqrt();
             let slack = 4.0 * of_gradient * row_norm + 8.0 * of_row * b.powf(1.5);
             let expected = replaced(slack) + squares.rounding();
-            close(recipe.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap().sensitivity(), expected);
+            close(recipe.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap().run().sensitivity(), expected);
             assert!(slack > 1e-4 * row_norm * row_norm && 4.0 * of_gradient * row_norm > 1e-7, "{slack}");
             // Gradients alone.
             let once = DpNewton { curvature: Curvature::Once, ..recipe };
-            close(once.plan::<ReplaceOne>(100, dim, budget(1.0, 1e-6)).unwrap().sensitivity(), 2.0 * row_norm);
-            close(once.plan::<ZeroOut>(100, dim, budget(1.0, 1e-6)).unwrap().sensitivity(), row_norm);
+            close(once.plan::<ReplaceOne>(100, dim, budget(1.0, 1e-6)).unwrap().run().sensitivity(), 2.0 * row_norm);
+            close(once.plan::<ZeroOut>(100, dim, budget(1.0, 1e-6)).unwrap().run().sensitivity(), row_norm);
         }
     }
 }
@@ -219,22 +220,22 @@ fn noise_and_regulariser_follow_their_formulas() {
         assert!(usual.curvature == form && usual.share == share && usual.steps == steps, "{usual:?}");
         let recipe = DpNewton { row_norm: 0.7, ..usual };
         let plan = recipe.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap();
-        let of_steps = steps as f64 * (plan.sensitivity() / plan.std_dev()).powi(2);
-        let of_moments = match plan.moments_std_dev() {
+        let of_steps = steps as f64 * (plan.run().sensitivity() / plan.run().std_dev()).powi(2);
+        let of_moments = match plan.run().moments_std_dev() {
             Some(std_dev) => (recipe.stage(n, dim).sensitivity::<ReplaceOne>().unwrap() / std_dev).powi(2),
             None => 0.0,
         };
-        assert_eq!(plan.moments_std_dev(), plan.derivation().moments_std_dev);
+        assert_eq!(plan.run().moments_std_dev(), plan.derivation().calibrated.moments_std_dev);
         let inverse = of_steps + of_moments;
         assert_eq!(of_moments > 0.0, once);
         if once {
             close(of_moments / inverse, share);
         }
         // Λ = 0.3 n q^{3/2}, q of one release of the mean gradient.
-        let q = plan.sensitivity() / inverse.sqrt() * (dim as f64).sqrt() / n as f64;
-        close(plan.regularization(), 0.3 * n as f64 * q.powf(1.5));
+        let q = plan.run().sensitivity() / inverse.sqrt() * (dim as f64).sqrt() / n as f64;
+        close(plan.run().regularization(), 0.3 * n as f64 * q.powf(1.5));
         let given = DpNewton { lambda: Some(0.02), ..recipe }.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap();
-        close(given.regularization(), 20.0);
+        close(given.run().regularization(), 20.0);
     }
 }
 
@@ -252,14 +253,14 @@ fn weights_that_could_overflow_are_refused() {
                 DpNewton { lambda: Some(lambda), ..recipe.clone() }.plan::<ZeroOut>(n, dim, budget(0.1, 1e-6))
             };
             let usual = plan(1.0).unwrap();
-            let std_dev = usual.std_dev();
+            let std_dev = usual.run().std_dev();
             let noise = 1000.0 * std_dev * (dim as f64).sqrt();
-            let of_matrix = match usual.moments_std_dev() {
+            let of_matrix = match usual.run().moments_std_dev() {
                 Some(std_dev) => 5.0 * std_dev,
                 None => std_dev / recipe.joint().unwrap().weight(),
             };
             let ridge = 0.3 * of_matrix * (dim as f64).sqrt();
-            let start = 1000.0 * usual.moments_std_dev().unwrap_or(0.0) + n as f64;
+            let start = 1000.0 * usual.run().moments_std_dev().unwrap_or(0.0) + n as f64;
             let least = (n as f64 * row_norm + noise) * (steps as f64 + start) / 1e100 - ridge;
             if least > 0.0 {
                 both += 1;
@@ -319,7 +320,8 @@ fn what_is_not_proved_is_refused() {
     assert!(matches!(refused(&none, 100, 3, 1e-6), Error::NotProved { .. }));
     // A derivation of the one form with the noise of the other.
     let plan = usual.plan::<ZeroOut>(100, 3, budget(1.0, 1e-6)).unwrap();
-    let edited = DpNewtonDerivation { moments_std_dev: Some(1.0), ..plan.derivation().clone() };
+    let good = plan.derivation().clone();
+    let edited = Derivation { calibrated: NewtonNoise { moments_std_dev: Some(1.0), ..good.calibrated }, ..good };
     assert!(matches!(edited.event(), Err(Error::NotProved { .. })));
 }
 
@@ -339,6 +341,6 @@ proptest! {
         let one_gaussian = matches!(plan.event(), DpEvent::Gaussian { .. } | DpEvent::SelfComposed { .. });
         prop_assert_eq!(one_gaussian, !once);
         let replaced = recipe.plan_copies::<ReplaceOne>(1000, dim, budget(epsilon, 1e-7), copies).unwrap();
-        prop_assert!(replaced.std_dev() > 1.4 * plan.std_dev() && replaced.std_dev() < 2.001 * plan.std_dev());
+        prop_assert!(replaced.run().std_dev() > 1.4 * plan.run().std_dev() && replaced.run().std_dev() < 2.001 * plan.run().std_dev());
     }
 }

@@ -8,10 +8,10 @@ use dp_mechanisms::scores::Scores;
 use rand::RngExt;
 
 use super::*;
+use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
-use crate::recipes::recipe::Planned;
+use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency};
 
 const DIM: usize = 3;
 
@@ -57,13 +57,13 @@ fn null() -> Record {
 }
 
 fn utilities<A: RecordAdjacency>(
-    plan: &Plan<A>,
+    plan: &Plan<PrivGene, A>,
     data: &[Record],
     weights: &[f64],
     step: f64,
     sparse: bool,
 ) -> Vec<f64> {
-    plan.utilities::<f64>(&mut source(data, sparse), weights, step, 0, &mut Control::default()).unwrap()
+    plan.run().utilities::<f64>(&mut source(data, sparse), weights, step, 0, &mut Control::default()).unwrap()
 }
 
 #[test]
@@ -111,17 +111,20 @@ fn brute_force_over_neighbours() {
             let mut neighbour = data.clone();
             neighbour[at] = other;
             let [one, two] = [&data, &neighbour].map(|data| utilities(&replaced, data, &weights, step, trial % 2 == 0));
-            let claimed =
-                if which == 0 { replaced.choice().sensitivity().get() } else { nulled.choice().sensitivity().get() };
+            let claimed = if which == 0 {
+                replaced.run().choice::<ReplaceOne>().unwrap().sensitivity().get()
+            } else {
+                nulled.run().choice::<ZeroOut>().unwrap().sensitivity().get()
+            };
             let moved = one.iter().zip(&two).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             assert!(moved <= claimed, "{loss:?}: {moved}");
             most[which] = most[which].max(moved / claimed);
             let law = |scores: Vec<f64>| {
                 let scores = Scores::new(scores).unwrap();
                 if which == 0 {
-                    replaced.choice().probabilities(&scores)
+                    replaced.run().choice::<ReplaceOne>().unwrap().probabilities(&scores)
                 } else {
-                    nulled.choice().probabilities(&scores)
+                    nulled.run().choice::<ZeroOut>().unwrap().probabilities(&scores)
                 }
             };
             let losses: Vec<f64> = law(one).unwrap().iter().zip(law(two).unwrap()).map(|(p, q)| (p / q).ln()).collect();
@@ -150,7 +153,7 @@ fn trains_within_its_budget_and_derives_its_event() {
         let plan = recipe.plan::<ReplaceOne>(n as u64, DIM as u64, budget(2.0, delta)).unwrap();
         assert!(plan.reached().epsilon <= 2.0 && plan.reached().epsilon > 1.99, "{:?}", plan.reached());
         let trained = plan.train::<f32>(&mut source(&data, false), &mut rng, &mut Control::default()).unwrap();
-        let AnyDerivation::PrivGene(derivation) = &trained.derivation else { panic!("{:?}", trained.derivation) };
+        let derivation = &trained.derivation;
         assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         let weights = trained.weights.get();
@@ -161,8 +164,9 @@ fn trains_within_its_budget_and_derives_its_event() {
 
 #[test]
 fn rounds_follow_records_and_budget() {
-    let rounds =
-        |n, epsilon| PrivGene::new(LossKind::Logistic).plan::<ZeroOut>(n, 3, budget(epsilon, 0.0)).unwrap().rounds();
+    let rounds = |n, epsilon| {
+        PrivGene::new(LossKind::Logistic).plan::<ZeroOut>(n, 3, budget(epsilon, 0.0)).unwrap().run().rounds()
+    };
     assert_eq!([rounds(100, 1.0), rounds(1600, 1.0), rounds(1600, 0.5), rounds(80_000, 0.1)], [1, 2, 1, 10]);
 }
 
@@ -187,7 +191,8 @@ fn nonsense_is_refused() {
     assert!(PrivGene { slope: Some(2.0), ..squared }.plan::<ReplaceOne>(10, 3, budget(1.0, 0.0)).is_ok());
     let plan = good.plan::<ReplaceOne>(10, 3, budget(1.0, 0.0)).unwrap();
     for (rounds, epsilon_of_round) in [(0, 1.0), (1, 0.0), (1, f64::NAN)] {
-        assert!(PrivGeneDerivation { rounds, epsilon_of_round, ..plan.derivation().clone() }.event().is_err());
+        let calibrated = Rounds { rounds, epsilon_of_round };
+        assert!(Derivation { calibrated, ..plan.derivation().clone() }.event().is_err());
     }
     assert!(matches!(plan.event(), DpEvent::BoundedRange { .. }));
 }
@@ -201,10 +206,11 @@ fn rounds_and_limits_follow_their_formulas() {
     let five = PrivGene { rounds: Some(5), ..usual.clone() };
     let plan = five.plan::<ReplaceOne>(100, 3, budget(1.0, 0.0)).unwrap();
     let DpEvent::SelfComposed { event, count: 5 } = plan.event() else { panic!("{:?}", plan.event()) };
-    assert_eq!(*event, DpEvent::BoundedRange { epsilon: plan.epsilon_of_round() });
-    assert!(plan.epsilon_of_round() > 0.199 && plan.epsilon_of_round() <= 0.2 * (1.0 + 1e-12));
+    assert_eq!(*event, DpEvent::BoundedRange { epsilon: plan.run().epsilon_of_round() });
+    assert!(plan.run().epsilon_of_round() > 0.199 && plan.run().epsilon_of_round() <= 0.2 * (1.0 + 1e-12));
     let accepts = |recipe: &PrivGene, dim, accept: bool| {
-        assert_eq!(recipe.check(100, dim).is_ok(), accept, "{recipe:?} {dim}");
+        let checked = recipe.problem(100, dim, AdjacencyKind::ReplaceOne).and_then(|problem| recipe.check(&problem));
+        assert_eq!(checked.is_ok(), accept, "{recipe:?} {dim}");
     };
     accepts(&usual, 1 << 31, true);
     accepts(&usual, (1 << 31) + 1, false);
