@@ -281,6 +281,12 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         self.noise.add(&mut self.sum, self.rng)
     }
 
+    /// Refuses a step outside the loop that [`begin`](GradientEstimate::begin) was told of, whose batch need not be one that
+    /// was paid for.
+    pub(crate) fn expect_driven(&self) -> Result<(), Error> {
+        if self.drive == Drive::Running { Ok(()) } else { Err(OTHER_BATCHES) }
+    }
+
     /// Ends the run and declares `output` released.
     ///
     /// # Privacy
@@ -389,9 +395,7 @@ where
         _examples: usize,
         sum: &mut [F],
     ) -> Result<(), Error> {
-        if self.drive != Drive::Running {
-            return Err(OTHER_BATCHES);
-        }
+        self.expect_driven()?;
         self.add_rows(model, parameters, batch)?;
         self.release(sum)
     }

@@ -102,7 +102,7 @@ fn derivations_say_how_many_records_and_what_is_trusted() {
     }
     let evolved = PrivGene { row_norm: 0.5, ..PrivGene::new(LossKind::Logistic) };
     let derivation = Planned::<ReplaceOne>::derivation(&evolved.plan::<ReplaceOne>(N, DIM, budget()).unwrap());
-    assert_eq!(derivation.records(), Some(N));
+    assert_eq!(derivation.records(), N);
     let rows = Assumption::RowNorm { bound: 0.5 };
     assert_eq!(derivation.assumptions(), [Assumption::PublicN, rows, Assumption::OneRowPerUnit]);
 }

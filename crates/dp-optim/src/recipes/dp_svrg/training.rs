@@ -320,6 +320,7 @@ where
         _examples: usize,
         sum: &mut [F],
     ) -> Result<(), Error> {
+        self.gradient.expect_driven()?;
         let wide = |x: F| -> f64 { x.to_subset_unchecked() };
         let moved = parameters.iter().zip(self.snapshot).map(|(&here, &there)| wide(here) - wide(there));
         let reach = self.run.reach(moved.fold(0.0, f64::hypot));
@@ -331,5 +332,70 @@ where
         (self.observe)(Observation::Step { point: parameters, snapshot, reach, noisy_sum: sum });
         sum.iter_mut().zip(self.full).for_each(|(sum, &full)| *sum = full + reach * *sum);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_accountant::{AdjacencyKind, ReplaceOne};
+    use dp_data::Examples;
+    use dp_losses::{LinearModel, Logistic, LossKind};
+    use dp_mechanisms::SeededRng;
+
+    use super::*;
+    use crate::MemorySource;
+    use crate::averaging::Averaging;
+    use crate::engine::BatchLaw;
+    use crate::recipes::DpSvrg;
+    use crate::recipes::noisy_run::Sampling;
+    use crate::schedule::Schedule;
+
+    /// The noise of the steps is paid for under one law of batches and their number. A loop that draws others, or more,
+    /// makes no step, and without a loop there is none either.
+    #[test]
+    fn an_estimate_is_refused_outside_the_batches_that_were_paid_for() {
+        const N: u64 = 20;
+        let recipe = DpSvrg {
+            sampling: Sampling::FixedSize,
+            batch_size: 5,
+            epochs: 1,
+            epoch_steps: Some(4),
+            ..DpSvrg::new(LossKind::Logistic)
+        };
+        let run = recipe.run(N, 2, AdjacencyKind::ReplaceOne).unwrap();
+        let model = LinearModel::new(2, Logistic);
+        let examples = Examples::dense([0.6f64, -0.8].repeat(N as usize), vec![1.0; N as usize], 2).unwrap();
+        let paid = BatchLaw::FixedSize { size: 5 };
+        let others = [(BatchLaw::FixedSize { size: 6 }, 4), (BatchLaw::Poisson { mean_darts: 5 }, 4), (paid, 5)];
+        for (law, updates) in [(paid, 4)].into_iter().chain(others) {
+            let (mut log, mut rng, mut steps) = (EventLog::<ReplaceOne>::new(), SeededRng::new(1), 0);
+            let key = BatchKey::draw(&mut rng);
+            let noise = run.steps.noise(1.0, NoiseMode::Exact).unwrap();
+            let batches = StepBatches::Drawn { n: N, law: paid, steps: 4 };
+            let gradient =
+                NoisyGradient::start(&model, batches, run.steps.sum, noise.into(), &mut log, &mut rng).unwrap();
+            let mut observe = |_: Observation<'_, f64>| steps += 1;
+            let (there, zeros) = (model.pass(0), [0.0; 2]);
+            let (snapshot, full) = (&zeros[..], &zeros[..]);
+            let mut estimate = Corrected { run: &run, gradient, there, snapshot, full, observe: &mut observe };
+            assert!(estimate.estimate(&model, &zeros, examples.block(), N as usize, &mut [0.0; 2]).is_err());
+
+            let rule = GradientDescent { lambda: 0.0, radius: None };
+            let mut iterate = Buffered::new(zeros.to_vec(), false, estimate, rule);
+            let sampled = SampledRun {
+                n: N,
+                law,
+                updates,
+                divisor: 5.0,
+                steps: Schedule::Constant { step: 0.1 }.prepare(updates).unwrap(),
+                weights: Averaging::Last.prepare(updates).unwrap(),
+            };
+            let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
+            let ran = sampled.run(&model, &mut source, &mut iterate, key, &mut Control::default());
+            let (_, mut estimate) = iterate.into_parts();
+            assert!(estimate.estimate(&model, &zeros, examples.block(), N as usize, &mut [0.0; 2]).is_err());
+            let is_paid = (law, updates) == (paid, 4);
+            assert_eq!((ran.is_ok(), steps), (is_paid, if is_paid { 4 } else { 0 }), "{law:?} {updates}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
-use dp_data::{Examples, Rows};
+use dp_data::{Block, Description, Examples, PassReceipt, PassRequest, RowSource, RowStream, Rows, SourceError};
 use dp_mechanisms::{ReleaseRng as _, SeededRng};
 use proptest::prelude::*;
 use rand::RngExt;
@@ -111,7 +111,7 @@ fn what_does_not_fit_is_refused() {
     let refused = |recipe: &NoisyMoments, n, dim| recipe.plan::<ZeroOut>(n, dim, budget(1.0, 1e-6)).unwrap_err();
     assert!(matches!(refused(&usual, 0, 3), Error::Count { .. }));
     assert!(matches!(refused(&usual, 3, 0), Error::Count { .. }));
-    assert!(matches!(refused(&usual, 100, 1 << 40), Error::Source(dp_data::SourceError::Memory(_))));
+    assert!(matches!(refused(&usual, 100, 1 << 40), Error::Source(SourceError::Memory(_))));
     for lambda in [-1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(refused(&NoisyMoments { lambda, ..usual.clone() }, 9, 3), Error::OutOfRange { .. }));
     }
@@ -127,6 +127,64 @@ fn what_does_not_fit_is_refused() {
     assert!(plan.train::<f64>(&mut wider, &mut SeededRng::new(1), &mut Control::default()).is_err());
     let mut fewer = MemorySource::new(examples(99, 1), 1.0, 1.0);
     assert!(plan.train::<f64>(&mut fewer, &mut SeededRng::new(1), &mut Control::default()).is_err());
+}
+
+/// Hands out examples thirty at a time, and says that there are so many.
+struct Blocks {
+    examples: Examples<f64>,
+    claimed: u64,
+}
+
+/// What is still to come, and where it begins.
+struct BlocksPass<'b>(&'b Blocks, usize);
+
+impl RowSource<f64> for Blocks {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        Ok(Description { n: self.claimed, dim: 3, row_norm: 1.0, target_bound: 1.0, engine: "blocks" })
+    }
+    fn open_pass(&mut self, _: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        Ok(Box::new(BlocksPass(self, 0)))
+    }
+
+    fn gathers(&self) -> bool {
+        true
+    }
+
+    fn gather(&mut self, _: &[u32]) -> Result<Block<'_, f64>, SourceError> {
+        unreachable!("moments are of a pass")
+    }
+}
+
+impl RowStream<f64> for BlocksPass<'_> {
+    fn next_block(&mut self) -> Result<Option<Block<'_, f64>>, SourceError> {
+        let (examples, start) = (&self.0.examples, self.1);
+        self.1 = (start + 30).min(examples.len());
+        Ok((start < self.1).then(|| examples.block().slice(start..self.1)))
+    }
+    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
+        Ok(PassReceipt { rows: self.0.claimed })
+    }
+}
+
+
+/// Blocks add up to what one block is; a source that delivers more rows than it claims, or fewer, is refused, and what
+/// comes after the excess is not read.
+#[test]
+fn rows_beyond_those_claimed_are_refused() {
+    let trained = |rows, claimed| {
+        let plan = NoisyMoments::new(LossKind::Squared).plan::<ZeroOut>(claimed, 3, budget(1.0, 1e-6)).unwrap();
+        let mut source = Blocks { examples: examples(rows, 1), claimed };
+        plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut Control::default())
+    };
+    for n in [60, 75] {
+        let whole = train(&NoisyMoments::new(LossKind::Squared), examples(n, 1), budget(1.0, 1e-6));
+        assert_eq!(trained(n, n as u64).unwrap().weights.into_inner(), whole, "{n}");
+    }
+    for (rows, claimed, seen) in [(120, 60, 90), (120, 59, 60), (45, 60, 45)] {
+        let error = trained(rows, claimed).unwrap_err();
+        let Error::Source(SourceError::CountChanged { expected, found }) = error else { panic!("{error}") };
+        assert_eq!((expected, found), (claimed, seen));
+    }
 }
 
 proptest! {

@@ -162,6 +162,30 @@ fn trains_within_its_budget_and_derives_its_event() {
     }
 }
 
+/// Of one feature that tells the labels apart and others that are 0, every round chooses a step along it, in the direction
+/// that helps: the weights are the sum of all steps there and 0 elsewhere.
+#[test]
+fn steps_are_taken_along_the_coordinate_that_is_chosen() {
+    let recipe = PrivGene { rounds: Some(4), ..PrivGene::new(LossKind::Logistic) };
+    let plan = recipe.plan::<ReplaceOne>(4000, DIM as u64, budget(40.0, 0.0)).unwrap();
+    let distance: f64 = recipe.steps(4).sum();
+    for (feature, sign) in (0..DIM).flat_map(|feature| [(feature, 1.0), (feature, -1.0)]) {
+        let record = |i: usize| {
+            let (mut x, y) = (vec![0.0; DIM], [-1.0, 1.0][i % 2]);
+            x[feature] = 0.7 * sign * y;
+            (x, y)
+        };
+        let data: Vec<Record> = (0..4000).map(record).collect();
+        let mut rng = SeededRng::new(feature as u64);
+        let trained = plan.train::<f64>(&mut source(&data, false), &mut rng, &mut Control::default()).unwrap();
+        let mut expected = [0.0; DIM];
+        expected[feature] = sign * distance;
+        for (weight, expected) in trained.weights.get().iter().zip(expected) {
+            assert!((weight - expected).abs() < 1e-12, "{:?}: {feature} {sign}", trained.weights.get());
+        }
+    }
+}
+
 #[test]
 fn rounds_follow_records_and_budget() {
     let rounds = |n, epsilon| {
