@@ -328,6 +328,7 @@ mod tests {
             assert_eq!(text.split(':').next(), Some(kind.name()));
         }
         assert_eq!("huber-svm".parse::<LossKind>().unwrap(), LossKind::HuberSvm(HuberSvm::USUAL));
+        assert_eq!("log-cosh".parse::<LossKind>().unwrap(), LossKind::LogCosh(LogCosh::USUAL));
         let usual = LossKind::HuberRegression(HuberRegression::USUAL);
         assert_eq!("huber-regression".parse::<LossKind>().unwrap(), usual);
     }

@@ -107,5 +107,6 @@ mod tests {
             assert!(L2::new(lambda).is_err(), "{lambda}");
         }
         assert_eq!(L2::new(-0.0).unwrap().lambda().to_bits(), 0);
+        assert_eq!(f64::from(L2::new(0.3).unwrap()), 0.3);
     }
 }

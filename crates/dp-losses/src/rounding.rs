@@ -39,3 +39,23 @@ pub(crate) fn quotient_up(a: f64, b: f64) -> f64 {
 pub(crate) fn inflate(value: f64) -> f64 {
     (value * (1.0 + 16.0 * f64::EPSILON)).next_up()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is lost to rounding is allowed for; what is exact stays as it is.
+    #[test]
+    fn results_are_never_below_the_exact_ones() {
+        let tiny = 2f64.powi(-60);
+        assert_eq!([sum_up(1.0, tiny), sum_up(tiny, 1.0)], [1.0f64.next_up(); 2]);
+        assert_eq!([sum_up(0.0, 0.3), sum_up(0.3, 0.0), sum_up(0.3, 0.3)], [0.3, 0.3, 0.6]);
+        // (1 + ε)² = 1 + 2ε + ε².
+        assert!(product_up(1.0 + f64::EPSILON, 1.0 + f64::EPSILON) > 1.0 + 2.0 * f64::EPSILON);
+        assert_eq!([product_up(0.0, 0.3), product_up(0.3, 0.0)], [0.0; 2]);
+        assert_eq!([product_up(1.0, 0.3), product_up(0.3, 1.0)], [0.3; 2]);
+        // The double nearest to 1/3 is below it.
+        assert!(quotient_up(1.0, 3.0) > 1.0 / 3.0);
+        assert!(inflate(1.0) >= 1.0 + 16.0 * f64::EPSILON && inflate(1.0) < 1.0 + 20.0 * f64::EPSILON);
+    }
+}

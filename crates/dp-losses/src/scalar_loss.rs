@@ -143,4 +143,24 @@ mod tests {
         }
         assert_eq!("softmax:3".parse::<LossKind>().unwrap().scalar(), None);
     }
+
+    /// A classification's loss is one of the margin, the product with the target, also for a target that is no sign.
+    #[test]
+    fn a_margin_is_the_product_with_the_target() {
+        for name in ["logistic", "huber-svm:0.3", "hinge"] {
+            let loss = name.parse::<LossKind>().unwrap().scalar().unwrap();
+            for target in [1.0, 0.5, -0.25, -1.0] {
+                for prediction in [-9.0, -2.5, -0.7, 0.0, 0.3, 0.8, 1.9, 3.0, 11.0] {
+                    let margin = prediction * target;
+                    let (value, slope): (f64, f64) = (loss.value(margin, 1.0), loss.derivative(margin, 1.0));
+                    let (found, derivative) = (loss.value(prediction, target), loss.derivative(prediction, target));
+                    assert!((found - value).abs() <= 1e-15 * value, "{name}: {prediction} {target}");
+                    assert!(
+                        (derivative - target * slope).abs() <= 1e-15 * slope.abs(),
+                        "{name}: {prediction} {target}"
+                    );
+                }
+            }
+        }
+    }
 }

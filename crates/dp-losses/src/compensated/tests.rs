@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    HuberRegression, LinearModel, Logistic, LossKind, ModelVisitor, ScaledSteps, Softmax, SoftmaxModel, Squared,
+    Absolute, HuberRegression, LinearModel, LogCosh, Logistic, LossKind, ModelVisitor, ScaledSteps, Softmax,
+    SoftmaxModel, Squared,
 };
 
 /// Binary digits after the point of a number that is computed exactly.
@@ -198,18 +199,34 @@ fn predictions_that_cancel_are_seen_to_the_last_digit() {
     let logistic = LinearModel::new(3, Logistic);
     logistic.add_compensated(&w, data.block(), &mut logistic.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-8).abs() < 1e-16, "{}", sum.value(0) + 0.5);
-    // A residual from a prediction near the target.
-    let near = Examples::dense(vec![1.0, 1.0], vec![1e8], 2).unwrap();
-    let huber = LinearModel::new(2, HuberRegression::new(1.0).unwrap());
-    let mut sum = CompensatedSum::zeros(2);
-    huber.add_compensated(&[1e8, 1e-9], near.block(), &mut huber.pass(1), &mut sum);
-    assert_eq!(sum.value(0), 1e-9);
+    // A residual from a prediction near the target, for every loss of it.
+    near_the_target(Squared, 1e-9);
+    near_the_target(HuberRegression::new(1.0).unwrap(), 1e-9);
+    near_the_target(LogCosh::new(1.0).unwrap(), 1e-9);
+    near_the_target(Absolute, 1.0);
+    for (loss, expected) in [("squared", 1e-9), ("huber-regression:1", 1e-9), ("log-cosh:1", 1e-9), ("absolute", 1.0)] {
+        near_the_target(loss.parse::<LossKind>().unwrap().scalar().unwrap(), expected);
+    }
     // Scores that differ in what one addition of them would round off.
     let softmax = SoftmaxModel::new(2, Softmax::new(2).unwrap());
     let one = Examples::dense(vec![1.0, 1.0], vec![0.0], 2).unwrap();
     let mut sum = CompensatedSum::zeros(4);
     softmax.add_compensated(&[1e12, 1e-6, 1e12, 0.0], one.block(), &mut softmax.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-6).abs() < 1e-16, "{}", sum.value(0) + 0.5);
+    // Also where a third is far below: distances are those from the largest.
+    let softmax = SoftmaxModel::new(2, Softmax::new(3).unwrap());
+    let mut sum = CompensatedSum::zeros(6);
+    softmax.add_compensated(&[1e12, 1e-6, 1e12, 0.0, -1e12, 0.0], one.block(), &mut softmax.pass(1), &mut sum);
+    assert!((sum.value(0) + 0.5 - 0.25e-6).abs() < 1e-16, "{}", sum.value(0) + 0.5);
+}
+
+/// The gradient at a residual of 1e-9, of which a rounded prediction leaves nothing.
+fn near_the_target<L: crate::Loss<f64>>(loss: L, expected: f64) {
+    let near = Examples::dense(vec![1.0, 1.0], vec![1e8], 2).unwrap();
+    let model = LinearModel::new(2, loss);
+    let mut sum = CompensatedSum::zeros(2);
+    model.add_compensated(&[1e8, 1e-9], near.block(), &mut model.pass(1), &mut sum);
+    assert!((sum.value(0) / expected - 1.0).abs() < 1e-14, "{expected}: {}", sum.value(0));
 }
 
 #[test]
@@ -237,6 +254,13 @@ fn a_condition_bounds_what_a_relative_error_of_the_prediction_does() {
             );
         }
     }
+    // Rounding goes to the safe side.
+    for (name, of_slope) in [("huber-svm:2", 0.75), ("huber-regression:0.2", 1.0)] {
+        for row_norm in [0.25, 1.0, 2.0] {
+            let condition = name.parse::<LossKind>().unwrap().condition(&domain.with_row_norm(row_norm).unwrap());
+            assert!(condition >= of_slope * row_norm && condition < 1.001 * of_slope * row_norm, "{name}: {condition}");
+        }
+    }
 }
 
 /// What the larger part lacks is added to it, not taken off.
@@ -249,4 +273,25 @@ fn both_parts_of_a_sum_count() {
     assert_eq!((sum.value(0), sum.value(1)), (0.0, 1.0 + 1.5 * f64::EPSILON));
     sum.add_at(1, -1.0);
     assert_eq!(sum.value(1), 1.5 * f64::EPSILON);
+    // Less than half of a unit above 1, of which there are two below.
+    sum.add_at(0, 1.0);
+    sum.add_at(0, 0.4 * f64::EPSILON);
+    assert_eq!(sum.value(0), 1.0);
+    // Sums are functions of records.
+    assert_eq!(format!("{sum:?}"), "CompensatedSum { len: 2, .. }");
+}
+
+/// Of rows of any length, stored either way.
+#[test]
+fn the_error_of_long_rows_is_what_the_documentation_says() {
+    for d in [64, 65, 300] {
+        let w: Vec<f64> = (0..d).map(|j| (j as f64 * 0.7).sin()).collect();
+        let values: Vec<f64> = (0..d).map(|j| (j as f64 * 1.3).cos()).collect();
+        let sparse = Examples::sparse(vec![0, d], (0..d as u32).collect(), values.clone(), vec![0.3], d).unwrap();
+        let dense = Examples::dense(values, vec![0.3], d).unwrap();
+        for examples in [sparse, dense] {
+            let ratio = error_of_least_squares(&w, examples.block());
+            assert!(ratio <= 1.0, "{d}: {ratio}");
+        }
+    }
 }

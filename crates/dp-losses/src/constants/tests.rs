@@ -44,6 +44,19 @@ fn golden_constants_of_the_papers() {
     assert!(checked > 0);
 }
 
+/// What is published for rows of norm 1 holds of others by their square.
+#[test]
+fn published_smoothness_grows_with_the_square_of_the_rows() {
+    for row_norm in [0.5, 2.0] {
+        let domain = Domain::unit_rows().with_row_norm(row_norm).unwrap();
+        let square = row_norm * row_norm;
+        assert!((Logistic.smoothness_as_published(row_norm) / square - 1.0).abs() < 1e-15);
+        let softmax = LossKind::Softmax(Softmax::new(3).unwrap());
+        let papers = Constants::of_the_papers(&softmax, L2::NONE, &domain);
+        assert!((papers.smoothness / (square / 2.0) - 1.0).abs() < 1e-15);
+    }
+}
+
 #[test]
 fn regulariser_without_a_radius_has_no_lipschitz_constant_but_a_gradient_difference() {
     let constants = LossKind::Logistic.constants(L2::new(0.1).unwrap(), &Domain::unit_rows());

@@ -116,6 +116,37 @@ fn a_row_of_weight_zero_is_not_read() {
     let mut sum = [1.0; 3];
     Kernels::new().add_rows(Rows::Dense { values: &values, dim: 3 }, &mut scratch, &mut sum, None);
     assert_eq!(sum, [3.0, 5.0, 7.0]);
+    // Nor is any row where all have weight zero.
+    scratch.weights = vec![0.0; 2];
+    Kernels::new().add_rows(Rows::Dense { values: &[f64::NAN; 6], dim: 3 }, &mut scratch, &mut sum, None);
+    assert_eq!(sum, [3.0, 5.0, 7.0]);
+}
+
+/// Weighted squares of all rows where these are short, in groups and one by one, and of a sample of long rows: one in as
+/// many as a sixteenth of the length, but 64 at least.
+#[test]
+fn squares_are_those_of_the_rows_that_are_counted() {
+    for (n, dim, counted) in
+        [(1, 3, 1), (7, 1, 7), (8, 3, 8), (103, 5, 103), (256, 32, 128), (256, 320, 64), (64, 320, 64)]
+    {
+        let (values, weights): (Vec<f64>, Vec<f64>) = (noise(n * dim, 1), noise(n, 2));
+        let offsets: Vec<usize> = (0..=n).map(|i| i * dim).collect();
+        let indices: Vec<u32> = (0..n).flat_map(|_| 0..dim as u32).collect();
+        let sparse = Rows::Sparse { offsets: &offsets, indices: &indices, values: &values, dim };
+        for (rows, group) in [(Rows::Dense { values: &values, dim }, 4), (sparse, 1)] {
+            let mut matrix = vec![0.0; dim * dim];
+            assert_eq!(Kernels::new().add_squares(rows, &weights, &mut matrix), counted, "{n} {dim}");
+            let taken = (0..n).filter(|i| i / group % (n / counted) == 0);
+            let mut expected = vec![0.0; dim * dim];
+            for i in taken {
+                let row = &values[i * dim..(i + 1) * dim];
+                for j in 0..dim {
+                    (0..=j).for_each(|k| expected[j * dim + k] += weights[i] * row[j] * row[k]);
+                }
+            }
+            assert!(matrix.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{n} {dim}");
+        }
+    }
 }
 
 /// What every kernel does with these sparse rows and four parameters, each alone; `true` where it refuses them.

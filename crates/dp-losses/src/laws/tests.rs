@@ -112,6 +112,8 @@ fn every_fault_is_found_under_its_law() {
         model_laws(&model, &case).map_err(|violation| violation.law)
     };
     assert_eq!(law(Fault::None), Ok(()));
+    let sound = Broken { inner: LinearModel::new(3, Logistic), fault: Fault::None, calls: Cell::new(0.0) };
+    assert_eq!(sound.norm_roundings(), 3.0, "as many squares as parameters");
     assert_eq!(law(Fault::LossDependsOnTheBatch), Err(1));
     assert_eq!(law(Fault::GradientOfABatchScaled), Err(2));
     assert_eq!(law(Fault::NormTooSmall), Err(3));

@@ -94,6 +94,27 @@ fn the_laws_hold_for_every_loss_dense_and_sparse_with_and_without_invalid_rows()
     }
 }
 
+/// Other shapes than the model's are refused, where they would give numbers too.
+#[test]
+fn other_shapes_are_refused() {
+    let data = Examples::dense(vec![0.5; 6], vec![1.0; 2], 3).unwrap();
+    let whole = data.block();
+    let model = LinearModel::new(3, Squared);
+    let refuses = |parameters: usize, batch: Block<'_, f64>| {
+        let forward = || model.forward(&vec![0.0; parameters], batch, &mut model.pass(2));
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(forward)).is_err()
+    };
+    assert!(!refuses(3, whole));
+    assert!(refuses(2, whole) && refuses(4, whole));
+    assert!(refuses(3, Block { rows: Rows::Dense { values: &[0.5; 8], dim: 4 }, ..whole }));
+    assert!(refuses(3, Block { targets: &[1.0], ..whole }) && refuses(3, Block { targets: &[1.0; 3], ..whole }));
+    assert!(refuses(3, Block { valid: Some(&[true]), ..whole }));
+    let mut pass = model.pass(2);
+    model.forward(&[0.5, 0.0, 1.0], whole, &mut pass);
+    assert_eq!(pass.predictions(), [0.75; 2]);
+    assert_eq!(format!("{pass:?}"), "LinearPass { .. }", "predictions are functions of records");
+}
+
 #[test]
 fn an_invalid_row_contributes_nothing_even_if_it_holds_nan() {
     let data = Examples::dense(vec![1.0, 2.0, f64::NAN, f64::INFINITY], vec![1.0, 1.0], 2).unwrap();
@@ -199,7 +220,7 @@ fn norms_fall_short_by_no_more_than_is_declared() {
             let block = data.block();
             let singles: Vec<_> = (0..rows.len()).map(|i| block.slice(i..i + 1)).collect();
             let model = LinearModel::<f32, _>::new(dim, Squared);
-            assert!(model.norm_roundings() < 2.001);
+            assert_eq!(model.norm_roundings(), 2.0 + dim as f64 * 2f64.powi(-29));
             assert_eq!(norm_laws(&model, &vec![0.25; dim], &singles), Ok(()));
             let offsets = (0..=rows.len()).map(|i| i * dim).collect();
             let indices = (0..rows.len()).flat_map(|_| 0..dim as u32).collect();

@@ -262,3 +262,21 @@ fn a_map_takes_whatever_it_is_given() {
     let none = Layout { features: 0, outputs: 0, intercept: true };
     ProximalMap::new(Penalty::Nuclear { lambda: 1.0 }, none, 1.0).unwrap().apply(1.0, &mut [1.0; 0]);
 }
+
+/// What is not convex is not called so: its map brings points apart.
+#[test]
+fn maps_of_other_penalties_bring_points_apart() {
+    let layout = Layout { features: 1, outputs: 1, intercept: false };
+    for penalty in [Penalty::Scad { lambda: 1.0, a: 2.5 }, Penalty::Mcp { lambda: 1.0, gamma: 1.5 }] {
+        assert!(!penalty.is_convex());
+        let mapped: Vec<f64> = (0..40)
+            .map(|i| {
+                let mut w = [0.1 * f64::from(i)];
+                penalty.prox(layout, 0.5, &mut w).unwrap();
+                w[0]
+            })
+            .collect();
+        let steepest = mapped.windows(2).map(|pair| (pair[1] - pair[0]) / 0.1).fold(0.0, f64::max);
+        assert!(steepest > 1.2, "{penalty:?}: {steepest}");
+    }
+}

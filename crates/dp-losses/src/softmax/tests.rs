@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::laws::{Case, model_laws, norm_laws};
-use crate::{Constants, L2, LinearModel, Logistic, LossKind, Model, ScaledSteps};
+use crate::{CompensatedSum, Constants, L2, LinearModel, Logistic, LossKind, Model, ModelVisitor, Real, ScaledSteps};
 
 /// A generator whose numbers depend on the seed alone.
 struct Uniform(u64);
@@ -159,6 +159,86 @@ fn targets_that_are_no_class_and_null_records_contribute_nothing() {
     for (found, want) in v.iter().zip([-third, -third, 2.0 * third, 2.0 * third, -third, -third]) {
         assert!((found - want).abs() < 1e-15);
     }
+}
+
+/// Other shapes than the model's, and other batches than that of the last forward, are refused, where they would give
+/// numbers too.
+#[test]
+fn other_shapes_are_refused() {
+    let refuses = |run: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
+    let data = Examples::dense(vec![0.5; 6], vec![1.0; 3], 2).unwrap();
+    let (whole, model) = (data.block(), model(2, 3));
+    let forward =
+        |parameters: usize, batch| refuses(&mut || model.forward(&vec![0.0; parameters], batch, &mut model.pass(3)));
+    assert!(!forward(6, whole));
+    assert!(forward(4, whole) && forward(8, whole));
+    assert!(forward(6, Block { rows: Rows::Dense { values: &[0.5; 9], dim: 3 }, ..whole }));
+    assert!(forward(6, Block { targets: &[1.0], ..whole }) && forward(6, Block { valid: Some(&[true]), ..whole }));
+    let mut pass = model.pass(3);
+    model.forward(&[0.0, 0.0, 1.0, 1.0, 2.0, 0.0], whole, &mut pass);
+    assert_eq!(pass.scores(), [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+    assert_eq!(format!("{pass:?}"), "SoftmaxPass { .. }", "scores are functions of records");
+    model.backward(&[0.0; 6], whole, &mut pass);
+    for fewer in [whole.slice(0..2), whole.slice(0..1)] {
+        let mut out = vec![0.0; fewer.len()];
+        assert!(refuses(&mut || model.losses(fewer, &pass, &mut out)));
+        let mut again = pass.clone();
+        assert!(refuses(&mut || model.squared_norms(fewer, &mut again, &mut out)));
+        assert!(refuses(&mut || model.backward(&[0.0; 6], fewer, &mut again)));
+    }
+}
+
+/// Every operation on a batch of no rows, or of rows without features.
+struct OfNothing<'a, F>(Block<'a, F>);
+
+impl<F: Real> ModelVisitor<F> for OfNothing<'_, F> {
+    type Output = ();
+    fn visit<M>(self, model: M)
+    where
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        let (block, length) = (self.0, model.parameters());
+        let (mut pass, mut losses) = (model.pass(2), vec![F::one(); block.len()]);
+        let (ones, start) = (losses.clone(), vec![F::one(); length]);
+        let (mut sum, mut wide, mut squared_norm) = (start.clone(), vec![1.0; length], F::one());
+        let mut parts = CompensatedSum::from(start.clone());
+        let mut exact = CompensatedSum::zeros(length);
+        let mut curvature = vec![F::zero(); length * model.features()];
+        model.forward(&start, block, &mut pass);
+        model.losses(block, &pass, &mut losses);
+        model.backward(&start, block, &mut pass);
+        model.squared_norms(block, &mut pass, &mut losses);
+        model.add_weighted(block, &mut pass, &ones, &mut sum);
+        model.add_weighted_in_double(block, &mut pass, &ones, &mut wide);
+        model.add_weighted_in_two_parts(block, &mut pass, &ones, &mut parts);
+        model.step_scaled_tracking_norm(F::one(), F::one(), block, &mut pass, &mut sum, &mut squared_norm);
+        model.add_compensated(&start, block, &mut pass, &mut exact);
+        model.add_curvature(&start, block, &mut pass, &mut curvature);
+        assert!(losses.iter().all(|&norm| norm == F::zero()));
+        assert!(sum == start && parts.high() == start && wide == vec![1.0; length]);
+        assert!(curvature.iter().all(|&sum| sum == F::zero()) && (0..length).all(|j| exact.value(j) == 0.0));
+    }
+}
+
+#[test]
+fn nothing_comes_of_no_rows_and_of_no_features() {
+    fn check<F: Real>() {
+        for loss in ["logistic", "squared", "softmax:3"] {
+            let kind: LossKind = loss.parse().unwrap();
+            let one = [F::one(); 2];
+            for (dim, n) in [(3, 0), (0, 0), (0, 2)] {
+                let offsets = &[0; 3][..=n];
+                let sparse = Rows::Sparse { offsets, indices: &[], values: &[], dim };
+                kind.visit_model(dim, OfNothing(Block { rows: sparse, targets: &one[..n], valid: None }));
+                if n == 0 {
+                    let dense = Rows::Dense { values: &[] as &[F], dim };
+                    kind.visit_model(dim, OfNothing(Block { rows: dense, targets: &[], valid: None }));
+                }
+            }
+        }
+    }
+    check::<f64>();
+    check::<f32>();
 }
 
 #[test]
@@ -438,7 +518,8 @@ fn norms_fall_short_by_no_more_than_is_declared() {
         let block = data.block();
         let singles: Vec<_> = (0..rows.len()).map(|i| block.slice(i..i + 1)).collect();
         let model = SoftmaxModel::<f32>::new(dim, Softmax::new(classes).unwrap());
-        assert!(model.norm_roundings() < f64::from(classes) + 2.001);
+        assert_eq!(model.norm_roundings(), f64::from(classes) + 2.0 + dim as f64 * 2f64.powi(-29));
+        assert_eq!(SoftmaxModel::<f64>::new(dim, model.loss()).norm_roundings(), model.parameters() as f64);
         let parameters: Vec<f32> = (0..model.parameters()).map(|j| (j % 7) as f32 * 0.1).collect();
         assert_eq!(norm_laws(&model, &parameters, &singles), Ok(()));
     }
