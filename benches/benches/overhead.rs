@@ -19,7 +19,9 @@ use criterion::{BenchmarkId, Criterion};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne};
 use dp_data::read::{CsvOptions, FileSource, Input};
-use dp_data::{DataError, Description, Encoder, Encoding, Examples, Order, PassRequest, RowSource, RowStream, Schema, SourceError};
+use dp_data::{
+    DataError, Description, Encoder, Encoding, Examples, Order, PassRequest, RowSource, RowStream, Schema, SourceError,
+};
 use dp_losses::LossKind;
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, LaplaceBall, Mechanism, OsSeeded, SeededRng};
 use dp_optim::engine::Control;

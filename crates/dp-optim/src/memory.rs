@@ -4,7 +4,9 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use dp_data::examples::{Feature, OrderError};
 use dp_data::memory::{OutOfMemory, collect, filled};
-use dp_data::{Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, RowSource, RowStream, Rows, SourceError};
+use dp_data::{
+    Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, RowSource, RowStream, Rows, SourceError,
+};
 use rand::seq::SliceRandom;
 
 const ENGINE: &str = "memory";

@@ -362,7 +362,7 @@ mod tests {
             epoch_steps: Some(4),
             ..DpSvrg::new(LossKind::Logistic)
         };
-        let run = recipe.run(N, 2, AdjacencyKind::ReplaceOne).unwrap();
+        let run = recipe.run(&recipe.problem(N, 2, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
         let model = LinearModel::new(2, Logistic);
         let examples = Examples::dense([0.6f64, -0.8].repeat(N as usize), vec![1.0; N as usize], 2).unwrap();
         let paid = BatchLaw::FixedSize { size: 5 };

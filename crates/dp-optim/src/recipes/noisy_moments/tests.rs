@@ -166,7 +166,6 @@ impl RowStream<f64> for BlocksPass<'_> {
     }
 }
 
-
 /// Blocks add up to what one block is; a source that delivers more rows than it claims, or fewer, is refused, and what
 /// comes after the excess is not read.
 #[test]
