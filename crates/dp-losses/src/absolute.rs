@@ -79,6 +79,7 @@ mod tests {
         }
         assert_eq!((Absolute.value(f32::MAX, 0.0), Absolute.derivative(f32::MIN, 1.0)), (f32::MAX, -1.0));
         assert_eq!(Absolute.derivative(f64::from_bits(1), 0.0), 1.0);
+        assert_eq!(Absolute.derivative(0.3, 0.3), 0.0);
     }
 
     proptest! {

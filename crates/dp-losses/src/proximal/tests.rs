@@ -155,6 +155,12 @@ fn records_without_features_or_target_are_settled_at_once() {
 }
 
 #[test]
+fn quotients_by_zero_are_limits() {
+    let quotients = [(0.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (1.0, 4.0)].map(|(above, below)| quotient(above, below));
+    assert_eq!(quotients, [0.0, f64::INFINITY, f64::NEG_INFINITY, 0.25]);
+}
+
+#[test]
 fn losses_without_bounded_slopes_have_none() {
     struct Nothing;
     impl ProximalVisitor<f64> for Nothing {

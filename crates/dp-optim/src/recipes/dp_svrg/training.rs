@@ -351,7 +351,7 @@ mod tests {
     use crate::schedule::Schedule;
 
     /// The noise of the steps is paid for under one law of batches and their number. A loop that draws others, or more,
-    /// makes no step, and without a loop there is none either.
+    /// makes no step, and without a loop there is none either. D is that of the distance from the snapshot.
     #[test]
     fn an_estimate_is_refused_outside_the_batches_that_were_paid_for() {
         const N: u64 = 20;
@@ -365,6 +365,7 @@ mod tests {
         let run = recipe.run(&recipe.problem(N, 2, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
         let model = LinearModel::new(2, Logistic);
         let examples = Examples::dense([0.6f64, -0.8].repeat(N as usize), vec![1.0; N as usize], 2).unwrap();
+        let five = examples.block().slice(0..5);
         let paid = BatchLaw::FixedSize { size: 5 };
         let others = [(BatchLaw::FixedSize { size: 6 }, 4), (BatchLaw::Poisson { mean_darts: 5 }, 4), (paid, 5)];
         for (law, updates) in [(paid, 4)].into_iter().chain(others) {
@@ -374,14 +375,20 @@ mod tests {
             let batches = StepBatches::Drawn { n: N, law: paid, steps: 4 };
             let gradient =
                 NoisyGradient::start(&model, batches, run.steps.sum, noise.into(), &mut log, &mut rng).unwrap();
-            let mut observe = |_: Observation<'_, f64>| steps += 1;
-            let (there, zeros) = (model.pass(0), [0.0; 2]);
-            let (snapshot, full) = (&zeros[..], &zeros[..]);
-            let mut estimate = Corrected { run: &run, gradient, there, snapshot, full, observe: &mut observe };
-            assert!(estimate.estimate(&model, &zeros, examples.block(), N as usize, &mut [0.0; 2]).is_err());
+            let (there, start, snapshot, full) = (model.pass(0), [0.1, 0.3], [0.25, -0.5], [0.0; 2]);
+            let mut observe = |step: Observation<'_, f64>| {
+                let Observation::Step { point, snapshot: from, reach, .. } = step else { panic!("{step:?}") };
+                assert_eq!(from, snapshot);
+                let distance = (point[0] - from[0]).hypot(point[1] - from[1]);
+                assert!((reach / run.reach(distance) - 1.0).abs() < 1e-15, "{reach} {distance}");
+                steps += 1;
+            };
+            let mut estimate =
+                Corrected { run: &run, gradient, there, snapshot: &snapshot, full: &full, observe: &mut observe };
+            assert!(matches!(estimate.estimate(&model, &start, five, 5, &mut [0.0; 2]), Err(Error::NotProved { .. })));
 
             let rule = GradientDescent { lambda: 0.0, radius: None };
-            let mut iterate = Buffered::new(zeros.to_vec(), false, estimate, rule);
+            let mut iterate = Buffered::new(start.to_vec(), false, estimate, rule);
             let sampled = SampledRun {
                 n: N,
                 law,
@@ -393,7 +400,7 @@ mod tests {
             let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
             let ran = sampled.run(&model, &mut source, &mut iterate, key, &mut Control::default());
             let (_, mut estimate) = iterate.into_parts();
-            assert!(estimate.estimate(&model, &zeros, examples.block(), N as usize, &mut [0.0; 2]).is_err());
+            assert!(matches!(estimate.estimate(&model, &start, five, 5, &mut [0.0; 2]), Err(Error::NotProved { .. })));
             let is_paid = (law, updates) == (paid, 4);
             assert_eq!((ran.is_ok(), steps), (is_paid, if is_paid { 4 } else { 0 }), "{law:?} {updates}");
         }

@@ -163,7 +163,7 @@ impl Stage {
 
     /// A record's targets: its number, or its class as a unit vector less the mean of all of them. `false` for a number
     /// that is no class, of a record that does not count.
-    fn code<F: Real>(&self, target: F, coded: &mut [f64]) -> bool {
+    pub(super) fn code<F: Real>(&self, target: F, coded: &mut [f64]) -> bool {
         let number: f64 = target.to_subset_unchecked();
         if let [only] = coded {
             *only = number;
