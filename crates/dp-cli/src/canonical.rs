@@ -133,6 +133,7 @@ mod tests {
             parse("{ \"b\": [1, 2.50, 1e-300, null, true],\n \"a\": {\"z\": \"\\u00e9\\n\", \"y\": -0.0} }").unwrap();
         assert_eq!(text(&value), "{\"a\":{\"y\":-0.0,\"z\":\"é\\n\"},\"b\":[1,2.5,1e-300,null,true]}");
         assert_eq!(parse(&text(&value)).unwrap(), value);
+        assert_eq!(text(&parse("[-3, -9007199254740993]").unwrap()), "[-3,-9007199254740993]");
     }
 
     #[test]

@@ -292,6 +292,34 @@ fn a_certificate_belongs_to_its_model() {
     place.dp(&["verify", "mixed.json"]).fails(5, "verify.model_hash");
 }
 
+/// The names of a model's features are its encoder's, however the hashes are repaired.
+#[test]
+fn features_are_those_of_the_encoder() {
+    let (place, file) = trained(&["--epsilon", "1"]);
+    place.write("edited.json", resealed(&file, "/model/features/0", &"vetted".into()).to_string());
+    place.dp(&["verify", "edited.json"]).fails(3, "model.format").says("fit each other");
+}
+
+/// How many features there are is read off the records unless it is said, and the certificate owns to that.
+#[test]
+fn a_number_of_features_from_the_records_is_said() {
+    let place = Workplace::new();
+    place.write("p.svm", "+1 1:0.5 3:1\n-1 2:0.25\n".repeat(20));
+    let train = |dim: &[&str]| {
+        place.dp(&[&["train", "--data", "p.svm", "--epsilon", "1", "--out", "m.json", "--force"], dim].concat()).ok();
+        place.json("m.json")
+    };
+    let assumed = serde_json::json!({ "assumption": "assumed_public", "columns": ["number of features"] });
+    let says = |file: &Value| file["certificate"]["assumptions"].as_array().unwrap().contains(&assumed);
+    assert!(!says(&train(&["--dim", "3"])));
+    let mut file = train(&[]);
+    assert!(says(&file));
+    file["certificate"]["assumptions"].as_array_mut().unwrap().retain(|entry| *entry != assumed);
+    reseal(&mut file);
+    place.write("silent.json", file.to_string());
+    place.dp(&["verify", "silent.json"]).fails(5, "verify.assumption").says("number of features");
+}
+
 /// Weights of the same length that were never released: both hashes repaired, they lie off the grid of the noise.
 #[test]
 fn weights_that_met_no_noise_are_refused() {
