@@ -3,6 +3,7 @@ use dp_accountant::{ReplaceOne, ZeroOut};
 use dp_data::{Block, Examples};
 use dp_losses::{LinearModel, Logistic, Real, Softmax, SoftmaxModel, Squared};
 use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::continual::{Factor, MatrixFactorisation, Participation};
 use dp_mechanisms::{Gaussian, SeededRng};
 use rand::RngExt;
 
@@ -296,4 +297,29 @@ fn other_batches_than_those_paid_for_are_refused() {
     // A pass that was interrupted is not begun again: its first records would take part twice.
     GradientEstimate::<f64, LinearModel<f64, Logistic>>::end(&mut gradient);
     assert!(matches!(gradient.begin(&whole), Err(Error::NotProved { .. })));
+}
+
+/// Noise that is correlated over the steps is for batches in one order, the same in each pass: a record that came elsewhere in
+/// the next would take part nearer to its last time than was paid for.
+#[test]
+fn correlated_noise_is_refused_for_passes_in_other_orders() {
+    let (n, model) = (20, LinearModel::<f64, Logistic>::new(2, Logistic));
+    let sum = clipped(1.0, 5, 5, FloatKind::F64);
+    let each = L2Sensitivity::<ZeroOut>::new(sum.sensitivity(ZeroOut::KIND).unwrap()).unwrap();
+    let stream = |participation| {
+        let factor = Factor::banded_square_root(8, 4).unwrap();
+        MatrixFactorisation::from_std_dev(factor, participation, each, 2, 1.0).unwrap()
+    };
+    let passes = || StepBatches::Passes { n, sizes: BatchSizes::Equal(5), passes: 2 };
+    let (mut rng, sizes) = (SeededRng::new(1), &BatchSizes::Equal(5));
+    // Twice, four steps apart: not once, nor at any distance.
+    for other in [Participation::repeated(1, 8), Participation::repeated(8, 1)] {
+        let started = NoisyGradient::start_stream(&model, passes(), sum, &stream(other.unwrap()), &mut rng);
+        assert!(matches!(started, Err(Error::NotProved { .. })));
+    }
+    let paid = stream(Participation::repeated(2, 4).unwrap());
+    let mut gradient = NoisyGradient::start_stream(&model, passes(), sum, &paid, &mut rng).unwrap();
+    let driven = |one_order| Driven { batches: Batched::Passes { n, sizes, one_order } };
+    assert!(matches!(gradient.begin(&driven(false)), Err(Error::NotProved { .. })));
+    gradient.begin(&driven(true)).unwrap();
 }
