@@ -52,6 +52,18 @@ fn from_lists_to_a_private_ranker_and_its_figures() {
     assert!(text.contains("for one list") && text.contains("grades of one list"), "{text}");
 }
 
+/// Whoever verifies a ranker hears of a delta that protects nobody.
+#[test]
+fn a_delta_that_allows_whole_lists_is_loud() {
+    let place = place();
+    train(&place, &[&["--data", "train.txt"], &LINEAR, &["--epsilon", "3", "--delta", "0.02"]]).json();
+    let said = "delta = 0.02 is not below 1/n = 1/200: publishing 4 of the 200 lists";
+    let verified = place.dp(&["verify", "r.json", "--json"]).json();
+    assert!(verified["warnings"][0].as_str().unwrap().starts_with(said), "{verified}");
+    train(&place, &[&["--data", "train.txt"], &LINEAR, &BUDGET]).json();
+    assert!(!place.dp(&["verify", "r.json"]).ok().contains("WARNING"));
+}
+
 #[test]
 fn both_definitions_of_ndcg_and_public_lists() {
     let place = place();
