@@ -348,6 +348,7 @@ mod tests {
     use crate::engine::BatchLaw;
     use crate::recipes::DpSvrg;
     use crate::recipes::noisy_run::Sampling;
+    use crate::recipes::problem::Problem;
     use crate::schedule::Schedule;
 
     /// The noise of the steps is paid for under one law of batches and their number. A loop that draws others, or more,
@@ -362,7 +363,7 @@ mod tests {
             epoch_steps: Some(4),
             ..DpSvrg::new(LossKind::Logistic)
         };
-        let run = recipe.run(&recipe.problem(N, 2, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
+        let run = recipe.run(&Problem::new(&recipe, N, 2, AdjacencyKind::ReplaceOne).unwrap()).unwrap();
         let model = LinearModel::new(2, Logistic);
         let examples = Examples::dense([0.6f64, -0.8].repeat(N as usize), vec![1.0; N as usize], 2).unwrap();
         let five = examples.block().slice(0..5);

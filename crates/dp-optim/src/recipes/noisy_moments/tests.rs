@@ -220,9 +220,9 @@ fn what_is_no_class_does_not_count() {
     for class in [0.0, 1.0, 2.0] {
         assert_ne!(with(class), null, "{class}");
     }
-    let (stage, mut coded, rest) = (recipe.stage(10, 3), [9.0; 3], -1.0 / 3.0);
-    assert!(stage.code(1.0, &mut coded));
-    assert_eq!((stage.moments(), coded), (6 + 9, [rest, rest + 1.0, rest]));
+    let (classes, mut coded, rest) = (stage(&recipe, 10, 3), [9.0; 3], -1.0 / 3.0);
+    assert!(classes.code(1.0, &mut coded));
+    assert_eq!((classes.moments(), coded), (6 + 9, [rest, rest + 1.0, rest]));
     let moved = |loss: LossKind, target_bound: f64| {
         stage(&NoisyMoments { target_bound, ..NoisyMoments::new(loss) }, 10, 3).sensitivity::<ZeroOut>().unwrap()
     };
