@@ -1,4 +1,5 @@
-//! How long `dp account` takes over random questions of every kind.
+//! How long `dp account` takes over random questions of every kind, `dp train --dry-run` over random plans, and `dp verify` over
+//! random certificates.
 //!
 //! ```text
 //! cargo build --release -p dp-cli
@@ -6,12 +7,15 @@
 //! ```
 //!
 //! asks 10,000 questions from seed 1 and prints, for each kind and for all together, their number, the median, the 99th
-//! percentile and the largest processor time, and the question that took the largest. A tenth of the numbers are extreme.
+//! percentile and the largest processor time, and the question that took the largest. A tenth of the numbers are extreme. A plan
+//! is for up to 2^27 records; what is verified is trained on a few, since a certificate comes with a model only.
 //! Each question is a process of its own, whose time the kernel counts in hundredths of a second.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rand::rngs::StdRng;
@@ -20,9 +24,41 @@ use rand::{RngExt, SeedableRng};
 /// Questions that take longer are named as they come.
 const LONG: f64 = 2.0;
 
+/// Records of what is trained, in a file of this name.
+const RECORDS: (u64, &str) = (200, "records.svm");
+
+/// What is planned or trained.
+const ALGORITHMS: &[&str] = &[
+    "auto",
+    "bolt-on-convex",
+    "bolt-on-strongly-convex",
+    "bst14-convex",
+    "bst14-strongly-convex",
+    "dp-sgd",
+    "dp-gd",
+    "dp-ftrl",
+    "dp-newton",
+    "dp-adam",
+    "ss-admm",
+    "mp-admm",
+    "dp-admm",
+    "dp-svrg",
+    "noisy-moments",
+    "obj-pert",
+    "amp",
+    "admm-obj-pert",
+    "phased-sgd",
+    "pnsgd",
+    "snowball-sgd",
+    "rsgd-ar",
+    "dp-blgd",
+    "dp-agd",
+    "scs13",
+];
+
 /// Processor seconds of all child processes that have ended.
 fn children() -> Result<f64, Box<dyn Error>> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').ok_or("unknown form of /proc/self/stat")?.1;
     let fields: Vec<&str> = after_name.split_whitespace().collect();
     let ticks =
@@ -78,8 +114,83 @@ impl Draw {
         }
     }
 
-    /// A question, and its kind.
-    fn question(&mut self) -> (String, Vec<String>) {
+    /// A question, and its kind; what it asks about is written to files of this folder.
+    fn question(&mut self) -> Result<(String, Vec<String>), Box<dyn Error>> {
+        let split = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let (kind, mut words) = match self.0.random_range(0..20) {
+            0 | 1 => {
+                fs::write("tree.json", self.event(2))?;
+                ("event", split("account event tree.json"))
+            }
+            2 => ("certificate", split("account certificate model.json")),
+            3 => {
+                let lines: Vec<String> = (0..self.count(1.0, 10.0)).map(|_| line(&self.numbers().1)).collect();
+                fs::write("lines.jsonl", lines.join("\n"))?;
+                return Ok(("batch".to_owned(), split("account batch lines.jsonl")));
+            }
+            4..=6 => return Ok(self.training(Some((10.0, (1u64 << 27) as f64)))),
+            7 => return Ok(self.training(None)),
+            8 => return Ok(("verify".to_owned(), split("verify model.json"))),
+            _ => return Ok(self.numbers()),
+        };
+        let (flag, value) = if self.chance(0.7) { ("--delta", self.delta()) } else { ("--epsilon", self.epsilon()) };
+        words.extend([flag.to_owned(), value.to_string()]);
+        Ok((format!("{kind} {}", flag.trim_start_matches('-')), words))
+    }
+
+    /// A tree of events.
+    fn event(&mut self, depth: u32) -> String {
+        let gaussian = |draw: &mut Self| format!(r#"{{"type":"gaussian","std_dev":{},"sensitivity":1}}"#, draw.noise());
+        match self.0.random_range(0..if depth == 0 { 4 } else { 6 }) {
+            0 => gaussian(self),
+            1 => format!(r#"{{"type":"laplace","scale":{},"sensitivity":1}}"#, self.noise()),
+            2 => format!(r#"{{"type":"pure-dp","epsilon":{}}}"#, self.between(1e-3, 10.0)),
+            3 => {
+                let (rate, event) = (self.rate(), gaussian(self));
+                format!(r#"{{"type":"poisson-sampled","sampling_rate":{rate},"event":{event}}}"#)
+            }
+            4 => {
+                let (event, count) = (self.event(depth - 1), self.steps());
+                format!(r#"{{"type":"self-composed","event":{event},"count":{count}}}"#)
+            }
+            _ => {
+                let events: Vec<String> = (0..self.count(2.0, 5.0)).map(|_| self.event(depth - 1)).collect();
+                format!(r#"{{"type":"composed","events":[{}]}}"#, events.join(","))
+            }
+        }
+    }
+
+    /// A plan for a number of records between these, or a training on the few that there are.
+    fn training(&mut self, records: Option<(f64, f64)>) -> (String, Vec<String>) {
+        let (algorithm, epsilon, delta) = (self.one(ALGORITHMS), self.epsilon(), self.delta());
+        let what = format!("train --data {} --format libsvm --algorithm {algorithm} --epsilon {epsilon}", RECORDS.1);
+        let mut words: Vec<String> = what.split(' ').map(str::to_owned).collect();
+        let n = records.map_or(RECORDS.0, |(low, high)| self.count(low, high));
+        let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+        add("--out", "model.json".to_owned());
+        add("--delta", delta.to_string());
+        if self.chance(0.2) {
+            add("--adjacency", "replace-one".to_owned());
+        }
+        if self.chance(0.3) {
+            add("--lambda", self.between(1e-4, 1.0).to_string());
+        }
+        if algorithm.contains("sgd") || algorithm.contains("bst14") || algorithm.contains("adam") {
+            let batch = if self.chance(0.2) { 1 } else { self.count(1.0, n as f64) };
+            add("--batch-size", batch.to_string());
+        }
+        if records.is_none() {
+            words.push("--force".to_owned());
+            return ("train".to_owned(), words);
+        }
+        add("--dim", self.count(1.0, 1000.0).to_string());
+        add("--n", n.to_string());
+        words.push("--dry-run".to_owned());
+        (format!("plan {algorithm}"), words)
+    }
+
+    /// A question about numbers, and its kind.
+    fn numbers(&mut self) -> (String, Vec<String>) {
         let job = self.one(&[
             "dpsgd",
             "dpsgd",
@@ -154,6 +265,17 @@ impl Draw {
     }
 }
 
+/// The line of a batch that asks for one number of what these words do.
+fn line(words: &[String]) -> String {
+    let mut members = vec![format!(r#""job":"{}""#, words[1])];
+    for pair in words[2..].windows(2).filter(|pair| pair[0].starts_with("--") && !pair[1].starts_with("--")) {
+        let (key, value) = (pair[0][2..].replace('-', "_"), &pair[1]);
+        let value = if value.parse::<f64>().is_ok() { value.clone() } else { format!(r#""{value}""#) };
+        members.extend((key != "curve").then(|| format!(r#""{key}":{value}"#)));
+    }
+    format!("{{{}}}", members.join(","))
+}
+
 /// Seconds of some questions, each with its words.
 #[derive(Default)]
 struct Times(Vec<(f64, String)>);
@@ -172,10 +294,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [_, dp, number, seed] = arguments.as_slice() else {
         return Err("usage: questions DP NUMBER SEED".into());
     };
+    let dp = fs::canonicalize(dp)?;
+    let folder = std::env::temp_dir().join(format!("dp-questions-{}", std::process::id()));
+    fs::create_dir(&folder)?;
+    std::env::set_current_dir(&folder)?;
+    let asked = ask(&dp, number, seed);
+    std::env::set_current_dir(std::env::temp_dir())?;
+    fs::remove_dir_all(folder)?;
+    asked
+}
+
+fn ask(dp: &Path, number: &str, seed: &str) -> Result<(), Box<dyn Error>> {
     let mut draw = Draw(StdRng::seed_from_u64(seed.parse()?));
+    let records = (0..RECORDS.0).map(|_| {
+        let label = draw.one(&["+1", "-1"]);
+        format!("{label} 1:{} 2:{}\n", draw.0.random::<f64>(), draw.0.random::<f64>())
+    });
+    fs::write(RECORDS.1, records.collect::<String>())?;
+    // A first model for those that ask about the last.
+    let train = format!("train --data {} --format libsvm --dim 2 --epsilon 1 --out model.json -q", RECORDS.1);
+    if !Command::new(dp).args(train.split(' ')).stdout(Stdio::null()).status()?.success() {
+        return Err("no model to ask about".into());
+    }
     let (mut all, mut kinds, mut answered) = (Times::default(), BTreeMap::<String, Times>::new(), 0);
     for _ in 0..number.parse::<u64>()? {
-        let (kind, words) = draw.question();
+        let (kind, words) = draw.question()?;
         let before = children()?;
         let status = Command::new(dp).args(&words).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
         let seconds = children()? - before;

@@ -50,9 +50,12 @@ pub(crate) struct CompensatedSum {
 }
 
 impl CompensatedSum {
+    #[inline]
     pub(crate) fn add(&mut self, term: f64) {
+        // The rounding of the sum, exactly, whichever of the two is larger (Knuth's two-sum): there is no branch to mispredict.
         let sum = self.sum + term;
-        self.correction += if self.sum.abs() >= term.abs() { (self.sum - sum) + term } else { (term - sum) + self.sum };
+        let added = sum - self.sum;
+        self.correction += (self.sum - (sum - added)) + (term - added);
         self.sum = sum;
     }
 

@@ -1,7 +1,7 @@
 //! Which records to read, checked; and opening them as often as needed.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -224,6 +224,81 @@ pub(crate) fn read_whole(
             None => unreadable(&error).at_file(shown),
         }),
     }
+}
+
+/// The most bytes of a line, which end the reading of all lines where it has more.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// A line that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum TextLine {
+    /// The line without its end.
+    Whole(Vec<u8>),
+    /// One of more bytes than were asked for, which was passed over.
+    TooLong,
+    /// There are no more.
+    End,
+}
+
+/// The next line of `name`, of which no more than `limit` bytes are held in memory; its number is for errors. `unreadable` says
+/// what a failed read means.
+///
+/// # Errors
+/// `file.too_large` where no line ends within 64 MiB, `memory.exhausted`, and what `unreadable` makes of an error.
+pub(crate) fn read_line(
+    reader: &mut impl BufRead,
+    limit: usize,
+    (name, number): (&str, u64),
+    unreadable: impl FnOnce(&io::Error) -> Failure,
+) -> Result<TextLine, Failure> {
+    let mut line = Vec::new();
+    // Room for an end of two bytes.
+    let read = memory::read_line(reader, limit + 2, &mut line).and_then(|mut length| {
+        let kept = line.len();
+        let mut ended = line.ends_with(b"\n") || kept < limit + 2;
+        while !ended && length <= LONGEST_LINE {
+            let (passed, end) = pass_over(reader)?;
+            length += passed;
+            ended = end;
+        }
+        Ok(ended)
+    });
+    let here = |mut failure: Failure| {
+        failure.details.location.line = Some(number);
+        failure.at_file(name)
+    };
+    let ended = read.map_err(|error| match memory::of_io(&error) {
+        Some(error) => here(Failure::from(error)),
+        None => unreadable(&error).at_file(name),
+    })?;
+    if !ended {
+        let size = format!("a line has more than {}", Bytes(LONGEST_LINE as u64));
+        return Err(
+            here(Failure::new(ExitStatus::Input, "file.too_large", size)).help("check that the right file was named")
+        );
+    }
+    if line.is_empty() {
+        return Ok(TextLine::End);
+    }
+    if line.ends_with(b"\n") {
+        line.pop();
+    }
+    if line.ends_with(b"\r") {
+        line.pop();
+    }
+    Ok(if line.len() <= limit { TextLine::Whole(line) } else { TextLine::TooLong })
+}
+
+/// Passes over what is buffered of a line; returns how much, and whether the line or the input ended.
+fn pass_over(reader: &mut impl BufRead) -> io::Result<(usize, bool)> {
+    let buffer = match reader.fill_buf() {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((0, false)),
+        buffer => buffer?,
+    };
+    let end = buffer.iter().position(|&byte| byte == b'\n');
+    let passed = end.map_or(buffer.len(), |end| end + 1);
+    reader.consume(passed);
+    Ok((passed, end.is_some() || passed == 0))
 }
 
 fn open(name: &FileName) -> io::Result<Box<dyn Read>> {

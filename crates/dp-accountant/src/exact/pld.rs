@@ -14,11 +14,13 @@ mod range;
 mod spectrum;
 mod tilt;
 
+use core::cell::RefCell;
+
 use fft::Fft;
 use lattice::{Discretised, Grid, Masses};
 use range::{Outside, aligned_step, offset, range};
 use spectrum::{Aliases, PartSide, Side};
-use tilt::{Cumulants, Question, Saddle};
+use tilt::{Cumulants, Question, Saddle, charge};
 
 use super::kept::{Kept, Size, WIDENING};
 use super::loss_law::{Direction, Law};
@@ -272,6 +274,8 @@ struct Discretisation<'a> {
     /// The sum of all releases' offsets, and a bound of its rounding.
     offset: f64,
     offset_error: f64,
+    /// The cumulants that were computed, by the bits of their tilts.
+    known: RefCell<Vec<(u64, Cumulants)>>,
 }
 
 impl<'a> Discretisation<'a> {
@@ -321,7 +325,8 @@ impl<'a> Discretisation<'a> {
             .map(|((_, count), grid)| *count as f64 * grid.offset.abs() * f64::EPSILON)
             .sum::<f64>();
         let offset_error = offset_error * (2.0 + parts.len() as f64);
-        Some(Self { parts, step, is_exact: aligned.is_exact, laws, offset, offset_error })
+        let known = RefCell::default();
+        Some(Self { parts, step, is_exact: aligned.is_exact, laws, offset, offset_error, known })
     }
 
     /// The least step of a grid that costs no more than `effort`.
@@ -367,8 +372,17 @@ impl<'a> Discretisation<'a> {
         self.laws.iter().zip(self.parts).map(|(law, (_, count))| (&law.upper, *count as f64))
     }
 
+    /// The upper laws' cumulants, computed once for each tilt and counted each time: what a limit allows does not depend on it.
     fn cumulants(&self, tilt: f64) -> Option<Cumulants> {
-        Some(Cumulants::of(self.uppers(), tilt)?.moved(self.offset / self.step, tilt))
+        let bits = tilt.to_bits();
+        let known = self.known.borrow().iter().find(|(other, _)| *other == bits).map(|(_, cumulants)| *cumulants);
+        if known.is_some() {
+            self.uppers().for_each(|(law, _)| charge(law));
+            return known;
+        }
+        let found = Cumulants::of(self.uppers(), tilt)?.moved(self.offset / self.step, tilt);
+        self.known.borrow_mut().push((bits, found));
+        Some(found)
     }
 
     fn aliases(&self, saddle: &Saddle) -> Aliases {

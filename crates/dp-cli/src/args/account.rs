@@ -398,8 +398,9 @@ The number that is left out is computed. `id` (text or a number) comes back with
 no text, no NaN, no Infinity; counts are whole (1e4 is). Unknown keys and keys that are there twice are errors.
 
 A line that cannot be answered gives {\"error\": {\"code\", \"message\", \"where\": {\"line\", \"field\"}, \"help\"}} in its place
-and the rest goes on; so do lines that are not UTF-8, not JSON or longer than 4 MiB. Blank lines give nothing. A byte
-order mark and CRLF are accepted. Exits with 0 if each question was answered and with 3 if one was not.";
+and the rest goes on; so do lines that are not UTF-8, not JSON or longer than 4 MiB. A line of more than 64 MiB ends the
+batch. Blank lines give nothing. A byte order mark and CRLF are accepted. Exits with 0 if each question was answered and
+with 3 if one was not.";
 
 /// A whole number, also as 1e6.
 pub(super) fn count(text: &str) -> Result<u64, String> {

@@ -121,8 +121,8 @@ const OWN: &[Page] = &[
         code: "file.too_large",
         text: "A file of which the whole is held in memory is larger than the limit: 64 MiB for a schema or a tree \
                of events, 4 GiB for a model or ranker with its certificate, and no model is written that is larger. \
-               Usually the wrong file was named, such as the data in place of the schema. Data have no limit of \
-               size, only a row has: 64 MiB.",
+               Usually the wrong file was named, such as the data in place of the schema. Data and \
+               questions have no limit of size, only a row or line has: 64 MiB.",
     },
     Page {
         code: "model.read",

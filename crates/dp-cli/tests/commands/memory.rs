@@ -220,6 +220,18 @@ fn files_that_are_too_large() {
         let run = dp_without_end(&place, 3 * LITTLE, &arguments, "", line);
         assert_ends(&place, &before, &run, 3, "file.too_large");
     }
+    // A line that does not end is passed over as far as a row may go; the questions before it are answered.
+    let question = r#"{"job":"gdp","mu":1,"delta":1e-6}"#;
+    let run = dp_without_end(&place, 3 * LITTLE, &["account", "batch", "--json"], &format!("{question}\n"), |_| {
+        "x".repeat(1 << 10)
+    });
+    let answers: Vec<Value> = run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((run.code, answers.len()), (3, 2), "{run:?}");
+    assert!(answers[0]["epsilon"].is_number(), "{run:?}");
+    assert_eq!(
+        (&answers[1]["error"]["code"], &answers[1]["error"]["where"]["line"]),
+        (&"file.too_large".into(), &2.into())
+    );
     for arguments in [predict("-"), rank("-"), verify("-")] {
         let run = dp_without_end(&place, LITTLE, &arguments, "", line);
         assert_exhausted(&place, &before, &run);

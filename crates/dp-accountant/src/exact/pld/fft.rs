@@ -39,6 +39,7 @@ impl Roots {
     }
 
     /// `e^(-2 pi i j / n)`, to within `7 * 2^-53`: a product of two entries, each within `2 * 2^-53`.
+    #[inline]
     pub(super) fn get(&self, j: usize) -> Complex {
         let j = j & (self.length() - 1);
         self.coarse[j >> self.low_bits] * self.fine[j & ((1 << self.low_bits) - 1)]

@@ -78,19 +78,46 @@ impl Powers {
     }
 
     /// Multiplies the value at `frequency` by `transform^count`, where the transform is known to within `error`.
-    fn multiply(&mut self, frequency: usize, transform: Complex, error: f64, count: u64) {
+    fn multiply(&mut self, frequency: usize, transform: Complex, error: f64, count: u64, small: &Small) {
         let (value, bound) = (&mut self.values[frequency], &mut self.bounds[frequency]);
+        if *bound <= 1.0 && small.holds(transform) {
+            (*value, *bound) = (Complex::default(), small.bound);
+            return;
+        }
         let modulus = transform.norm();
         let times = count as f64;
         let log_bound = times * (modulus * (1.0 + 2.0 * f64::EPSILON) + error).ln();
         if log_bound + bound.ln() < NEGLIGIBLE {
-            (*value, *bound) = (Complex::default(), NEGLIGIBLE.exp());
+            (*value, *bound) = (Complex::default(), small.bound);
             return;
         }
         let (power, rounding) = power(transform, modulus, count);
         *value = *value * power;
         // Twice the power's rounding: once for it, and once for the bound's own, which is no larger.
         *bound *= log_bound.exp() * (1.0 + 2.0 * times * rounding);
+    }
+}
+
+/// Which transforms have a negligible power, as far as that can be seen without roots and logarithms.
+struct Small {
+    /// Below this square of the modulus.
+    square: f64,
+    /// What a negligible power is bounded by.
+    bound: f64,
+}
+
+impl Small {
+    /// Of transforms that are known to within `error`, to the power of `count`.
+    fn new(error: f64, count: u64) -> Self {
+        // Far enough below the limit that no rounding of either comparison matters.
+        let modulus = ((NEGLIGIBLE - 1.0) / count as f64).exp() * (1.0 - 1e-9) - error;
+        let square = if modulus > 0.0 { modulus * modulus } else { 0.0 };
+        Self { square, bound: NEGLIGIBLE.exp() }
+    }
+
+    #[inline]
+    fn holds(&self, transform: Complex) -> bool {
+        transform.re * transform.re + transform.im * transform.im < self.square
     }
 }
 
@@ -131,7 +158,8 @@ pub(super) fn compose(
         let above = Tilted::new(masses, tilt * step)?;
         let below = lower_masses.and_then(|masses| Some((masses, Tilted::new(masses, tilt * step)?)));
         buffer.fill(Complex::default());
-        let slot = |k: i64| k.rem_euclid(length as i64) as usize;
+        // The length is a power of two.
+        let slot = |k: i64| (k & (length as i64 - 1)) as usize;
         for (k, mass) in (masses.first..).zip(&above.masses) {
             buffer[slot(k)].re += mass;
         }
@@ -150,15 +178,17 @@ pub(super) fn compose(
         if let Some((masses, below)) = &below {
             lower.add_part(masses, below, *count);
         }
+        let small = Small::new(above.error + rounding, *count);
+        let small_below = Small::new(below.as_ref().map_or(0.0, |(_, below)| below.error) + rounding, *count);
         for frequency in 0..=length / 2 {
             let here = buffer[fft.position(frequency)];
             let mirrored = buffer[fft.position((length - frequency) % length)].conjugate();
             let real = (here + mirrored).scale(0.5);
-            upper.powers.multiply(frequency, real, above.error + rounding, *count);
+            upper.powers.multiply(frequency, real, above.error + rounding, *count, &small);
             if let Some((_, below)) = &below {
                 let difference = (here - mirrored).scale(0.5);
                 let imaginary = Complex::new(difference.im, -difference.re);
-                lower.powers.multiply(frequency, imaginary, below.error + rounding, *count);
+                lower.powers.multiply(frequency, imaginary, below.error + rounding, *count, &small_below);
             }
         }
     }

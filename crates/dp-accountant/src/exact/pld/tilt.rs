@@ -16,6 +16,9 @@ pub(super) struct Tilted {
     pub(super) error: f64,
 }
 
+/// Exponentials below this are 0, and slow.
+const LEAST_EXPONENT: f64 = -746.0;
+
 /// Exponents beyond this could overflow, and are taken about the largest term.
 const SAFE_EXPONENT: f64 = 300.0;
 
@@ -29,7 +32,7 @@ impl Tilted {
             .zip(&law.finite)
             .map(|(k, mass)| {
                 let exponent = tilt * (k - reference) as f64;
-                let tilted = if *mass > 0.0 { mass * exponent.exp() } else { 0.0 };
+                let tilted = if *mass > 0.0 && !(exponent < LEAST_EXPONENT) { mass * exponent.exp() } else { 0.0 };
                 total.add(tilted);
                 // The product's rounding in the exponent, the exponential's and the product's.
                 error += tilted * (2.0 + exponent.abs());
@@ -70,17 +73,26 @@ pub(super) struct Cumulants {
     pub(super) variance: f64,
 }
 
+/// Counts what the cumulants of one law take.
+pub(super) fn charge(law: &Masses) {
+    work::charge(15.0 * law.finite.len() as f64);
+}
+
 impl Cumulants {
     /// The cumulants of all parts together, each a number of times.
     pub(super) fn of<'a>(parts: impl Iterator<Item = (&'a Masses, f64)>, tilt: f64) -> Option<Self> {
         let mut sum = Self::default();
         for (law, count) in parts {
-            work::charge(15.0 * law.finite.len() as f64);
+            charge(law);
             let reference = reference(law, tilt)?;
             let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
             for (k, mass) in (law.first..).zip(&law.finite).filter(|(_, mass)| **mass > 0.0) {
                 let distance = (k - reference) as f64;
-                let tilted = mass * (tilt * distance).exp();
+                let exponent = tilt * distance;
+                if exponent < LEAST_EXPONENT {
+                    continue;
+                }
+                let tilted = mass * exponent.exp();
                 total += tilted;
                 first += tilted * distance;
                 second += tilted * distance * distance;

@@ -5,7 +5,7 @@
 //! others' work nor, by more than the queue's length, the memory. Where no threads can be started, this one does all.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +20,7 @@ use super::solve;
 use crate::args::BatchArgs;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::input::{TextLine, read_line};
 use crate::interrupt;
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 
@@ -53,7 +54,7 @@ pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failur
     limit::check(args.limit)?;
     let input: Box<dyn Read + Send> = match &*args.file {
         "-" => Box::new(io::stdin()),
-        name => Box::new(File::open(&args.file).map_err(|error| unreadable(&error, name))?),
+        name => Box::new(File::open(&args.file).map_err(|error| unreadable(&error).at_file(name))?),
     };
     let name = if &*args.file == "-" { "standard input".to_owned() } else { String::from(&args.file) };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(64);
@@ -132,12 +133,14 @@ impl Iterator for Lines {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
-            let bytes = match next_line(&mut self.reader) {
-                Ok(None) => break,
-                Ok(Some(bytes)) => bytes,
-                Err(error) => {
+            let place = (self.name.as_str(), self.number + 1);
+            let bytes = match read_line(&mut self.reader, LONGEST_LINE, place, unreadable) {
+                Ok(TextLine::End) => break,
+                Ok(TextLine::Whole(bytes)) => Some(bytes),
+                Ok(TextLine::TooLong) => None,
+                Err(failure) => {
                     self.ended = true;
-                    return Some(Err(unreadable(&error, &self.name)));
+                    return Some(Err(failure));
                 }
             };
             self.number += 1;
@@ -148,45 +151,6 @@ impl Iterator for Lines {
         }
         self.ended = true;
         None
-    }
-}
-
-/// The next line without its end; `Some(None)` for one that is too long, which is passed over.
-fn next_line(reader: &mut impl BufRead) -> io::Result<Option<Option<Vec<u8>>>> {
-    let mut line = Vec::new();
-    let limit = LONGEST_LINE as u64 + 2;
-    if reader.take(limit).read_until(b'\n', &mut line)? == 0 {
-        return Ok(None);
-    }
-    let whole = line.ends_with(b"\n");
-    if whole {
-        line.pop();
-    }
-    if line.ends_with(b"\r") {
-        line.pop();
-    }
-    if line.len() <= LONGEST_LINE {
-        return Ok(Some(Some(line)));
-    }
-    if !whole {
-        skip_line(reader)?;
-    }
-    Ok(Some(None))
-}
-
-/// Passes over the rest of a line.
-fn skip_line(reader: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let buffer = reader.fill_buf()?;
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        let end = buffer.iter().position(|&byte| byte == b'\n');
-        let used = end.map_or(buffer.len(), |end| end + 1);
-        reader.consume(used);
-        if end.is_some() {
-            return Ok(());
-        }
     }
 }
 
@@ -302,9 +266,8 @@ fn write_all(places: &Receiver<Place>) -> Result<(u64, u64), Failure> {
     Ok((answered, failed))
 }
 
-fn unreadable(error: &io::Error, name: &str) -> Failure {
+fn unreadable(error: &io::Error) -> Failure {
     Failure::new(ExitStatus::Failed, "account.read", format!("cannot read: {error}"))
-        .at_file(name)
         .help("name a file of questions, one JSON object per line, or `-` for standard input")
 }
 
@@ -312,16 +275,18 @@ fn unreadable(error: &io::Error, name: &str) -> Failure {
 mod tests {
     use super::*;
 
-    fn lines(text: &[u8]) -> Vec<Option<Vec<u8>>> {
-        let mut reader = BufReader::with_capacity(7, text);
-        std::iter::from_fn(|| next_line(&mut reader).unwrap()).collect()
+    fn lines(text: impl Read + Send + 'static) -> Vec<Result<(u64, Option<Vec<u8>>), Failure>> {
+        let lines = Lines::new(Box::new(text), "test".to_owned());
+        Lines { reader: BufReader::with_capacity(7, lines.reader.into_inner()), ..lines }.collect()
     }
 
     #[test]
     fn lines_end_as_they_like() {
-        let expected = [&b"a"[..], b"", b"b\rc", b"d"].map(|line| Some(line.to_vec()));
-        assert_eq!(lines(b"a\r\n\nb\rc\nd"), expected);
-        assert_eq!(lines(b""), []);
+        let read = |text: &'static [u8]| lines(text).into_iter().map(Result::unwrap).collect::<Vec<_>>();
+        let expected = [(1, &b"a"[..]), (3, b"b\rc"), (4, b"d")].map(|(n, line)| (n, Some(line.to_vec())));
+        assert_eq!(read(b"a\r\n\nb\rc\nd"), expected);
+        assert_eq!(read(b"\xef\xbb\xbfa\r\n \nb\rc\nd\n"), expected);
+        assert_eq!(read(b""), []);
     }
 
     #[test]
@@ -331,12 +296,26 @@ mod tests {
                 let mut text = vec![b'x'; length];
                 text.extend_from_slice(end);
                 text.extend_from_slice(b"next");
-                let found = lines(&text);
+                let found: Vec<_> = lines(io::Cursor::new(text)).into_iter().map(Result::unwrap).collect();
                 assert_eq!(found.len(), 2, "{length}");
-                assert_eq!(found[0].is_some(), length <= LONGEST_LINE, "{length}");
-                assert_eq!(found[1].as_deref(), Some(&b"next"[..]), "{length}");
+                assert_eq!(found[0].1.is_some(), length <= LONGEST_LINE, "{length}");
+                assert_eq!(found[1], (2, Some(b"next".to_vec())), "{length}");
             }
         }
+    }
+
+    #[test]
+    fn a_line_that_does_not_end_ends_the_batch() {
+        let question = br#"{"job":"gdp","mu":1,"delta":1e-6}"#;
+        let text = question.chain(&b"\n"[..]).chain(io::repeat(b'x'));
+        let found: Vec<_> = Lines::new(Box::new(text), "test".to_owned()).collect();
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0], Ok((1, Some(question.to_vec()))));
+        let failure = found[1].as_ref().unwrap_err();
+        assert_eq!(
+            (failure.code, failure.exit, failure.details.location.line),
+            ("file.too_large", ExitStatus::Input, Some(2))
+        );
     }
 
     #[test]
