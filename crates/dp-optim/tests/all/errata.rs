@@ -4,14 +4,13 @@
 //! The data are numbers `z` under the loss `(γ/2) w² - z w` from the origin, all zero but for one that is +1 in one data
 //! set and -1 in its neighbour; the gradient of the data part is `-z`, so that `G = 2`.
 
-mod support;
 
 use dp_losses::{HuberSvm, Logistic, Loss};
 use dp_optim::Averaging;
 use dp_optim::Schedule;
 use dp_optim::growth::{Arithmetic, Divisor, Growth, as_published, closed_form};
 use serde_json::Value;
-use support::{Inner, Prescribed, close, count, distance, golden, growth, number, run};
+use crate::support::{Inner, Prescribed, close, count, distance, golden, growth, number, run};
 
 /// Distance of the runs on data that differ at position `at`.
 fn realised<L: Loss<f64>>(growth: &Growth, loss: L, at: usize, pair: [(f64, f64); 2]) -> f64 {
@@ -22,7 +21,7 @@ fn realised<L: Loss<f64>>(growth: &Growth, loss: L, at: usize, pair: [(f64, f64)
         rows[at] = vec![x];
         targets[at] = y;
         let orders = vec![(0..n as u32).collect()];
-        let mut source = Prescribed { examples: support::dense(&rows, &targets), orders, blocks: vec![] };
+        let mut source = Prescribed { examples: crate::support::dense(&rows, &targets), orders, blocks: vec![] };
         run(growth, loss, vec![0.0], Arithmetic::Buffered, &mut source)
     });
     distance(&outputs[0], &outputs[1])
@@ -199,7 +198,7 @@ fn e7_stopping_on_the_training_error_is_data_dependent() {
             targets[0] = first;
             let orders = vec![(0..n as u32).collect()];
             let rows = vec![vec![1.0]; n as usize];
-            let mut source = Prescribed { examples: support::dense(&rows, &targets), orders, blocks: vec![] };
+            let mut source = Prescribed { examples: crate::support::dense(&rows, &targets), orders, blocks: vec![] };
             run(&growth, Inner, vec![0.0], Arithmetic::Buffered, &mut source)[0]
         };
         let risk = |first: f64, w: f64| gamma / 2.0 * w * w - w * (n as f64 - 1.0 + first) / n as f64;

@@ -1,12 +1,11 @@
 //! Sensitivities and traces against values computed elsewhere to 50 digits.
 
-mod support;
 
 use dp_losses::{HuberSvm, Logistic, Loss};
 use dp_optim::Averaging;
 use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy, closed_form, expansion};
 use serde_json::Value;
-use support::{averaging, close, count, dense, golden, growth, number, numbers, run, schedule, sparse};
+use crate::support::{averaging, close, count, dense, golden, growth, number, numbers, run, schedule, sparse};
 
 fn from_case(input: &Value) -> Growth {
     Growth {
@@ -130,7 +129,7 @@ fn trace<L: Loss<f64>>(case: &Value, loss: L) {
             (dense(&rows, &targets), vec![3, 1, 2]),
             (sparse(&rows, &targets), vec![2, 5]),
         ] {
-            let mut source = support::Prescribed { examples, orders: orders.clone(), blocks };
+            let mut source = crate::support::Prescribed { examples, orders: orders.clone(), blocks };
             let mut output = |averaging: Averaging| {
                 run(&Growth { averaging, ..base.clone() }, loss, numbers(&input["w0"]), arithmetic, &mut source)
             };

@@ -1,6 +1,5 @@
 //! The noise of SCS13 against values computed elsewhere to 50 digits.
 
-mod support;
 
 use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_losses::LossKind;
@@ -8,7 +7,7 @@ use dp_mechanisms::clip::ClippingNorm;
 use dp_optim::recipes::scs13::{NoiseScale, StepLaw, as_published};
 use dp_optim::recipes::{Budget, Recipe, Scs13};
 use serde_json::Value;
-use support::{count, golden, number};
+use crate::support::{count, golden, number};
 
 #[test]
 fn golden_noise() {
@@ -17,7 +16,7 @@ fn golden_noise() {
         let (passes, batch) = (count(&input["passes"]), count(&input["batch"]));
         let (lipschitz, epsilon) = (number(&input["lipschitz"]), Epsilon::new(number(&input["eps"])).unwrap());
         let close =
-            |found: f64, expected: &Value, tolerance: f64| support::close(found, number(expected), tolerance, id);
+            |found: f64, expected: &Value, tolerance: f64| crate::support::close(found, number(expected), tolerance, id);
         let tolerance = number(&case["rtol"]);
         close(as_published::epsilon_per_pass(passes, epsilon), &out["eps_per_pass"], tolerance);
         let theta = as_published::laplace_ball_scale(passes, batch, lipschitz, epsilon).unwrap();

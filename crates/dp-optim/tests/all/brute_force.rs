@@ -1,14 +1,13 @@
 //! Random and adversarial neighbours, run through the engine: never further apart than the sensitivity, and as far
 //! apart where the loss allows it.
 
-mod support;
 
 use dp_losses::{Constants, Domain, HuberSvm, L2, Logistic, Loss, LossBounds, Squared};
 use dp_mechanisms::SeededRng;
 use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
 use dp_optim::{Averaging, Schedule};
 use rand::RngExt;
-use support::{Inner, Prescribed, distance, growth, run};
+use crate::support::{Inner, Prescribed, distance, growth, run};
 
 const DIM: usize = 3;
 
@@ -108,7 +107,7 @@ fn search<L: Loss<f64> + LossBounds>(loss: L, real: bool, trials: u32, seed: u64
         let outputs = [&data, &neighbour].map(|data| {
             let rows: Vec<Vec<f64>> = data.iter().map(|(x, _)| x.clone()).collect();
             let targets: Vec<f64> = data.iter().map(|(_, y)| *y).collect();
-            let examples = support::dense(&rows, &targets);
+            let examples = crate::support::dense(&rows, &targets);
             let mut source = Prescribed { examples, orders: orders.clone(), blocks: vec![2, 3] };
             run(&growth, loss, vec![0.0; DIM], arithmetic, &mut source)
         });
@@ -176,7 +175,7 @@ fn the_recursion_is_attained() {
                 let outputs = [1.0, -1.0].map(|z| {
                     let mut targets = vec![0.25; n];
                     targets[position] = z;
-                    let examples = support::dense(&vec![vec![1.0]; n], &targets);
+                    let examples = crate::support::dense(&vec![vec![1.0]; n], &targets);
                     let mut source = Prescribed { examples, orders: vec![order.clone()], blocks: vec![] };
                     run(&growth, Inner, vec![0.0], Arithmetic::Buffered, &mut source)
                 });
@@ -219,7 +218,7 @@ fn fresh_permutations_attain_the_sum_of_worst_positions() {
         let outputs = [1.0, -1.0].map(|z| {
             let mut targets = vec![0.5; 6];
             targets[0] = z;
-            let examples = support::dense(&vec![vec![1.0]; 6], &targets);
+            let examples = crate::support::dense(&vec![vec![1.0]; 6], &targets);
             let mut source = Prescribed { examples, orders: orders.clone(), blocks: vec![] };
             run(&growth, Inner, vec![0.0], Arithmetic::Scaled, &mut source)
         });
@@ -235,7 +234,7 @@ fn source<F: dp_losses::Real>(
     orders: &[Vec<u32>],
     compressed: bool,
 ) -> Prescribed<F> {
-    let examples = if compressed { support::sparse(rows, targets) } else { support::dense(rows, targets) };
+    let examples = if compressed { crate::support::sparse(rows, targets) } else { crate::support::dense(rows, targets) };
     Prescribed { examples, orders: orders.to_vec(), blocks: vec![] }
 }
 
@@ -327,8 +326,8 @@ fn the_allowance_covers_norms_that_cancel() {
         let rows = [vec![1.0], vec![shorter]];
         let orders = vec![vec![0, 1]];
         let mut double =
-            Prescribed { examples: support::sparse(&rows, &[1.0, -1.0]), orders: orders.clone(), blocks: vec![] };
-        let mut single = Prescribed { examples: support::sparse(&rows, &[1.0, -1.0]), orders, blocks: vec![] };
+            Prescribed { examples: crate::support::sparse(&rows, &[1.0, -1.0]), orders: orders.clone(), blocks: vec![] };
+        let mut single = Prescribed { examples: crate::support::sparse(&rows, &[1.0, -1.0]), orders, blocks: vec![] };
         let double = run(&base, Logistic, vec![0.0f64], Arithmetic::Scaled, &mut double)[0];
         let single = f64::from(run(&base, Logistic, vec![0.0f32], Arithmetic::Scaled, &mut single)[0]);
         worst = worst.max((double - single).abs() / (allowance / 2.0));

@@ -1,6 +1,5 @@
 //! RSGD-AR, NSGD and OutPert-GD against values computed elsewhere, and the published formulas that fail.
 
-mod support;
 
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, bound, calibrate};
 use dp_losses::{HuberSvm, Logistic, Loss};
@@ -8,7 +7,7 @@ use dp_optim::growth::{Arithmetic, Divisor, Growth, closed_form, expansion};
 use dp_optim::recipes::rsgd_ar::as_published;
 use dp_optim::{Averaging, Schedule};
 use serde_json::Value;
-use support::{Inner, Prescribed, close, count, distance, golden_family, growth, number, numbers, run};
+use crate::support::{Inner, Prescribed, close, count, distance, golden_family, growth, number, numbers, run};
 
 /// `restart`, `norestart` and `const` as the golden values call them.
 fn schedule(name: &str, step: f64, updates_per_pass: u64, restart_every: Option<u64>) -> Schedule {
@@ -136,7 +135,7 @@ fn trace<L: Loss<f64>>(case: &Value, loss: L) {
     let lambda = number(&params["lam"]);
     let run_as = |growth: &Growth, arithmetic| {
         let orders = vec![(0..n as u32).collect()];
-        let mut source = Prescribed { examples: support::dense(&rows, &targets), orders, blocks: vec![3] };
+        let mut source = Prescribed { examples: crate::support::dense(&rows, &targets), orders, blocks: vec![3] };
         run(growth, loss, vec![0.0; 3], arithmetic, &mut source)
     };
     let check = |found: Vec<f64>, expected: &Value| {
@@ -202,7 +201,7 @@ fn realised(growth: &Growth, at: usize) -> f64 {
         let mut targets = vec![0.25; n];
         targets[at] = z;
         let orders = vec![(0..n as u32).collect()];
-        let mut source = Prescribed { examples: support::dense(&vec![vec![1.0]; n], &targets), orders, blocks: vec![] };
+        let mut source = Prescribed { examples: crate::support::dense(&vec![vec![1.0]; n], &targets), orders, blocks: vec![] };
         run(growth, Inner, vec![0.0], Arithmetic::Buffered, &mut source)
     });
     distance(&outputs[0], &outputs[1])

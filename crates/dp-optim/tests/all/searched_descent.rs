@@ -1,12 +1,11 @@
 //! What a private line search costs, against values computed elsewhere.
 
-mod support;
 
 use dp_accountant::rdp::{RdpCurve, poisson_sampled, poisson_sampled_as_published};
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, SamplingRate, ZeroOut, bound};
 use dp_mechanisms::{AboveThreshold, LInfSensitivity, PrivacyEvent};
 use serde_json::Value;
-use support::{close, golden_family, number};
+use crate::support::{close, golden_family, number};
 
 fn at(event: &DpEvent, case: &Value) -> f64 {
     RdpCurve::new(event).unwrap().at(RdpOrder::new(number(&case["alpha"])).unwrap())

@@ -1,0 +1,18 @@
+//! Tests through the public interface, one program for all.
+
+#[cfg(feature = "audit")]
+mod audit;
+mod brute_force;
+mod errata;
+mod golden;
+mod golden_bst14;
+mod golden_steps;
+mod last_iterate;
+mod neighbours;
+mod objective_perturbation;
+mod phased;
+mod rsgd_ar;
+mod scs13;
+mod searched_descent;
+mod softmax;
+mod support;
