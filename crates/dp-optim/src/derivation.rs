@@ -135,6 +135,6 @@ impl<R: Algorithm> DerivesModel for Derivation<R> {
 
     fn work(&self) -> u64 {
         // What is refused is refused at once.
-        self.problem().map_or(RELEASE, |problem| self.recipe.work(&problem))
+        self.problem().map_or(RELEASE, |problem| self.recipe.work(&problem, &self.calibrated))
     }
 }

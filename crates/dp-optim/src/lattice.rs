@@ -37,7 +37,7 @@ const MOST_ENUMERATED: usize = 24;
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
 /// use dp_optim::DerivesModel as _;
-/// use dp_optim::recipes::{BoltOn, Budget};
+/// use dp_optim::recipes::{BoltOn, Budget, Recipe};
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = BoltOn::convex(LossKind::Logistic).plan::<ReplaceOne>(1000, 2, budget)?;
 /// let lattice = plan.derivation().release_lattice()?;

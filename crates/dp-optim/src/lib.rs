@@ -43,7 +43,7 @@
 //! use dp_mechanisms::SeededRng;
 //! use dp_optim::MemorySource;
 //! use dp_optim::engine::Control;
-//! use dp_optim::recipes::{BoltOn, Budget};
+//! use dp_optim::recipes::{BoltOn, Budget, Recipe};
 //!
 //! let (n, dim) = (1000, 2);
 //! let rows = (0..n).flat_map(|i| [if i % 2 == 0 { 0.8 } else { -0.8 }, 0.6]).collect();

@@ -78,8 +78,8 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
 
     /// About how many steps it takes to recompute the event and its cost: see
     /// [`DerivesModel::work`](crate::DerivesModel::work).
-    fn work(&self, problem: &Problem) -> u64 {
-        let _ = problem;
+    fn work(&self, problem: &Problem, calibrated: &Self::Calibrated) -> u64 {
+        let _ = (problem, calibrated);
         RELEASE
     }
 }

@@ -85,13 +85,13 @@ pub enum OutputNoise {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{BoltOn, Budget, Planned};
+/// use dp_optim::recipes::{BoltOn, Budget, Planned, Recipe};
 ///
 /// let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.01);
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
 /// // G/(λ n) with G slightly below 2, since the iterates stay within 1/λ; the noise has scale Δ/ε.
-/// assert!((plan.sensitivity() - 0.02).abs() < 3e-4);
+/// assert!((plan.run().sensitivity() - 0.02).abs() < 3e-4);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -197,7 +197,7 @@ impl Algorithm for BoltOn {
         Ok(released.within(self.radius).in_precision(self.float))
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
+    fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
         // What is refused is refused at once. Hidden positions take a second recursion.
         let bound = self.terms(problem).map_or(0, |terms| terms.growth.work());
         RELEASE.saturating_add(bound.saturating_mul(2))

@@ -65,7 +65,7 @@ pub enum Bst14Calibration {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Sampling};
+/// use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Recipe, Sampling};
 ///
 /// let recipe = Bst14 { batch_size: 50, ..Bst14::convex(LossKind::Logistic, 10.0) };
 /// let budget = Budget { epsilon: Epsilon::new(0.2)?, delta: Delta::new(1.0 / 60_000f64.powi(2))? };
@@ -74,7 +74,7 @@ pub enum Bst14Calibration {
 /// let published = Bst14 { calibration, sampling: Sampling::FixedSize, ..recipe };
 /// let published = published.plan::<ReplaceOne>(60_000, 50, budget)?;
 /// // The published noise is twelve times what is needed, and buys much more than its paper says.
-/// assert!(published.std_dev() / plan.std_dev() > 12.0 && published.reached().epsilon < 0.2 / 4.0);
+/// assert!(published.run().std_dev() / plan.run().std_dev() > 12.0 && published.reached().epsilon < 0.2 / 4.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

@@ -72,14 +72,14 @@ const MOST_WORK: u64 = 1 << 24;
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ZeroOut, gaussian};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, DpFtrl, Planned};
+/// use dp_optim::recipes::{Budget, DpFtrl, Planned, Recipe};
 ///
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let recipe = DpFtrl { batch_size: 100, ..DpFtrl::new(LossKind::Logistic) };
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, Budget { epsilon, delta })?; // before any data
 /// // In the sum of a thousand gradients there is no more than 3.3 times the noise of one release.
 /// let one = gaussian::noise_multiplier(epsilon, delta)?.get();
-/// assert!((plan.error_of_sums() / one - 3.27).abs() < 0.01);
+/// assert!((plan.run().error_of_sums() / one - 3.27).abs() < 0.01);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -159,7 +159,7 @@ impl Algorithm for DpFtrl {
         Ok(ReleaseLattice::ANYWHERE.within(self.radius).in_precision(self.float))
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
+    fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
         let n = problem.n;
         let steps = n.saturating_mul(self.passes) / self.batch_size.clamp(1, n.max(1));
         RELEASE.saturating_add(steps.saturating_mul(self.passes.saturating_add(64)))

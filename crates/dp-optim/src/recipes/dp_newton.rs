@@ -140,7 +140,7 @@ impl Algorithm for DpNewton {
         NewtonRun::resolved(self, problem, *noise)
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
+    fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
         RELEASE.saturating_add(problem.dim.saturating_mul(problem.dim).saturating_mul(8))
     }
 }

@@ -65,15 +65,15 @@ const RECIPE: &str = "dp-svrg";
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ZeroOut};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, DpSvrg, Planned};
+/// use dp_optim::recipes::{Budget, DpSvrg, Planned, Recipe};
 ///
 /// let recipe = DpSvrg { batch_size: 500, epochs: 4, ..DpSvrg::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
-/// assert_eq!(plan.steps(), 4 * 200);
+/// assert_eq!(plan.run().steps(), 4 * 200);
 /// // Noise on four sums of all records, and on the sums of 800 batches, in units of what a record adds to each.
-/// assert!(plan.full_std_dev() > plan.std_dev());
-/// assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99);
+/// assert!(plan.full_std_dev() > plan.run().std_dev());
+/// assert!(plan.run().noises().full_std_dev > plan.run().noises().std_dev);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

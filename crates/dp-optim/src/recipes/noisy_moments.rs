@@ -105,7 +105,7 @@ impl Algorithm for NoisyMoments {
         self.with_noise(stage, sensitivity, noise)
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
+    fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
         RELEASE.saturating_add(Stage::of(problem).moments().saturating_mul(8))
     }
 }

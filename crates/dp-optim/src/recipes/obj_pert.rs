@@ -172,8 +172,8 @@ impl Algorithm for ObjPert {
         Ok(ReleaseLattice::on_grid(found.release.grid()?.step()))
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
-        let centre = if self.centre_share > 0.0 { self.stage(problem).moments().saturating_mul(8) } else { 0 };
+    fn work(&self, problem: &Problem, found: &Self::Calibrated) -> u64 {
+        let centre = found.centre.map_or(0, |_| self.stage(problem).moments().saturating_mul(8));
         RELEASE.saturating_add(centre)
     }
 }

@@ -119,7 +119,7 @@ impl Algorithm for PhasedSgd {
         self.resolve(problem, calibrated)?.lattice()
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
+    fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
         RELEASE.saturating_add(problem.n)
     }
 }

@@ -139,7 +139,7 @@ impl Algorithm for Pnsgd {
         self.descent(problem)?.lattice(calibrated.std_dev)
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
+    fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
         // Each update of a pass may be a stage of its own.
         RELEASE.saturating_add(problem.n.saturating_mul(8))
     }

@@ -27,7 +27,7 @@ pub struct Budget {
 /// its place and adds nothing to a sum or a count. A row of zeros that is not marked is a record like any other.
 ///
 /// ```compile_fail,E0277
-/// # use dp_optim::recipes::{BoltOn, Budget}; use dp_losses::LossKind;
+/// # use dp_optim::recipes::{BoltOn, Budget, Recipe}; use dp_losses::LossKind;
 /// fn plan(recipe: &BoltOn, budget: Budget) {
 ///     // Adding a record moves every later record to another batch: no bound is known.
 ///     let _ = recipe.plan::<dp_accountant::AddRemoveOne>(1000, 10, budget);

@@ -67,16 +67,16 @@ pub enum PassSteps {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ReplaceOne};
 /// use dp_losses::LossKind;
-/// use dp_optim::recipes::{Budget, Planned, RsgdAr};
+/// use dp_optim::recipes::{Budget, Planned, Recipe, RsgdAr};
 ///
 /// let recipe = RsgdAr { batch_size: 4000, ..RsgdAr::new(LossKind::Logistic, 1e-3) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
 /// let plan = recipe.plan::<ReplaceOne>(36_000, 100, budget)?; // before any data
 /// // The first batch of nine moves the model most, the last one least: averaged over the hidden position there is less
 /// // noise than for the worst one.
-/// assert!((plan.sensitivity() - 1.712e-3).abs() < 1e-6);
+/// assert!((plan.run().sensitivity() - 1.712e-3).abs() < 1e-6);
 /// let worst = RsgdAr { hide_position: false, ..recipe }.plan::<ReplaceOne>(36_000, 100, budget)?;
-/// assert!(plan.std_dev() < 0.97 * worst.std_dev());
+/// assert!(plan.run().std_dev() < 0.97 * worst.std_dev());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -154,8 +154,8 @@ impl Algorithm for RsgdAr {
         self.as_bolt_on(problem.n).lattice(problem, calibrated)
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
-        self.as_bolt_on(problem.n).work(problem)
+    fn work(&self, problem: &Problem, calibrated: &Self::Calibrated) -> u64 {
+        self.as_bolt_on(problem.n).work(problem, calibrated)
     }
 }
 

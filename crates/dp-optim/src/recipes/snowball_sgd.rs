@@ -120,9 +120,8 @@ impl Algorithm for SnowballSgd {
         self.descent(problem, rho, Some(updates))?.0.lattice(std_dev)
     }
 
-    fn work(&self, problem: &Problem) -> u64 {
-        // An update takes a record at least; more than the most updates are refused at once.
-        RELEASE.saturating_add(problem.n.min(schedule::MOST_UPDATES).saturating_mul(32))
+    fn work(&self, _: &Problem, calibrated: &Self::Calibrated) -> u64 {
+        RELEASE.saturating_add(calibrated.updates.saturating_mul(32))
     }
 }
 

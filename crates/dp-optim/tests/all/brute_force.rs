@@ -1,13 +1,12 @@
 //! Random and adversarial neighbours, run through the engine: never further apart than the sensitivity, and as far
 //! apart where the loss allows it.
 
-
+use crate::support::{Inner, Prescribed, distance, growth, run};
 use dp_losses::{Constants, Domain, HuberSvm, L2, Logistic, Loss, LossBounds, Squared};
 use dp_mechanisms::SeededRng;
 use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
 use dp_optim::{Averaging, Schedule};
 use rand::RngExt;
-use crate::support::{Inner, Prescribed, distance, growth, run};
 
 const DIM: usize = 3;
 
@@ -234,7 +233,8 @@ fn source<F: dp_losses::Real>(
     orders: &[Vec<u32>],
     compressed: bool,
 ) -> Prescribed<F> {
-    let examples = if compressed { crate::support::sparse(rows, targets) } else { crate::support::dense(rows, targets) };
+    let examples =
+        if compressed { crate::support::sparse(rows, targets) } else { crate::support::dense(rows, targets) };
     Prescribed { examples, orders: orders.to_vec(), blocks: vec![] }
 }
 
@@ -325,8 +325,11 @@ fn the_allowance_covers_norms_that_cancel() {
         let allowance = with.sensitivity().unwrap().bound - base.sensitivity().unwrap().bound;
         let rows = [vec![1.0], vec![shorter]];
         let orders = vec![vec![0, 1]];
-        let mut double =
-            Prescribed { examples: crate::support::sparse(&rows, &[1.0, -1.0]), orders: orders.clone(), blocks: vec![] };
+        let mut double = Prescribed {
+            examples: crate::support::sparse(&rows, &[1.0, -1.0]),
+            orders: orders.clone(),
+            blocks: vec![],
+        };
         let mut single = Prescribed { examples: crate::support::sparse(&rows, &[1.0, -1.0]), orders, blocks: vec![] };
         let double = run(&base, Logistic, vec![0.0f64], Arithmetic::Scaled, &mut double)[0];
         let single = f64::from(run(&base, Logistic, vec![0.0f32], Arithmetic::Scaled, &mut single)[0]);

@@ -4,13 +4,12 @@
 //! The data are numbers `z` under the loss `(γ/2) w² - z w` from the origin, all zero but for one that is +1 in one data
 //! set and -1 in its neighbour; the gradient of the data part is `-z`, so that `G = 2`.
 
-
+use crate::support::{Inner, Prescribed, close, count, distance, golden, growth, number, run};
 use dp_losses::{HuberSvm, Logistic, Loss};
 use dp_optim::Averaging;
 use dp_optim::Schedule;
 use dp_optim::growth::{Arithmetic, Divisor, Growth, as_published, closed_form};
 use serde_json::Value;
-use crate::support::{Inner, Prescribed, close, count, distance, golden, growth, number, run};
 
 /// Distance of the runs on data that differ at position `at`.
 fn realised<L: Loss<f64>>(growth: &Growth, loss: L, at: usize, pair: [(f64, f64); 2]) -> f64 {

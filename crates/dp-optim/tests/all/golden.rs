@@ -1,11 +1,10 @@
 //! Sensitivities and traces against values computed elsewhere to 50 digits.
 
-
+use crate::support::{averaging, close, count, dense, golden, growth, number, numbers, run, schedule, sparse};
 use dp_losses::{HuberSvm, Logistic, Loss};
 use dp_optim::Averaging;
 use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy, closed_form, expansion};
 use serde_json::Value;
-use crate::support::{averaging, close, count, dense, golden, growth, number, numbers, run, schedule, sparse};
 
 fn from_case(input: &Value) -> Growth {
     Growth {

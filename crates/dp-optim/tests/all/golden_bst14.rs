@@ -1,12 +1,11 @@
 //! The published constants of BST14 against values computed elsewhere, and what their proof is worth.
 
-
+use crate::support::{close, count, golden, number};
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, bound};
 use dp_losses::LossKind;
 use dp_optim::recipes::bst14::as_published::{Bst14Constants, Bst14Input, Inversion};
 use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Recipe as _, Sampling};
 use serde_json::Value;
-use crate::support::{close, count, golden, number};
 
 fn input(case: &Value) -> Bst14Input {
     Bst14Input {

@@ -1,8 +1,7 @@
 //! Update rules on noisy sums against golden values: noise-free iterates on eight records, from clipped sums over prescribed
 //! batches.
 
-
-
+use crate::support::{close, count, golden_family, number, numbers};
 use dp_accountant::rdp::{RdpCurve, without_replacement_as_published};
 use dp_accountant::{DpEvent, RdpOrder, SamplingRate};
 use dp_losses::penalty::Layout;
@@ -14,7 +13,6 @@ use dp_optim::engine::{
 };
 use dp_optim::recipes::dp_sgd::admm::{as_published, std_dev_on_the_gradient, std_dev_on_the_model};
 use serde_json::Value;
-use crate::support::{close, count, golden_family, number, numbers};
 
 /// The traces of one algorithm.
 fn traces(algorithm: &str) -> Vec<Value> {

@@ -1,6 +1,6 @@
 //! PNSGD and Snowball-SGD: golden values, coupled runs on neighbours, exact laws where there are any, and what is refused.
 
-
+use crate::support::{close, count, distance, golden, number, numbers};
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound, zcdp};
 use dp_data::Examples;
@@ -16,7 +16,6 @@ use dp_optim::recipes::{AnyRecipe, Budget, Planned, Pnsgd, Recipe, RecordAdjacen
 use dp_optim::{Derivation, Error, MemorySource, Schedule};
 use rand::RngExt;
 use serde_json::Value;
-use crate::support::{close, count, distance, golden, number, numbers};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }

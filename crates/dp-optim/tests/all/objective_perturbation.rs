@@ -1,11 +1,9 @@
 //! Objective perturbation as published, against golden values, and its minimisers.
 
-
-
+use crate::support::{close, golden_family, number};
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, MarginLoss};
 use dp_optim::recipes::Budget;
 use dp_optim::recipes::obj_pert::published::{Calibration, published};
-use crate::support::{close, golden_family, number};
 
 /// The calibrations of Chaudhuri et al. and of Kifer et al., for a replaced record where the golden value is.
 #[test]

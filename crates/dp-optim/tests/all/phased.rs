@@ -1,12 +1,11 @@
 //! Phases against values computed elsewhere to 50 digits.
 
-
+use crate::support::{close, count, golden, number, numbers};
 use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_losses::{HuberSvm, LossKind};
 use dp_optim::recipes::phases::{Problem, localising};
 use dp_optim::recipes::{Budget, PhasedErm, PhasedSgd, Recipe};
 use serde_json::Value;
-use crate::support::{close, count, golden, number, numbers};
 
 fn problem(input: &Value, distance: f64) -> Problem {
     let lipschitz = number(&input["L"]);

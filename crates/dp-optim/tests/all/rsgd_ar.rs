@@ -1,13 +1,12 @@
 //! RSGD-AR, NSGD and OutPert-GD against values computed elsewhere, and the published formulas that fail.
 
-
+use crate::support::{Inner, Prescribed, close, count, distance, golden_family, growth, number, numbers, run};
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, bound, calibrate};
 use dp_losses::{HuberSvm, Logistic, Loss};
 use dp_optim::growth::{Arithmetic, Divisor, Growth, closed_form, expansion};
 use dp_optim::recipes::rsgd_ar::as_published;
 use dp_optim::{Averaging, Schedule};
 use serde_json::Value;
-use crate::support::{Inner, Prescribed, close, count, distance, golden_family, growth, number, numbers, run};
 
 /// `restart`, `norestart` and `const` as the golden values call them.
 fn schedule(name: &str, step: f64, updates_per_pass: u64, restart_every: Option<u64>) -> Schedule {
@@ -201,7 +200,8 @@ fn realised(growth: &Growth, at: usize) -> f64 {
         let mut targets = vec![0.25; n];
         targets[at] = z;
         let orders = vec![(0..n as u32).collect()];
-        let mut source = Prescribed { examples: crate::support::dense(&vec![vec![1.0]; n], &targets), orders, blocks: vec![] };
+        let mut source =
+            Prescribed { examples: crate::support::dense(&vec![vec![1.0]; n], &targets), orders, blocks: vec![] };
         run(growth, Inner, vec![0.0], Arithmetic::Buffered, &mut source)
     });
     distance(&outputs[0], &outputs[1])

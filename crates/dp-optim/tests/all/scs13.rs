@@ -1,13 +1,12 @@
 //! The noise of SCS13 against values computed elsewhere to 50 digits.
 
-
+use crate::support::{count, golden, number};
 use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_losses::LossKind;
 use dp_mechanisms::clip::ClippingNorm;
 use dp_optim::recipes::scs13::{NoiseScale, StepLaw, as_published};
 use dp_optim::recipes::{Budget, Recipe, Scs13};
 use serde_json::Value;
-use crate::support::{count, golden, number};
 
 #[test]
 fn golden_noise() {
@@ -15,8 +14,9 @@ fn golden_noise() {
         let (id, input, out) = (case["id"].as_str().unwrap(), &case["in"], &case["out"]);
         let (passes, batch) = (count(&input["passes"]), count(&input["batch"]));
         let (lipschitz, epsilon) = (number(&input["lipschitz"]), Epsilon::new(number(&input["eps"])).unwrap());
-        let close =
-            |found: f64, expected: &Value, tolerance: f64| crate::support::close(found, number(expected), tolerance, id);
+        let close = |found: f64, expected: &Value, tolerance: f64| {
+            crate::support::close(found, number(expected), tolerance, id)
+        };
         let tolerance = number(&case["rtol"]);
         close(as_published::epsilon_per_pass(passes, epsilon), &out["eps_per_pass"], tolerance);
         let theta = as_published::laplace_ball_scale(passes, batch, lipschitz, epsilon).unwrap();

@@ -1,11 +1,10 @@
 //! What a private line search costs, against values computed elsewhere.
 
-
+use crate::support::{close, golden_family, number};
 use dp_accountant::rdp::{RdpCurve, poisson_sampled, poisson_sampled_as_published};
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, SamplingRate, ZeroOut, bound};
 use dp_mechanisms::{AboveThreshold, LInfSensitivity, PrivacyEvent};
 use serde_json::Value;
-use crate::support::{close, golden_family, number};
 
 fn at(event: &DpEvent, case: &Value) -> f64 {
     RdpCurve::new(event).unwrap().at(RdpOrder::new(number(&case["alpha"])).unwrap())

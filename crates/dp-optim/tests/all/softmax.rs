@@ -3,6 +3,7 @@
 
 use dp_optim::DerivesModel;
 
+use crate::support::{Prescribed, distance, growth, run_model};
 use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_losses::{Constants, Domain, L2, LossKind, Softmax, SoftmaxModel};
 use dp_mechanisms::SeededRng;
@@ -11,7 +12,6 @@ use dp_optim::growth::{Arithmetic, Growth, OrderPolicy, Rounding};
 use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Planned, Recipe as _, Stopping};
 use dp_optim::{Averaging, MemorySource, Schedule};
 use rand::RngExt;
-use crate::support::{Prescribed, distance, growth, run_model};
 
 const DIM: usize = 3;
 
@@ -73,7 +73,8 @@ fn random_neighbours_stay_within_the_sensitivity() {
         let compressed = rng.random_bool(0.5);
         let model = SoftmaxModel::new(DIM, loss);
         let outputs = [(&rows, &targets), (&other_rows, &other_targets)].map(|(rows, targets)| {
-            let examples = if compressed { crate::support::sparse(rows, targets) } else { crate::support::dense(rows, targets) };
+            let examples =
+                if compressed { crate::support::sparse(rows, targets) } else { crate::support::dense(rows, targets) };
             let mut source = Prescribed { examples, orders: vec![(0..n as u32).collect()], blocks: vec![2, 3] };
             run_model(&growth, &model, vec![0.0; DIM * classes as usize], arithmetic, &mut source)
         });
@@ -115,7 +116,8 @@ fn the_allowance_for_rounding_holds() {
         let targets: Vec<f64> = (0..n).map(|_| f64::from(rng.random_range(0..classes))).collect();
         let compressed = rng.random_bool(0.5);
         fn source<F: dp_losses::Real>(rows: &[Vec<f64>], targets: &[f64], compressed: bool) -> Prescribed<F> {
-            let examples = if compressed { crate::support::sparse(rows, targets) } else { crate::support::dense(rows, targets) };
+            let examples =
+                if compressed { crate::support::sparse(rows, targets) } else { crate::support::dense(rows, targets) };
             Prescribed { examples, orders: vec![(0..rows.len() as u32).collect()], blocks: vec![] }
         }
         let (double, single) = (SoftmaxModel::<f64>::new(DIM, loss), SoftmaxModel::<f32>::new(DIM, loss));

@@ -45,7 +45,7 @@ impl DpSgd {
     /// ```
     /// use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne};
     /// use dp_losses::{LossKind, Penalty};
-    /// use dp_optim::recipes::{Budget, DpSgd};
+    /// use dp_optim::recipes::{Budget, DpSgd, Recipe};
     ///
     /// let l1 = Penalty::L1 { lambda: 0.001 };
     /// let recipe = DpSgd::ss_admm(LossKind::Logistic, l1, 40_000, AdjacencyKind::ReplaceOne);
@@ -53,7 +53,7 @@ impl DpSgd {
     /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
     /// let plan = recipe.plan::<ReplaceOne>(40_000, 20, budget)?;
     /// // A batch's mean moves by 2C/m.
-    /// assert!((plan.sensitivity() / plan.divisor() - 0.01).abs() < 1e-9);
+    /// assert!((plan.run().sensitivity() / plan.run().divisor() - 0.01).abs() < 1e-9);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn ss_admm(loss: LossKind, penalty: Penalty, n: u64, relation: AdjacencyKind) -> Self {

@@ -44,13 +44,13 @@ impl DpSgd {
     /// ```
     /// use dp_accountant::{Delta, Epsilon, ZeroOut};
     /// use dp_losses::LossKind;
-    /// use dp_optim::recipes::{Budget, DpSgd};
+    /// use dp_optim::recipes::{Budget, DpSgd, Recipe};
     ///
     /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
     /// let plan = |parties| DpSgd::dp_admm(LossKind::Logistic, parties).plan::<ZeroOut>(40_000, 20, budget);
     /// // A record is one party's: the noise on a sum does not depend on how many there are.
-    /// assert!((plan(2)?.std_dev() / plan(8)?.std_dev() - 1.0).abs() < 1e-6); // but for rounding
-    /// assert_eq!((plan(8)?.steps(), plan(8)?.divisor()), (80, 5000.0));
+    /// assert!((plan(2)?.run().std_dev() / plan(8)?.run().std_dev() - 1.0).abs() < 1e-6); // but for rounding
+    /// assert_eq!((plan(8)?.run().steps(), plan(8)?.run().divisor()), (80, 5000.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn dp_admm(loss: LossKind, parties: u64) -> Self {

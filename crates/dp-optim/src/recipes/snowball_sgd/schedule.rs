@@ -4,7 +4,7 @@ use crate::error::{Error, positive};
 use crate::recipes::last_iterate::Updates;
 
 /// Most updates of a schedule: each needs eight bytes.
-pub(super) const MOST_UPDATES: u64 = 1 << 25;
+const MOST_UPDATES: u64 = 1 << 25;
 
 /// Equalities of the schedule's real numbers count as such when they hold to this relative accuracy: a ρ of 0.1 is not a
 /// double, and `B ρ √j = 2√d` should hold with it where it holds with one tenth. Privacy does not depend on it: the noise
