@@ -72,8 +72,8 @@ const RECIPE: &str = "dp-svrg";
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
 /// assert_eq!(plan.run().steps(), 4 * 200);
 /// // Noise on four sums of all records, and on the sums of 800 batches, in units of what a record adds to each.
-/// assert!(plan.full_std_dev() > plan.run().std_dev());
 /// assert!(plan.run().noises().full_std_dev > plan.run().noises().std_dev);
+/// assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

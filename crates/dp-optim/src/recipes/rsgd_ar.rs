@@ -76,7 +76,7 @@ pub enum PassSteps {
 /// // noise than for the worst one.
 /// assert!((plan.run().sensitivity() - 1.712e-3).abs() < 1e-6);
 /// let worst = RsgdAr { hide_position: false, ..recipe }.plan::<ReplaceOne>(36_000, 100, budget)?;
-/// assert!(plan.run().std_dev() < 0.97 * worst.std_dev());
+/// assert!(plan.run().noise().scale() < 0.97 * worst.run().noise().scale());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
