@@ -32,7 +32,7 @@ fn flag(parameter: &'static Parameter) -> Arg {
         Kind::Count { .. } => value_parser!(u64).into(),
         Kind::OneOf(names) => named(names()).into(),
         Kind::Penalty => ValueParser::from(value_parser!(Penalty)),
-        Kind::Flag => value_parser!(bool).into(),
+        Kind::Flag => value_parser!(bool),
     };
     let arg = Arg::new(parameter.name)
         .long(parameter.name)

@@ -87,6 +87,6 @@ pub(super) fn with_steps_as_asked(mut recipe: DpSgd, request: &Request<'_>) -> R
     if let Some(schedule) = steps::schedule(request, recipe.lambda)? {
         recipe.schedule = Some(schedule);
     }
-    recipe.averaging = averaging(&settings, recipe.averaging);
+    recipe.averaging = averaging(settings, recipe.averaging);
     Ok(recipe)
 }

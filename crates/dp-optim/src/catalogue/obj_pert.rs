@@ -75,7 +75,7 @@ fn obj_pert(request: &Request<'_>) -> Result<Built, Error> {
 }
 
 fn amp(request: &Request<'_>) -> Result<Built, Error> {
-    let published = steps::as_published(&request.settings)?;
+    let published = steps::as_published(request.settings)?;
     let calibration = if published { Calibration::Amp } else { Calibration::Exact };
     as_asked(request, ObjPert { calibration, ..ObjPert::approximate(request.loss) })
 }

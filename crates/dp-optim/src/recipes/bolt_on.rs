@@ -294,11 +294,12 @@ impl BoltOn {
         let n = problem.n;
         let regulariser = L2::new(self.lambda)?;
         let mut domain = problem.domain(self.radius)?;
-        if let Some(radius) = self.radius {
-            if self.float == FloatKind::F32 && radius < 1e-12 {
-                let range = "1e-12 or more in single precision, where squares of smaller numbers vanish";
-                return Err(Error::OutOfRange { name: "radius", value: radius, range });
-            }
+        if let Some(radius) = self.radius
+            && self.float == FloatKind::F32
+            && radius < 1e-12
+        {
+            let range = "1e-12 or more in single precision, where squares of smaller numbers vanish";
+            return Err(Error::OutOfRange { name: "radius", value: radius, range });
         }
         let mut constants = self.loss.constants(regulariser, &domain);
         let schedule = self.resolved_schedule(n, constants.smoothness);

@@ -58,10 +58,10 @@ impl Inputs {
             let range = "1 to a thousandth of 1/roundoff";
             return Err(Error::Count { name: "dimension", value: problem.dim, range });
         }
-        if let Some(radius) = self.radius {
-            if !(positive("radius", radius)? <= 1e30) {
-                return Err(Error::OutOfRange { name: "radius", value: radius, range: "(0, 1e30]" });
-            }
+        if let Some(radius) = self.radius
+            && !(positive("radius", radius)? <= 1e30)
+        {
+            return Err(Error::OutOfRange { name: "radius", value: radius, range: "(0, 1e30]" });
         }
         let domain = problem.domain(self.radius)?;
         let constants = problem.setting.loss.constants(L2::new(self.lambda)?, &domain);

@@ -275,7 +275,10 @@ fn unreadable(error: &io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn lines(text: impl Read + Send + 'static) -> Vec<Result<(u64, Option<Vec<u8>>), Failure>> {
+    /// A line with its number; `None` where it was too long.
+    type Line = Result<(u64, Option<Vec<u8>>), Failure>;
+
+    fn lines(text: impl Read + Send + 'static) -> Vec<Line> {
         let lines = Lines::new(Box::new(text), "test".to_owned());
         Lines { reader: BufReader::with_capacity(7, lines.reader.into_inner()), ..lines }.collect()
     }

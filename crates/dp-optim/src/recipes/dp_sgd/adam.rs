@@ -57,7 +57,7 @@ impl DpSgd {
     /// ```
     ///
     /// # Errors
-    /// As [`with_suited_steps`](Self::with_suited_steps) and [`plan`](Self::plan).
+    /// As [`with_suited_steps`](Self::with_suited_steps) and [`Recipe::plan`](crate::recipes::Recipe::plan).
     pub fn with_adaptive_steps(self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Self, Error> {
         let run = self.run(&Problem::new(&self, n, dim, relation)?)?;
         let noise = run.least_std_dev(budget, 1)? / run.divisor;
