@@ -94,7 +94,9 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
         row.clear();
         row.reserve(content.len()).map_err(|error| ReadError::exhausted(&file, error, Some(line)))?;
         for (at, part) in parts {
-            row.feature(part).map_err(refused(at))?;
+            let (index, value) = row.parse(part).map_err(refused(at))?;
+            row.reserve_index(index).map_err(|error| ReadError::exhausted(&file, error, Some(line)))?;
+            row.feature(index, value).map_err(refused(at))?;
         }
         gather.row(query, grade, &row.entries, || (line, Some(Column::At(query_at + 1))))?;
     }
@@ -139,7 +141,16 @@ impl Row {
         reserve(&mut self.entries, length / 4 + 1, "one line of the file")
     }
 
-    fn feature(&mut self, part: &[u8]) -> Result<(), Problem> {
+    /// Makes room to remember a feature of this index.
+    fn reserve_index(&mut self, index: usize) -> Result<(), OutOfMemory> {
+        let more = (index + 1).saturating_sub(self.rows_seen.len());
+        reserve(&mut self.rows_seen, more, "the indices of the file")?;
+        self.rows_seen.resize(self.rows_seen.len() + more, 0);
+        Ok(())
+    }
+
+    /// The index of a feature, from 0, and its value.
+    fn parse(&self, part: &[u8]) -> Result<(usize, f64), Problem> {
         let colon =
             part.iter().position(|&byte| byte == b':').ok_or_else(|| Problem::BadFeature { found: quote(part) })?;
         let (name, cell) = (&part[..colon], &part[colon + 1..]);
@@ -148,11 +159,13 @@ impl Row {
             .ok_or_else(|| Problem::BadIndex { found: quote(name), limit: self.limit })?
             - 1;
         let value = parse_number(cell).ok_or_else(|| Problem::BadValue { found: quote(cell) })?;
-        if index >= self.rows_seen.len() {
-            self.rows_seen.resize(index + 1, 0);
-        }
+        Ok((index, value))
+    }
+
+    /// Takes a feature for whose index there is room.
+    fn feature(&mut self, index: usize, value: f64) -> Result<(), Problem> {
         if self.rows_seen[index] == self.row {
-            return Err(Problem::DuplicateFeature { found: quote(name) });
+            return Err(Problem::DuplicateFeature { found: (index + 1).to_string() });
         }
         self.rows_seen[index] = self.row;
         self.entries.push((index as u32, value));
