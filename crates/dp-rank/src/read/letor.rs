@@ -165,7 +165,7 @@ impl Row {
     /// Takes a feature for whose index there is room.
     fn feature(&mut self, index: usize, value: f64) -> Result<(), Problem> {
         if self.rows_seen[index] == self.row {
-            return Err(Problem::DuplicateFeature { found: (index + 1).to_string() });
+            return Err(Problem::DuplicateFeature { found: quote((index + 1).to_string().as_bytes()) });
         }
         self.rows_seen[index] = self.row;
         self.entries.push((index as u32, value));
