@@ -24,7 +24,7 @@ use dp_optim::engine::{
 };
 use dp_optim::recipes::noise_scale::StdDev;
 use dp_optim::recipes::{
-    Algorithm, Budget, Planned, Problem, Recipe, RecordAdjacency, Run, Setting, Summary, least_scale,
+    Admitted, Algorithm, Budget, Planned, Problem, Recipe, RecordAdjacency, Run, Setting, Summary, least_scale,
 };
 use dp_optim::{Averaging, Error, FloatKind, MemorySource, Schedule};
 use nalgebra::convert;
@@ -133,10 +133,11 @@ impl Run for AdaGradRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let training = Training { run: self, source, rng, control };
         let (weights, log) = self.recipe.loss.visit_model(self.problem.dim as usize, training)?;
         Ok((weights, A::from_null_records(log)))

@@ -1,8 +1,7 @@
-//! All algorithms by name: what each is, which settings it takes, under which relations it is proved, and how settings
-//! become its recipe.
+//! All algorithms by name, with their settings, their neighbouring relations, and the recipe that settings make.
 //!
-//! A front end (a command, a grid of settings, another language) reads this and nothing else: [`ALGORITHMS`] and
-//! [`PARAMETERS`] for its help, [`Entry::build`] for the recipe.
+//! A front end (a command, a grid search, another language) takes its help from [`ALGORITHMS`] and [`PARAMETERS`], and the
+//! recipe from [`Entry::build`].
 //!
 //! # Examples
 //! ```
@@ -54,6 +53,7 @@ use crate::error::Error;
 use crate::float::FloatKind;
 use crate::growth::Arithmetic;
 use crate::recipes::{AnyRecipe, Budget};
+use crate::schedule::Schedule;
 
 /// What a recipe is made from: the settings that were given, and public numbers.
 #[derive(Debug, Clone, Copy)]
@@ -94,15 +94,15 @@ impl<'s> Request<'s> {
         Self { settings, loss, noise_mode, float, intercept: false, sparse: false, budget, relation, n, dim }
     }
 
-    /// How the iterate is carried: added to in place where rows are sparse.
-    fn arithmetic(&self) -> Arithmetic {
-        if self.sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
+    /// The schedule that was asked for; `None` leaves it to the recipe.
+    fn schedule(&self, lambda: f64) -> Result<Option<Schedule>, Error> {
+        steps::schedule(self.settings, self.loss, self.n, lambda)
     }
 
-    /// The same, or in two parts where so many updates round off too much to hide.
+    /// How the iterate is carried; in two parts where so many updates round off too much to hide.
     fn private_arithmetic(&self, passes: u64, batch_size: u64, radius: Option<f64>) -> Arithmetic {
         let projected = radius.map(|_| self.loss.parameters(self.dim));
-        self.arithmetic().for_records(self.n, passes, batch_size, projected)
+        arithmetic(self.sparse).for_records(self.n, passes, batch_size, projected)
     }
 }
 
@@ -117,8 +117,8 @@ pub struct Entry {
     pub relations: &'static [AdjacencyKind],
     /// The names of the [`PARAMETERS`] that it takes.
     pub settings: &'static [&'static str],
-    /// Whether how long a training takes tells of the records: it goes on until its minimiser is certified, or may.
-    pub takes_as_long_as_it_takes: bool,
+    /// Whether the running time depends on the records: training ends when its minimiser is certified, or may.
+    pub data_dependent_time: bool,
     records_to_check: fn(&Settings) -> u64,
     build: fn(&Request<'_>) -> Result<Built, Error>,
 }
@@ -219,10 +219,15 @@ impl Entry {
         self.relations.first().copied().unwrap_or(AdjacencyKind::ReplaceOne)
     }
 
-    /// Whether how long a training with these settings takes tells of the records.
-    pub fn takes_as_long_as_it_takes(&self, settings: &Settings) -> bool {
-        self.takes_as_long_as_it_takes || settings.stop == Some(Stop::Certified)
+    /// Whether the running time of a training with these settings depends on the records.
+    pub fn time_depends_on_records(&self, settings: &Settings) -> bool {
+        self.data_dependent_time || settings.stop == Some(Stop::Certified)
     }
+}
+
+/// How the iterate is carried: updated in place where rows are sparse.
+fn arithmetic(sparse: bool) -> Arithmetic {
+    if sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
 }
 
 /// A setting that contradicts the algorithm, or another setting.
@@ -243,6 +248,32 @@ mod tests {
         for name in taken {
             assert!(PARAMETERS.iter().any(|parameter| parameter.name == name), "{name} is no setting");
         }
+    }
+
+    /// What certifies its minimiser goes on as long as the records ask for, whatever its entry says.
+    #[test]
+    fn every_recipe_with_a_certified_minimiser_is_said_to_take_data_dependent_time() {
+        let settings = Settings::default();
+        let budget = Budget {
+            epsilon: dp_accountant::Epsilon::new(1.0).unwrap(),
+            delta: dp_accountant::Delta::new(1e-6).unwrap(),
+        };
+        let mut certified = 0;
+        for entry in ALGORITHMS {
+            for n in [100, 10_000, 1 << 20] {
+                let request = Request::new(&settings, LossKind::Logistic, budget, entry.usual_relation(), n, 10);
+                let goes_on = match entry.build(&request).unwrap().recipe {
+                    AnyRecipe::ObjPert(_) | AnyRecipe::AdmmObjPert(_) | AnyRecipe::PhasedErm(_) => true,
+                    AnyRecipe::BoltOn(recipe) => recipe.stopping != crate::recipes::Stopping::Passes,
+                    _ => false,
+                };
+                certified += u32::from(goes_on);
+                assert!(!goes_on || entry.time_depends_on_records(&settings), "{} of {n} records", entry.name);
+            }
+        }
+        assert!(certified >= 12, "{certified}");
+        let certified = Settings { stop: Some(Stop::Certified), ..Settings::default() };
+        assert!(find("bolt-on-convex").unwrap().time_depends_on_records(&certified));
     }
 
     #[test]

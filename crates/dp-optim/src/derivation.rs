@@ -64,7 +64,7 @@ pub trait DerivesModel: Derives<Error = Error> {
     }
 }
 /// How a release by one algorithm follows from public parameters: the recipe, the public shape of the data, the relation,
-/// and what calibration found.
+/// and the result of calibration.
 ///
 /// Sensitivity, rate and number of steps are not among them: [`event`](Derives::event) recomputes them by the function
 /// that the plan used.
@@ -89,13 +89,13 @@ pub struct Derivation<R: Algorithm> {
     pub n: u64,
     /// Number of features, intercept included.
     pub dim: u64,
-    /// What calibration found: the noise, and what else the recipe left open.
+    /// The result of calibration: the noise, and what else the recipe leaves open.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub calibrated: R::Calibrated,
 }
 
 impl<R: Algorithm> Derivation<R> {
-    /// The public facts that it rests on.
+    /// The public parameters that it was made for.
     ///
     /// # Errors
     /// Those of [`Problem::new`].

@@ -92,6 +92,14 @@ pub enum Error {
         /// As described by the source.
         found: f64,
     },
+    /// The neighbouring relation is not the one that the plan was made for.
+    #[error("planned for {planned}, called for {found}")]
+    Relation {
+        /// As planned.
+        planned: AdjacencyKind,
+        /// As called.
+        found: AdjacencyKind,
+    },
     /// The floating-point type is not the one that the plan was made for.
     #[error("planned for {planned} arithmetic, called with {found}")]
     FloatKind {

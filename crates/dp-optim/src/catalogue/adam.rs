@@ -1,11 +1,11 @@
 //! `dp-adam` and `dp-adambc`.
 
-use crate::recipes::DpSgd;
 use dp_accountant::AdjacencyKind;
 
 use super::dp_sgd::{as_asked, with_steps_as_asked};
 use super::{Built, Entry, Request};
 use crate::error::Error;
+use crate::recipes::DpSgd;
 
 const SETTINGS: &[&str] =
     &["lambda", "passes", "steps", "batch-size", "sampling", "clip", "radius", "step-size", "schedule", "averaging"];
@@ -15,7 +15,7 @@ pub(super) const DP_ADAM: Entry = Entry {
     about: "DP-SGD with the step sizes of Adam (Kingma and Ba 2015)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: SETTINGS,
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build: |request| build(request, DpSgd::adam(request.loss)),
 };
@@ -25,7 +25,7 @@ pub(super) const DP_ADAMBC: Entry = Entry {
     about: "The same without the noise's part in Adam's mean squares (Tang et al. 2024)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: SETTINGS,
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build: |request| build(request, DpSgd::adam_bc(request.loss)),
 };

@@ -1,14 +1,14 @@
 //! `ss-admm`, `mp-admm` and `dp-admm`.
 
-use crate::recipes::DpSgd;
-use crate::recipes::dp_sgd::consensus::PARTIES;
-use crate::{Descent, Schedule};
 use dp_accountant::AdjacencyKind;
 use dp_losses::Penalty;
 
 use super::dp_sgd::{as_asked, with_steps_as_asked};
 use super::{Built, Entry, Request};
 use crate::error::Error;
+use crate::recipes::DpSgd;
+use crate::recipes::dp_sgd::consensus::PARTIES;
+use crate::{Descent, Schedule};
 
 pub(super) const SS_ADMM: Entry = Entry {
     name: "ss-admm",
@@ -29,7 +29,7 @@ pub(super) const SS_ADMM: Entry = Entry {
         "l1",
         "rho",
     ],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build: on_batches,
 };
@@ -39,14 +39,15 @@ pub(super) const MP_ADMM: Entry = Entry {
     about: "The same on all records at each step, with noise on the model",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "passes", "clip", "radius", "step-size", "schedule", "averaging", "penalty", "l1", "rho"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1,
     build: on_all_records,
 };
 
 pub(super) const DP_ADMM: Entry = Entry {
     name: "dp-admm",
-    about: "Parties with records of their own agree on a model, each with noise on its own gradients (Huang et al. 2020); a record costs what its own party's sums cost. Needs a delta",
+    about: "Parties with records of their own agree on a model, each with noise on its own gradients (Huang et al. \
+            2020); a record costs what its own party's sums cost. Needs a delta",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",
@@ -61,7 +62,7 @@ pub(super) const DP_ADMM: Entry = Entry {
         "l1",
         "rho",
     ],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.parties.unwrap_or(PARTIES).clamp(1, 1 << 20),
     build: of_parties,
 };

@@ -1,18 +1,19 @@
 //! `auto`: algorithm and settings by public numbers.
 
-use crate::Auto;
-use crate::recipes::AnyRecipe;
 use dp_accountant::AdjacencyKind;
 
 use super::{Advice, Built, Entry, Request};
+use crate::Auto;
 use crate::error::Error;
+use crate::recipes::AnyRecipe;
 
 pub(super) const AUTO: Entry = Entry {
     name: "auto",
-    about: "Chosen, with its settings, by public numbers alone: records, features, budget, loss. Says why and what to expect; takes `lambda`, `passes` and `radius`",
+    about: "Chosen, with its settings, by public numbers alone: records, features, budget, loss. Says why and what \
+            to expect; takes `lambda`, `passes` and `radius`",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "passes", "radius", "gradients"],
-    takes_as_long_as_it_takes: true,
+    data_dependent_time: true,
     records_to_check: |_| 1,
     build,
 };

@@ -1,11 +1,11 @@
 //! `bolt-on-convex` and `bolt-on-strongly-convex`.
 
-use crate::defaults::{Defaults, passes_to_converge};
-use crate::recipes::{Convexity, Stopping};
 use dp_accountant::AdjacencyKind;
 
 use super::{Built, Entry, Request, Stop, conflict, steps};
+use crate::defaults::{Defaults, passes_to_converge};
 use crate::error::Error;
+use crate::recipes::{Convexity, Stopping};
 
 const SETTINGS: &[&str] = &[
     "lambda",
@@ -26,7 +26,7 @@ pub(super) const CONVEX: Entry = Entry {
     about: "Bolt-on private SGD for convex losses: noise once, on the trained weights (Wu et al. 2017, Algorithm 1)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: SETTINGS,
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1),
     build: |request| build(request, Convexity::Convex),
 };
@@ -62,7 +62,7 @@ fn build(request: &Request<'_>, algorithm: Convexity) -> Result<Built, Error> {
     recipe.float = request.float;
     recipe.arithmetic = request.private_arithmetic(recipe.passes, recipe.batch_size, recipe.radius);
     recipe.averaging = steps::averaging(settings, n, recipe.batch_size, recipe.passes);
-    recipe.schedule = match (steps::schedule(request, recipe.lambda)?, algorithm) {
+    recipe.schedule = match (request.schedule(recipe.lambda)?, algorithm) {
         (Some(schedule), _) => Some(schedule),
         (None, Convexity::Convex) => Some(defaults.schedule(recipe.passes, recipe.batch_size, recipe.lambda)?),
         (None, Convexity::StronglyConvex) => None,

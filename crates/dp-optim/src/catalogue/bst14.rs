@@ -1,11 +1,11 @@
 //! `bst14-convex` and `bst14-strongly-convex`.
 
-use crate::defaults::Defaults;
-use crate::recipes::{Bst14, Bst14Calibration, Convexity, Sampling};
 use dp_accountant::AdjacencyKind;
 
-use super::{BatchSampling, Built, Entry, Request, steps};
+use super::{Built, Entry, Request, steps};
+use crate::defaults::Defaults;
 use crate::error::Error;
+use crate::recipes::{Bst14, Bst14Calibration, Convexity, Sampling};
 
 const SETTINGS: &[&str] = &["lambda", "passes", "batch-size", "sampling", "radius", "averaging", "variant"];
 
@@ -17,10 +17,11 @@ const IOTA: f64 = 1.0;
 
 pub(super) const CONVEX: Entry = Entry {
     name: "bst14-convex",
-    about: "Noise in every step, in a ball, on random batches, with steps by the expected gradient (BST14: Bassily et al. 2014)",
+    about: "Noise in every step, in a ball, on random batches, with steps by the expected gradient (BST14: Bassily \
+            et al. 2014)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: SETTINGS,
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build: |request| build(request, Convexity::Convex),
 };
@@ -45,19 +46,12 @@ fn build(request: &Request<'_>, algorithm: Convexity) -> Result<Built, Error> {
     recipe.radius = settings.radius.unwrap_or(recipe.radius);
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
-    recipe.sampling = match settings.sampling {
-        // As in the paper, where there is a proof of it.
-        None if settings.variant.is_some() && relation == AdjacencyKind::ReplaceOne => Sampling::FixedSize,
-        None => recipe.sampling,
-        Some(BatchSampling::Poisson) => Sampling::Poisson,
-        Some(BatchSampling::Fixed) => Sampling::FixedSize,
-        Some(BatchSampling::Passes) => Sampling::Passes,
-    };
-    if steps::as_published(settings)? {
-        recipe.calibration = Bst14Calibration::AsPublished { iota: IOTA };
-    } else {
-        recipe.calibration = Bst14Calibration::Accountant;
-    }
+    let published = steps::as_published(settings)?;
+    // The published variant samples as the paper does, where there is a proof of it.
+    let usual = if published && relation == AdjacencyKind::ReplaceOne { Sampling::FixedSize } else { recipe.sampling };
+    recipe.sampling = steps::sampling(settings).unwrap_or(usual);
+    recipe.calibration =
+        if published { Bst14Calibration::AsPublished { iota: IOTA } } else { Bst14Calibration::Accountant };
     recipe.averaging = steps::averaging(settings, n, recipe.batch_size, recipe.passes);
     recipe.noise_mode = request.noise_mode;
     recipe.float = request.float;

@@ -1,8 +1,8 @@
-//! Settings that are one of a few: their names and what each means.
+//! Settings with a few values: their names and their help.
 
 use crate::growth::OrderPolicy;
 
-/// One of a few values, each with a name and a sentence.
+/// A setting with a few values, each with a name and a line of help.
 ///
 /// A front end takes [`ALL`](Self::ALL) for its help, and [`named`](Self::named) to read what was typed.
 ///
@@ -13,7 +13,7 @@ use crate::growth::OrderPolicy;
 /// assert_eq!(LineSearch::named("guess"), None);
 /// ```
 pub trait Choice: Copy + PartialEq + Sized + 'static {
-    /// Each value, its name, and what it means.
+    /// Each value with its name and its help.
     const ALL: &'static [(Self, &'static str, &'static str)];
 
     /// The value of this name.

@@ -1,17 +1,16 @@
 //! `dp-ftrl`.
 
-use crate::Averaging;
+use dp_accountant::AdjacencyKind;
+
+use super::{Built, Entry, Request, steps};
+use crate::error::Error;
 use crate::recipes::DpFtrl;
 use crate::recipes::dp_ftrl::PASSES;
-use dp_accountant::AdjacencyKind;
-use dp_mechanisms::clip::ClippingNorm;
-
-use super::{Average, Built, Entry, Request, steps};
-use crate::error::Error;
 
 pub(super) const DP_FTRL: Entry = Entry {
     name: "dp-ftrl",
-    about: "Gradient descent on the records in their order, a batch at a time, with noise that later steps take back in part: needs no random batches (DP-FTRL, Kairouz et al. 2021). Needs a delta",
+    about: "Gradient descent on the records in their order, a batch at a time, with noise that later steps take back \
+            in part: needs no random batches (DP-FTRL, Kairouz et al. 2021). Needs a delta",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",
@@ -25,7 +24,7 @@ pub(super) const DP_FTRL: Entry = Entry {
         "schedule",
         "averaging",
     ],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build,
 };
@@ -37,10 +36,7 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
         lambda: settings.lambda.unwrap_or(usual.lambda),
         passes: settings.passes.unwrap_or(usual.passes),
         bands: settings.bands,
-        clipping: match settings.clip {
-            None => None,
-            Some(norm) => Some(ClippingNorm::new(norm)?),
-        },
+        clipping: steps::clipping(settings)?,
         radius: settings.radius,
         declared_order: settings.in_order.unwrap_or(false),
         noise_mode: request.noise_mode,
@@ -51,17 +47,9 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
         Some(batch_size) => DpFtrl { batch_size, ..recipe }.with_suited_steps(n, dim, budget, relation)?,
         None => recipe.with_suited_batches(n, dim, budget, relation)?,
     };
-    if let Some(schedule) = steps::schedule(request, recipe.lambda)? {
+    if let Some(schedule) = request.schedule(recipe.lambda)? {
         recipe.schedule = Some(schedule);
     }
-    if let Some(averaging) = settings.averaging {
-        recipe.averaging = match averaging {
-            Average::Last => Averaging::Last,
-            Average::Uniform => Averaging::Uniform,
-            // The half that is recommended.
-            Average::Suffix => recipe.averaging,
-            Average::Polynomial => Averaging::Polynomial,
-        };
-    }
+    recipe.averaging = steps::averaging_or(settings, recipe.averaging);
     Ok(recipe.into())
 }

@@ -1,18 +1,19 @@
 //! `dp-gd`.
 
-use crate::recipes::DpSgd;
 use dp_accountant::AdjacencyKind;
 
 use super::dp_sgd::{as_asked, with_steps_as_asked};
 use super::{Built, Entry, Request};
 use crate::error::Error;
+use crate::recipes::DpSgd;
 
 pub(super) const DP_GD: Entry = Entry {
     name: "dp-gd",
-    about: "Gradient descent on all records, noise on each step's sum; as many steps as public numbers suggest. Needs a delta",
+    about: "Gradient descent on all records, noise on each step's sum; as many steps as public numbers suggest. \
+            Needs a delta",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "passes", "clip", "radius", "step-size", "schedule", "averaging", "penalty", "l1"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1,
     build,
 };

@@ -1,17 +1,18 @@
 //! `dp-newton`.
 
-use crate::recipes::DpNewton;
 use dp_accountant::AdjacencyKind;
 
 use super::{Built, CurvatureSource, Entry, Request};
 use crate::error::Error;
+use crate::recipes::DpNewton;
 
 pub(super) const DP_NEWTON: Entry = Entry {
     name: "dp-newton",
-    about: "Newton's method with noisy curvature: few steps, for smooth losses of two classes (Ganesh et al. 2023). Needs a delta",
+    about: "Newton's method with noisy curvature: few steps, for smooth losses of two classes (Ganesh et al. 2023). \
+            Needs a delta",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "steps", "curvature", "curvature-share"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1,
     build,
 };

@@ -1,16 +1,15 @@
 //! `dp-sgd`.
 
-use crate::Averaging;
-use crate::recipes::{DpSgd, Sampling};
 use dp_accountant::AdjacencyKind;
-use dp_mechanisms::clip::ClippingNorm;
 
-use super::{Average, BatchSampling, Built, Entry, Request, Settings, steps};
+use super::{Built, Entry, Request, steps};
 use crate::error::Error;
+use crate::recipes::DpSgd;
 
 pub(super) const DP_SGD: Entry = Entry {
     name: "dp-sgd",
-    about: "DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a delta",
+    about: "DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a \
+            delta",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",
@@ -26,7 +25,7 @@ pub(super) const DP_SGD: Entry = Entry {
         "penalty",
         "l1",
     ],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build,
 };
@@ -47,8 +46,8 @@ pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.steps = settings.steps;
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
-    recipe.sampling = sampling(settings).unwrap_or(recipe.sampling);
-    recipe.clipping = clipping(settings)?.or(recipe.clipping);
+    recipe.sampling = steps::sampling(settings).unwrap_or(recipe.sampling);
+    recipe.clipping = steps::clipping(settings)?.or(recipe.clipping);
     recipe.radius = settings.radius;
     recipe.penalty = settings.any_penalty().or(recipe.penalty);
     recipe.intercept = recipe.penalty.is_some() && request.intercept;
@@ -57,36 +56,12 @@ pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd
     Ok(recipe)
 }
 
-/// How batches were asked to be drawn.
-pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
-    settings.sampling.map(|sampling| match sampling {
-        BatchSampling::Poisson => Sampling::Poisson,
-        BatchSampling::Fixed => Sampling::FixedSize,
-        BatchSampling::Passes => Sampling::Passes,
-    })
-}
-
-/// The norm that was asked for.
-pub(super) fn clipping(settings: &Settings) -> Result<Option<ClippingNorm>, Error> {
-    Ok(settings.clip.map(ClippingNorm::new).transpose()?)
-}
-
-/// The average that was asked for, where the half that is recommended is `usual`.
-pub(super) fn averaging(settings: &Settings, usual: Averaging) -> Averaging {
-    match settings.averaging {
-        None | Some(Average::Suffix) => usual,
-        Some(Average::Last) => Averaging::Last,
-        Some(Average::Uniform) => Averaging::Uniform,
-        Some(Average::Polynomial) => Averaging::Polynomial,
-    }
-}
-
 /// The recipe with the step sizes and the average that were asked for.
 pub(super) fn with_steps_as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Error> {
     let &Request { settings, .. } = request;
-    if let Some(schedule) = steps::schedule(request, recipe.lambda)? {
+    if let Some(schedule) = request.schedule(recipe.lambda)? {
         recipe.schedule = Some(schedule);
     }
-    recipe.averaging = averaging(settings, recipe.averaging);
+    recipe.averaging = steps::averaging_or(settings, recipe.averaging);
     Ok(recipe)
 }

@@ -1,15 +1,15 @@
 //! `dp-svrg`.
 
-use crate::recipes::DpSvrg;
 use dp_accountant::AdjacencyKind;
 
-use super::dp_sgd::{averaging, clipping, sampling};
 use super::{Built, Entry, Request, steps};
 use crate::error::Error;
+use crate::recipes::DpSvrg;
 
 pub(super) const DP_SVRG: Entry = Entry {
     name: "dp-svrg",
-    about: "Gradients of all records now and then, and in between noise that shrinks with the distance from there (Johnson, Zhang 2013; Wang et al. 2017). Needs a delta",
+    about: "Gradients of all records now and then, and in between noise that shrinks with the distance from there \
+            (Johnson, Zhang 2013; Wang et al. 2017). Needs a delta",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",
@@ -24,7 +24,7 @@ pub(super) const DP_SVRG: Entry = Entry {
         "schedule",
         "averaging",
     ],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build,
 };
@@ -34,12 +34,12 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
     let usual = DpSvrg::recommended(request.loss, n, dim, budget, relation)?;
     let recipe = DpSvrg {
         lambda: settings.lambda.unwrap_or(usual.lambda),
-        sampling: sampling(settings).unwrap_or(usual.sampling),
+        sampling: steps::sampling(settings).unwrap_or(usual.sampling),
         batch_size: settings.batch_size.unwrap_or(usual.batch_size),
         epochs: settings.passes.unwrap_or(usual.epochs),
         epoch_steps: settings.steps.or(usual.epoch_steps),
         full_share: settings.full_share.unwrap_or(usual.full_share),
-        clipping: clipping(settings)?,
+        clipping: steps::clipping(settings)?,
         radius: settings.radius,
         noise_mode: request.noise_mode,
         float: request.float,
@@ -47,9 +47,9 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
     };
     // For the number of steps that was asked for.
     let mut recipe = recipe.with_suited_steps(n, dim, budget, relation)?;
-    if let Some(schedule) = steps::schedule(request, recipe.lambda)? {
+    if let Some(schedule) = request.schedule(recipe.lambda)? {
         recipe.schedule = Some(schedule);
     }
-    recipe.averaging = averaging(settings, recipe.averaging);
+    recipe.averaging = steps::averaging_or(settings, recipe.averaging);
     Ok(recipe.into())
 }

@@ -1,13 +1,13 @@
 //! `pnsgd` and `snowball-sgd`: noise on every iterate, and only the last one released.
 
+use dp_accountant::AdjacencyKind;
+
+use super::{Built, Entry, Request, Steps, conflict};
 use crate::FloatKind;
+use crate::error::Error;
 use crate::recipes::pnsgd::Batching;
 use crate::recipes::snowball_sgd::SnowballSteps;
 use crate::recipes::{Pnsgd, SnowballSgd};
-use dp_accountant::AdjacencyKind;
-
-use super::{Built, Entry, Request, Steps, conflict, steps};
-use crate::error::Error;
 
 /// Records of a batch, and passes, unless others are asked for: passes beyond the first cost next to nothing.
 const BATCH_SIZE: u64 = 50;
@@ -15,20 +15,22 @@ const PASSES: u64 = 10;
 
 pub(super) const PNSGD: Entry = Entry {
     name: "pnsgd",
-    about: "Noise on every iterate, of which only the last is released: the noise of later steps hides earlier records (Feldman et al. 2020, Algorithm 1)",
+    about: "Noise on every iterate, of which only the last is released: the noise of later steps hides earlier \
+            records (Feldman et al. 2020, Algorithm 1)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "passes", "batch-size", "radius", "step-size", "schedule"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(BATCH_SIZE),
     build: pnsgd,
 };
 
 pub(super) const SNOWBALL_SGD: Entry = Entry {
     name: "snowball-sgd",
-    about: "The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems 3.5, 3.6)",
+    about: "The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems \
+            3.5, 3.6)",
     settings: &["lambda", "radius", "schedule"],
     // Enough for the batches of a small budget, and for short steps.
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1 << 20,
     build: snowball_sgd,
     ..PNSGD
@@ -43,7 +45,7 @@ fn pnsgd(request: &Request<'_>) -> Result<Built, Error> {
         lambda,
         passes: settings.passes.unwrap_or(PASSES),
         batching: Batching::Equal { size: settings.batch_size.unwrap_or(BATCH_SIZE) },
-        schedule: steps::schedule(request, lambda)?,
+        schedule: request.schedule(lambda)?,
         distance: settings.radius.unwrap_or(usual.distance),
         radius: settings.radius,
         noise_mode: request.noise_mode,

@@ -1,27 +1,29 @@
 //! `obj-pert`, `amp`, `admm-obj-pert` and `noisy-moments`.
 
-use crate::FloatKind;
-use crate::recipes::obj_pert::Calibration;
-use crate::recipes::{AdmmObjPert, NoisyMoments, ObjPert};
 use dp_accountant::AdjacencyKind;
 
 use super::{Built, Entry, Request, Variant, admm, conflict, steps};
+use crate::FloatKind;
 use crate::error::Error;
+use crate::recipes::obj_pert::Calibration;
+use crate::recipes::{AdmmObjPert, NoisyMoments, ObjPert};
 
 pub(super) const OBJ_PERT: Entry = Entry {
     name: "obj-pert",
-    about: "A random linear term in the objective, whose certified minimiser is released: the whole model costs what one noisy gradient costs (Chaudhuri et al. 2011, accounted exactly)",
+    about: "A random linear term in the objective, whose certified minimiser is released: the whole model costs what \
+            one noisy gradient costs (Chaudhuri et al. 2011, accounted exactly)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "centre-share", "output-noise", "tolerance", "variant", "gradients"],
     // The sum's regulariser grows with it: what is refused for one record is not refused for many.
-    takes_as_long_as_it_takes: true,
+    data_dependent_time: true,
     records_to_check: |_| 1 << 20,
     build: obj_pert,
 };
 
 pub(super) const AMP: Entry = Entry {
     name: "amp",
-    about: "The same with Gaussian noise and a minimiser as near as `tolerance` says: approximate minima perturbation (Iyengar et al. 2019, accounted exactly). Needs a delta",
+    about: "The same with Gaussian noise and a minimiser as near as `tolerance` says: approximate minima \
+            perturbation (Iyengar et al. 2019, accounted exactly). Needs a delta",
     settings: &["lambda", "tolerance", "variant", "gradients"],
     build: amp,
     ..OBJ_PERT
@@ -29,10 +31,11 @@ pub(super) const AMP: Entry = Entry {
 
 pub(super) const ADMM_OBJ_PERT: Entry = Entry {
     name: "admm-obj-pert",
-    about: "ADMM whose every iteration releases the certified minimiser of a perturbed objective, with a sparse copy of the model; `steps` is the number of iterations",
+    about: "ADMM whose every iteration releases the certified minimiser of a perturbed objective, with a sparse copy \
+            of the model; `steps` is the number of iterations",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "steps", "penalty", "l1", "rho", "output-noise", "gradients"],
-    takes_as_long_as_it_takes: true,
+    data_dependent_time: true,
     records_to_check: |_| 1 << 20,
     build: admm_obj_pert,
 };
@@ -42,7 +45,7 @@ pub(super) const NOISY_MOMENTS: Entry = Entry {
     about: "Least squares on noisy second moments, in one pass: for few features, and where others start from",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1,
     build: noisy_moments,
 };

@@ -1,12 +1,12 @@
 //! `phased-sgd` and `phased-erm`: phases on fresh records, each released.
 
-use crate::FloatKind;
-use crate::growth::Arithmetic;
-use crate::recipes::{PhasedErm, PhasedSgd};
 use dp_accountant::AdjacencyKind;
 
 use super::{Built, Entry, Request, Steps, conflict};
+use crate::FloatKind;
 use crate::error::Error;
+use crate::growth::Arithmetic;
+use crate::recipes::{PhasedErm, PhasedSgd};
 
 /// The ball unless another is asked for: for classes, whose weights grow with what separates them, and for numbers, which
 /// lie in [-1, 1].
@@ -15,11 +15,12 @@ const RADIUS_FOR_NUMBERS: f64 = 1.0;
 
 pub(super) const SGD: Entry = Entry {
     name: "phased-sgd",
-    about: "One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each (Feldman et al. 2020, Algorithm 2)",
+    about: "One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each \
+            (Feldman et al. 2020, Algorithm 2)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "radius", "step-size", "schedule"],
     // Enough for each stage.
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1 << 10,
     build: sgd,
 };
@@ -27,7 +28,7 @@ pub(super) const SGD: Entry = Entry {
 pub(super) const ERM: Entry = Entry {
     name: "phased-erm",
     about: "The same phases, each a certified minimiser: also for losses with kinks (section 4.2)",
-    takes_as_long_as_it_takes: true,
+    data_dependent_time: true,
     build: erm,
     ..SGD
 };

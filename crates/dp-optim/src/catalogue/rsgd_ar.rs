@@ -1,18 +1,19 @@
 //! `rsgd-ar`, `nsgd` and `out-pert-gd`.
 
-use crate::recipes::{PassSteps, RsgdAr};
 use dp_accountant::AdjacencyKind;
 use dp_losses::LossKind;
 
 use super::{Built, Entry, Request, Steps, conflict};
 use crate::error::Error;
+use crate::recipes::{PassSteps, RsgdAr};
 
 pub(super) const RSGD_AR: Entry = Entry {
     name: "rsgd-ar",
-    about: "Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise once, for a record whose position is secret. Needs a delta",
+    about: "Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise \
+            once, for a record whose position is secret. Needs a delta",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "passes", "batch-size", "radius", "step-size", "schedule", "restart-every"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1),
     build: |request| build(request, RsgdAr::new),
 };
@@ -29,7 +30,7 @@ pub(super) const OUT_PERT_GD: Entry = Entry {
     name: "out-pert-gd",
     about: "Descent on the gradient of all records, noise once (Zhang et al. 2017). Needs a delta",
     settings: &["lambda", "passes", "radius", "step-size"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1,
     build: |request| build(request, RsgdAr::full_gradient),
     ..RSGD_AR

@@ -1,12 +1,11 @@
 //! `scs13`.
 
-use crate::recipes::Scs13;
-use crate::recipes::scs13::{StepCalibration, StepLaw};
 use dp_accountant::AdjacencyKind;
-use dp_mechanisms::clip::ClippingNorm;
 
 use super::{Built, Entry, NoiseLaw, Request, steps};
 use crate::error::Error;
+use crate::recipes::Scs13;
+use crate::recipes::scs13::{StepCalibration, StepLaw};
 
 pub(super) const SCS13: Entry = Entry {
     name: "scs13",
@@ -25,7 +24,7 @@ pub(super) const SCS13: Entry = Entry {
         "output-noise",
         "variant",
     ],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1),
     build,
 };
@@ -37,10 +36,7 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
     recipe.radius = settings.radius;
-    recipe.clipping = match settings.clip {
-        Some(norm) => Some(ClippingNorm::new(norm)?),
-        None => None,
-    };
+    recipe.clipping = steps::clipping(settings)?;
     recipe.order = settings.order.map_or(recipe.order, Into::into);
     recipe.law = match settings.output_noise {
         None | Some(NoiseLaw::Least) => StepLaw::Least,
@@ -52,6 +48,6 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
     recipe.noise_mode = request.noise_mode;
     recipe.float = request.float;
     recipe.averaging = steps::averaging(settings, n, recipe.batch_size, recipe.passes);
-    recipe.schedule = steps::schedule(request, recipe.lambda)?;
+    recipe.schedule = request.schedule(recipe.lambda)?;
     Ok(recipe.into())
 }

@@ -1,16 +1,17 @@
 //! `dp-blgd`, `dp-blsgd`, `dp-blsgd-ac` and `dp-agd`.
 
-use crate::recipes::{Search, SearchedDescent};
 use dp_accountant::AdjacencyKind;
 
 use super::{Built, Entry, LineSearch, Request};
+use crate::recipes::{Search, SearchedDescent};
 
 pub(super) const DP_BLGD: Entry = Entry {
     name: "dp-blgd",
-    about: "Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. Needs a delta",
+    about: "Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. \
+            Needs a delta",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "steps", "clip", "clip-loss", "step-size", "line-search"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1,
     build: |request| Ok(build(request, searching(request, SearchedDescent::dp_blgd(request.loss)))),
 };
@@ -28,7 +29,7 @@ pub(super) const DP_BLSGD: Entry = Entry {
     about: "The same in random batches, drawn afresh for each gradient and each search. Needs a delta",
     relations: &[AdjacencyKind::ZeroOut],
     settings: &["lambda", "steps", "batch-size", "clip", "clip-loss", "step-size", "line-search"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |settings| settings.batch_size.unwrap_or(1).clamp(1, 1 << 20),
     build: |request| Ok(build(request, searching(request, SearchedDescent::dp_blsgd(request.loss, batch(request))))),
 };

@@ -1,4 +1,4 @@
-//! The settings of all algorithms: each named once, with its help, its range, and where it goes.
+//! The settings of all algorithms, each with its name, help and range.
 
 use dp_losses::Penalty;
 
@@ -7,7 +7,7 @@ use super::choice::{
 };
 use crate::error::Error;
 
-/// Where a number must lie.
+/// The range of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
     /// Above 0.
@@ -45,7 +45,7 @@ impl Range {
     }
 }
 
-/// What values a parameter takes.
+/// The values that a parameter takes.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// A number.
@@ -59,7 +59,7 @@ pub enum Kind {
     },
     /// One of these names, each with its meaning.
     OneOf(fn() -> Vec<(&'static str, &'static str)>),
-    /// Something that is said or not.
+    /// A switch.
     Flag,
     /// A [`Penalty`], as text.
     Penalty,
@@ -85,11 +85,11 @@ pub enum Value {
 pub struct Parameter {
     /// Its name, such as `batch-size`.
     pub name: &'static str,
-    /// What stands for its value in a usage line.
+    /// The placeholder of its value in a usage line.
     pub value_name: &'static str,
-    /// What it is, and its default.
+    /// Its meaning and its default.
     help: &'static str,
-    /// What values it takes.
+    /// The values that it takes.
     pub kind: Kind,
     /// Whether a tuning may choose among several values of it.
     pub tuned: bool,
@@ -98,7 +98,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// What it is, and its default.
+    /// Its meaning and its default.
     pub fn help(&self) -> &'static str {
         self.help.trim_ascii()
     }
@@ -131,7 +131,7 @@ impl Parameter {
     }
 }
 
-/// What a parameter's value is read as.
+/// A type that a parameter's value is read as.
 trait Read: Sized {
     fn read(value: Value) -> Option<Self>;
 }

@@ -1,18 +1,42 @@
-//! Step sizes and averages as they were asked for.
+//! Steps, batches, averages and noise as they were asked for: what several algorithms read of the settings.
 
-use super::{Average, NoiseLaw, Request, Settings, Steps, Variant, conflict};
+use dp_losses::{Domain, L2, LossKind};
+use dp_mechanisms::clip::ClippingNorm;
+
+use super::{Average, BatchSampling, NoiseLaw, Settings, Steps, Variant, conflict};
 use crate::error::Error;
-use crate::recipes::OutputNoise;
+use crate::recipes::{OutputNoise, Sampling};
 use crate::{Averaging, Schedule};
-use dp_losses::{Domain, L2};
 
-/// Which iterates are released: the last one unless another average was asked for.
+/// The average that was asked for, else the last iterate. The suffix is half of the updates of these passes.
 pub(super) fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u64) -> Averaging {
     let updates = n.div_ceil(batch_size.clamp(1, n.max(1))).saturating_mul(passes);
     match settings.averaging {
-        None | Some(Average::Last) => Averaging::Last,
+        None => Averaging::Last,
+        Some(_) => averaging_or(settings, Averaging::Suffix { updates: (updates / 2).max(1) }),
+    }
+}
+
+/// The sampling of batches that was asked for.
+pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
+    settings.sampling.map(|sampling| match sampling {
+        BatchSampling::Poisson => Sampling::Poisson,
+        BatchSampling::Fixed => Sampling::FixedSize,
+        BatchSampling::Passes => Sampling::Passes,
+    })
+}
+
+/// The clipping norm that was asked for.
+pub(super) fn clipping(settings: &Settings) -> Result<Option<ClippingNorm>, Error> {
+    Ok(settings.clip.map(ClippingNorm::new).transpose()?)
+}
+
+/// The average that was asked for, else `usual`, which is also the suffix.
+pub(super) fn averaging_or(settings: &Settings, usual: Averaging) -> Averaging {
+    match settings.averaging {
+        None | Some(Average::Suffix) => usual,
+        Some(Average::Last) => Averaging::Last,
         Some(Average::Uniform) => Averaging::Uniform,
-        Some(Average::Suffix) => Averaging::Suffix { updates: (updates / 2).max(1) },
         Some(Average::Polynomial) => Averaging::Polynomial,
     }
 }
@@ -36,19 +60,18 @@ pub(super) fn as_published(settings: &Settings) -> Result<bool, Error> {
 }
 
 /// Curvature bound of loss and regulariser on rows of norm 1.
-fn smoothness(request: &Request<'_>, lambda: f64) -> Result<f64, Error> {
+fn smoothness(settings: &Settings, loss: LossKind, lambda: f64) -> Result<f64, Error> {
     let mut domain = Domain::unit_rows();
-    if let Some(radius) = request.settings.radius {
+    if let Some(radius) = settings.radius {
         domain = domain.with_radius(radius)?;
     }
-    Ok(request.loss.constants(L2::new(lambda)?, &domain).smoothness)
+    Ok(loss.constants(L2::new(lambda)?, &domain).smoothness)
 }
 
 /// The schedule that was asked for; `None` leaves it to the recipe.
-pub(super) fn schedule(request: &Request<'_>, lambda: f64) -> Result<Option<Schedule>, Error> {
-    let settings = request.settings;
-    let smoothness = smoothness(request, lambda)?;
-    let examples = request.n.max(1) as f64;
+pub(super) fn schedule(settings: &Settings, loss: LossKind, n: u64, lambda: f64) -> Result<Option<Schedule>, Error> {
+    let smoothness = smoothness(settings, loss, lambda)?;
+    let examples = n.max(1) as f64;
     let takes_step = matches!(settings.schedule, None | Some(Steps::Constant | Steps::InverseSqrt));
     if settings.step_size.is_some() && !takes_step {
         return Err(conflict("step-size", "this `schedule` sets its own step size"));

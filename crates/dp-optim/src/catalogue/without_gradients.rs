@@ -1,18 +1,18 @@
 //! `priv-gene` and `majority`.
 
-use crate::recipes::{Majority, PrivGene};
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 
 use super::{Built, Entry, Request, conflict};
 use crate::error::Error;
+use crate::recipes::{Majority, PrivGene};
 
 pub(super) const PRIV_GENE: Entry = Entry {
     name: "priv-gene",
     about: "Steps along the coordinates, each chosen by the exponential mechanism: no gradient (Zhang et al. 2013)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["steps", "step-size", "clip"],
-    takes_as_long_as_it_takes: false,
+    data_dependent_time: false,
     records_to_check: |_| 1,
     build: priv_gene,
 };

@@ -1,17 +1,19 @@
 //! A private algorithm as its author writes it.
 //!
-//! An [`Algorithm`] is public parameters; its [`Run`] is what they come to on a [`Problem`] with a certain noise. Plan,
-//! derivation, certificate and training are the same for all of them: [`Plan`](super::Plan) and
-//! [`Derivation`](crate::Derivation). A run states its event and trains by the same numbers, and what training logged is
-//! compared with what was promised, so that an algorithm cannot log one thing and run another.
+//! An [`Algorithm`] holds public parameters. Its [`Run`] holds the numbers that follow from them for one [`Problem`] and one
+//! noise. [`Plan`](super::Plan) and [`Derivation`](crate::Derivation) are the same code for all algorithms.
+//!
+//! # Privacy
+//! A run states its event and trains by the same numbers. The plan compares the log of a training with the event that it
+//! promised, and drops the result if they differ. That the mechanisms which wrote the log protect what the run computes is
+//! the claim of the run's author: read each `impl Run` in a review.
 
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, DpEvent, EventLog};
-use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::{LentRng, Released};
 
-use super::problem::{Problem, Setting};
+use super::problem::{Admitted, Problem, Setting};
 use super::recipe::{Budget, RecordAdjacency, Summary};
 use crate::derivation::RELEASE;
 use crate::engine::Control;
@@ -31,7 +33,7 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     /// The largest bound on the targets of two classes that it is proved for.
     const MOST_CLASS_TARGET: f64 = 1.0;
 
-    /// What calibration finds. A certificate states it beside the recipe and the public sizes.
+    /// The result of calibration: the noise, and what else the recipe leaves open. The certificate states it.
     type Calibrated: Clone + core::fmt::Debug + PartialEq;
 
     /// The run.
@@ -40,7 +42,7 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     /// The loss, the bounds and the arithmetic.
     fn setting(&self) -> Setting;
 
-    /// What it solves on `n` records of `dim` features under a relation.
+    /// The problem for `n` records of `dim` features under a neighbouring relation.
     ///
     /// # Errors
     /// Those of [`Problem::new`].
@@ -62,12 +64,12 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     /// As [`calibrate`](Self::calibrate).
     fn resolve(&self, problem: &Problem, calibrated: &Self::Calibrated) -> Result<Self::Run, Error>;
 
-    /// What a release takes on trust.
+    /// Assumptions that the certificate lists.
     fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
         problem.setting.assumptions()
     }
 
-    /// What the released weights can be. See [`lattice`](crate::lattice) for which recipe is held to what.
+    /// The set of weights that an honest release can have. See [`lattice`](crate::lattice) for which recipe is held to what.
     ///
     /// # Errors
     /// Noise that is none.
@@ -95,13 +97,25 @@ pub trait Run: Clone + core::fmt::Debug + PartialEq {
     /// Sensitivity, noise and settings, for people.
     fn summary(&self) -> Summary;
 
-    /// Trains, releases and logs. The source has the problem's shape and bounds.
+    /// Trains, releases and logs.
+    ///
+    /// Only a plan calls it: [`Admitted`] rows are those of the plan's shape, within its bounds, under its relation.
+    ///
+    /// ```compile_fail,E0308
+    /// # use dp_accountant::{ReplaceOne, ZeroOut};
+    /// # use dp_data::RowSource; use dp_mechanisms::LentRng; use dp_optim::engine::Control;
+    /// # use dp_optim::recipes::{BoltOn, Plan, Run};
+    /// fn train(plan: &Plan<BoltOn, ZeroOut>, source: &mut dyn RowSource<f64>, rng: &mut LentRng<'_>) {
+    ///     // The noise of one relation under the name of another, on rows that nobody has checked.
+    ///     let _ = plan.run().train::<f64, ReplaceOne>(source, rng, &mut Control::default());
+    /// }
+    /// ```
     ///
     /// # Errors
     /// A source that fails, [`Error::Interrupted`]. Nothing has been released then.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error>;

@@ -32,7 +32,7 @@ impl<R: Algorithm, A: RecordAdjacency> Plan<R, A> {
         &self.derivation
     }
 
-    /// The public facts that it rests on.
+    /// The public parameters that it was made for.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
@@ -42,7 +42,7 @@ impl<R: Algorithm, A: RecordAdjacency> Plan<R, A> {
         &self.run
     }
 
-    /// As [`Planned::train`], which it is.
+    /// [`Planned::train`], without the trait in scope.
     ///
     /// # Privacy
     /// As [`Planned::train`].
@@ -55,9 +55,9 @@ impl<R: Algorithm, A: RecordAdjacency> Plan<R, A> {
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A, Derivation<R>>, Error> {
-        self.problem.admit(source)?;
+        let rows = self.problem.admit::<F, A>(&mut *source)?;
         control.check()?;
-        let (weights, log) = self.run.train::<F, A>(source, &mut rng.lend(), control)?;
+        let (weights, log) = self.run.train(rows, &mut rng.lend(), control)?;
         source.finish()?;
         self.promise.kept(weights, log, self.derivation.clone(), self.problem.setting.noise_mode)
     }

@@ -1,4 +1,6 @@
-//! The public facts that a training rests on, checked once for all recipes.
+//! The public parameters of a training, checked once for all recipes.
+
+use core::marker::PhantomData;
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::{Assumption, NoiseMode};
@@ -6,12 +8,13 @@ use dp_data::RowSource;
 use dp_losses::{Domain, LossKind, Real};
 
 use super::algorithm::Algorithm;
+use super::recipe::RecordAdjacency;
 use crate::derivation::ModelTerms;
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 
-/// What a recipe fixes about its model and its records: the loss, the bounds that the source enforces, and how numbers
-/// are represented.
+/// Parameters that every recipe has: the loss, the bounds that the source enforces, the noise mode and the floating-point
+/// type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     /// The loss.
@@ -27,8 +30,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// What every release of this setting takes on trust: that `n` is public, the rows' norm, one row per unit, and what
-    /// is idealised about its arithmetic.
+    /// The assumptions that all recipes have in common: public `n`, the bound on row norms, one row per unit, and idealised
+    /// noise where it is rounded.
     pub fn assumptions(&self) -> Vec<Assumption> {
         let mut assumptions =
             vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
@@ -39,13 +42,11 @@ impl Setting {
     }
 }
 
-/// A setting, the public shape of the data and the neighbouring relation: checked numbers.
-///
-/// A recipe derives everything from these and from its own parameters.
+/// A recipe's setting, the public shape of the data and the neighbouring relation, all within their ranges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Problem {
-    /// What the recipe fixes.
+    /// Loss, bounds, noise mode and floating-point type.
     pub setting: Setting,
     /// Number of records, public, at least 1.
     pub n: u64,
@@ -86,10 +87,10 @@ impl Problem {
         }
     }
 
-    /// Where rows and targets lie, and the parameters if they stay within a radius.
+    /// The domain of rows, targets and, within a radius, parameters: the constants of the loss depend on it.
     ///
     /// # Errors
-    /// A radius that is none.
+    /// A radius that is not finite and positive.
     pub fn domain(&self, radius: Option<f64>) -> Result<Domain, Error> {
         let Setting { row_norm, target_bound, .. } = self.setting;
         let domain = Domain::unit_rows().with_row_norm(row_norm)?.with_target_bound(target_bound)?;
@@ -104,17 +105,23 @@ impl Problem {
         self.setting.loss.parameters(self.dim)
     }
 
-    /// What the released model has to be.
+    /// The terms that the released model must meet.
     pub fn model_terms(&self) -> ModelTerms {
         let Setting { loss, row_norm, target_bound, noise_mode, .. } = self.setting;
         ModelTerms { models: 1, weights: self.parameters(), loss, row_norm, target_bound, noise_mode }
     }
 
-    /// Refuses another arithmetic, a source of another shape, or one that does not promise the bounds.
+    /// Checks relation, floating-point type, shape and bounds before a training.
     ///
     /// # Errors
-    /// [`Error::FloatKind`], [`Error::Shape`], [`Error::Bound`], and a source that fails.
-    pub fn admit<F: Real>(&self, source: &mut dyn RowSource<F>) -> Result<(), Error> {
+    /// [`Error::Relation`], [`Error::FloatKind`], [`Error::Shape`], [`Error::Bound`], and a source that fails.
+    pub(crate) fn admit<'s, F: Real, A: RecordAdjacency>(
+        &self,
+        source: &'s mut dyn RowSource<F>,
+    ) -> Result<Admitted<'s, F, A>, Error> {
+        if A::KIND != self.relation {
+            return Err(Error::Relation { planned: self.relation, found: A::KIND });
+        }
         if let Some(float) = self.setting.float {
             float.expect::<F>()?;
         }
@@ -132,6 +139,21 @@ impl Problem {
                 return Err(Error::Bound { name, planned, found });
             }
         }
-        Ok(())
+        Ok(Admitted { source, relation: PhantomData })
+    }
+}
+
+/// A source whose description has been checked against a plan under the relation `A`.
+///
+/// Only this crate makes one, when a plan starts to train.
+pub struct Admitted<'s, F, A: RecordAdjacency> {
+    source: &'s mut dyn RowSource<F>,
+    relation: PhantomData<A>,
+}
+
+impl<'s, F, A: RecordAdjacency> Admitted<'s, F, A> {
+    /// The rows.
+    pub fn into_source(self) -> &'s mut dyn RowSource<F> {
+        self.source
     }
 }

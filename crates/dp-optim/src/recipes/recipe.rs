@@ -145,7 +145,7 @@ pub trait Planned<A: RecordAdjacency> {
 }
 
 /// `event`, `copies` times on the same records.
-pub fn repeated(event: DpEvent, copies: u64) -> DpEvent {
+pub(crate) fn repeated(event: DpEvent, copies: u64) -> DpEvent {
     if copies == 1 { event } else { DpEvent::SelfComposed { event: Box::new(event), count: copies } }
 }
 
@@ -153,7 +153,7 @@ pub fn repeated(event: DpEvent, copies: u64) -> DpEvent {
 ///
 /// # Privacy
 /// That they cost `event` together is the caller's claim.
-pub fn accounted_as<A: Adjacency, B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> EventLog<A> {
+pub(crate) fn accounted_as<A: Adjacency, B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> EventLog<A> {
     let mut log = EventLog::new();
     log.record(event, 1);
     if !releases.is_private() {

@@ -2,14 +2,15 @@
 
 use crate::derivation::DerivesModel;
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
-use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::{Block, Description, Examples, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{LossKind, Penalty};
-use dp_mechanisms::{OsSeeded, SeededRng};
+use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, OsSeeded, ReleaseRng as _, Released, SeededRng};
 
 use super::*;
 use crate::MemorySource;
 use crate::engine::Control;
+use crate::error::Error;
 use crate::tuning::portions::Portions;
 use crate::tuning::random_stopping::RandomStopping;
 
@@ -212,5 +213,136 @@ fn logs_of_null_records_are_kept_or_paid_for_twice() {
         assert_eq!(replaced.to_event(), DpEvent::AddRemoveTwice { event: Box::new(all) });
         assert_eq!((kept.is_private(), replaced.is_private()), (private, private));
         assert!([kept.assumptions(), replaced.assumptions()].iter().all(|said| said.contains(&Assumption::FloatSum)));
+    }
+}
+
+/// A run whose mechanism logs another event than it states.
+#[derive(Debug, Clone, PartialEq)]
+struct Liar {
+    /// How much of its cost it states.
+    stated: f64,
+}
+
+impl Algorithm for Liar {
+    const NAME: &'static str = "liar";
+
+    type Calibrated = noise_scale::StdDev;
+    type Run = Self;
+
+    fn setting(&self) -> Setting {
+        let (loss, noise_mode) = (LossKind::Logistic, NoiseMode::Exact);
+        Setting { loss, row_norm: 0.5, target_bound: 1.0, noise_mode, float: None }
+    }
+
+    fn calibrate(&self, _: &Problem, _: Budget, _: u64) -> Result<(noise_scale::StdDev, Self), Error> {
+        Ok((noise_scale::StdDev { std_dev: 10.0 }, self.clone()))
+    }
+
+    fn resolve(&self, _: &Problem, _: &noise_scale::StdDev) -> Result<Self, Error> {
+        Ok(self.clone())
+    }
+}
+
+impl Run for Liar {
+    fn event(&self) -> Result<DpEvent, Error> {
+        Ok(DpEvent::Gaussian { std_dev: 10.0, sensitivity: self.stated })
+    }
+
+    fn summary(&self) -> Summary {
+        Summary { sensitivity: None, rows: 0, text: String::new() }
+    }
+
+    fn train<F: dp_losses::Real, A: RecordAdjacency>(
+        &self,
+        _: Admitted<'_, F, A>,
+        rng: &mut dp_mechanisms::LentRng<'_>,
+        _: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let mut log = EventLog::new();
+        let sensitivity = L2Sensitivity::new(1.0)?;
+        let sum = Bounded::with_proven_sensitivity(vec![F::zero(); DIM as usize], sensitivity);
+        Ok((Gaussian::from_std_dev(sensitivity, 10.0)?.release(sum, &mut log, rng)?, log))
+    }
+}
+
+/// What was logged is what was promised, or the result is dropped.
+#[test]
+fn a_log_of_another_event_than_was_promised_releases_nothing() {
+    let train = |stated: f64| {
+        let plan = Liar { stated }.plan::<ZeroOut>(N, DIM, budget()).unwrap();
+        plan.train::<f64>(&mut source(), &mut SeededRng::new(1), &mut Control::default())
+    };
+    assert!(train(1.0).is_ok());
+    for stated in [0.5, 1.0 + f64::EPSILON, 0.999] {
+        assert!(matches!(train(stated), Err(Error::NotAsPlanned)), "{stated}");
+    }
+}
+
+/// The noise of one relation is not logged under the name of another.
+#[test]
+fn a_run_is_trained_under_the_relation_of_its_plan_alone() {
+    let recipe = Scs13 { row_norm: 0.5, ..Scs13::new(LossKind::Logistic) };
+    let plan = recipe.plan::<ZeroOut>(N, DIM, budget()).unwrap();
+    let (mut rng, control) = (SeededRng::new(1), &mut Control::default());
+    let run = plan.run();
+    assert!(run.train_observing::<f64, ZeroOut>(&mut source(), &mut rng.lend(), control, |_| {}).is_ok());
+    let other = run.train_observing::<f64, ReplaceOne>(&mut source(), &mut rng.lend(), control, |_| {});
+    assert!(matches!(
+        other,
+        Err(Error::Relation { planned: AdjacencyKind::ZeroOut, found: AdjacencyKind::ReplaceOne })
+    ));
+}
+
+/// A source that streams passes and hands out no single rows.
+struct Passes(MemorySource<f64>);
+
+impl RowSource<f64> for Passes {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.0.describe()
+    }
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        self.0.open_pass(request)
+    }
+}
+
+/// Whatever needs passes only trains on such a source, and whatever draws its batches says that it cannot.
+#[test]
+fn a_source_of_passes_serves_all_that_do_not_draw_batches() {
+    let stochastic = SearchedDescent { row_norm: 0.5, ..SearchedDescent::dp_blsgd(LossKind::Logistic, 60) };
+    for (name, recipe) in all(USUAL).into_iter().chain([("DP-BLSGD", stochastic.into())]) {
+        let plan = recipe.plan::<ZeroOut>(N, DIM, budget()).unwrap();
+        let trained = plan.train(&mut Passes(source()), &mut SeededRng::new(1), &mut Control::default());
+        if ["Bst14", "DpSgd", "DpSvrg", "DP-BLSGD"].contains(&name) {
+            let refused = matches!(trained, Err(Error::Source(SourceError::PassesOnly { engine: "memory" })));
+            assert!(refused, "{name}: {:?}", trained.err());
+        } else {
+            assert!(trained.is_ok(), "{name}: {:?}", trained.err());
+        }
+    }
+}
+
+/// A derivation is read back as it was written, and with a field more, less or twice it is none.
+#[cfg(feature = "serde")]
+#[test]
+fn derivations_have_exactly_their_fields() {
+    let evolved = PrivGene { row_norm: 0.5, ..PrivGene::new(LossKind::Logistic) };
+    for (name, recipe) in all(USUAL).into_iter().chain([("PrivGene", evolved.into())]) {
+        let derivation = recipe.plan::<ZeroOut>(N, DIM, budget()).unwrap().derivation();
+        let text = serde_json::to_string(&derivation).unwrap();
+        let read = |text: &str| serde_json::from_str::<AnyDerivation>(text);
+        assert_eq!(read(&text).unwrap(), derivation, "{name}");
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let fields = value.as_object().unwrap();
+        assert!(fields.len() >= 6, "{name}: {text}");
+        let with = |more: &str| text.replacen('{', &format!("{{{more},"), 1);
+        assert!(read(&with("\"further\":1")).is_err(), "{name}");
+        for (field, value) in fields {
+            assert!(read(&with(&format!("\"{field}\":{value}"))).is_err(), "{name}: {field} twice");
+            let mut fewer = fields.clone();
+            fewer.remove(field);
+            let optional = ["moments_std_dev", "certification", "centre"].contains(&field.as_str());
+            let read = read(&serde_json::to_string(&fewer).unwrap());
+            assert_eq!(read.is_ok(), optional, "{name} without {field}: {read:?}");
+        }
     }
 }

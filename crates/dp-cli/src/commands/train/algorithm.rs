@@ -36,10 +36,8 @@ fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind,
 
 /// The baseline without privacy.
 pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
-    // Of which it spends nothing.
-    let epsilon = dp_accountant::Epsilon::new(1.0).map_err(|error| refusal(&error.into()))?;
-    let budget = Budget { epsilon, delta: dp_accountant::Delta::ZERO };
-    catalogue::non_private(&request(config, budget, AdjacencyKind::ReplaceOne, shape)).map_err(|error| refusal(&error))
+    let TrainConfig { settings, loss, float, .. } = config;
+    catalogue::non_private(settings, *loss, *float, shape.sparse, shape.n).map_err(|error| refusal(&error))
 }
 
 /// Refuses a flag that the algorithm does not take: `taken` of `name`.

@@ -166,7 +166,7 @@ impl TrainConfig {
     pub(super) fn time_tells_of_records(&self) -> bool {
         let repeated = matches!(&self.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
         let certified = match self.method {
-            Method::Private { algorithm, .. } => algorithm.0.takes_as_long_as_it_takes(&self.settings),
+            Method::Private { algorithm, .. } => algorithm.0.time_depends_on_records(&self.settings),
             Method::NonPrivate => false,
         };
         repeated || certified

@@ -1,7 +1,6 @@
 //! Perturbed ADMM with everything derived that does not need data, and the training that follows it.
 
 use dp_accountant::{Delta, DpEvent, EventLog, ZeroOut};
-use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::{LentRng, Released};
 
@@ -12,7 +11,7 @@ use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::obj_pert::{Certification, ObjPert, Objective, Part, under_relation};
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, accounted_as, least_scale, repeated};
 
 /// The least share of Λ that is ρ's where it is recommended.
@@ -161,10 +160,11 @@ impl Run for AdmmObjPertRun {
     /// below `e^-32` in each iteration.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let Self { recipe, problem, found: AdmmPerturbation { rho, release, .. }, .. } = self;
         let objective = self.objective();
         let within = objective.centre_radius() * (1.0 - 1e-12);

@@ -14,7 +14,7 @@ use crate::error::{Error, positive};
 use crate::growth::{Growth, OrderPolicy, PositionClasses, closed_form};
 use crate::recipes::algorithm;
 use crate::recipes::linear::{LinearTraining, size};
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary};
 
 /// A sensitivity, with what it came from.
@@ -168,6 +168,11 @@ impl OutputRun {
         &self.derived.terms.growth
     }
 
+    /// The problem of one model.
+    pub(in crate::recipes) fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
     /// The bolt-on recipe that runs.
     pub(crate) fn recipe(&self) -> &BoltOn {
         &self.recipe
@@ -180,7 +185,6 @@ impl OutputRun {
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<Vec<F>, Error> {
-        self.problem.admit(source)?;
         let order = if self.recipe.declared_order {
             Order::Declared
         } else {
@@ -281,10 +285,11 @@ impl algorithm::Run for OutputRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let output = self.train_unreleased(source, rng, control)?;
         self.release(output, rng)
     }

@@ -17,7 +17,7 @@ use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::noisy_moments::RIDGE;
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale, repeated};
 
 /// Λ over `n q^{3/2}`.
@@ -300,10 +300,11 @@ impl Run for NewtonRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let mut log = EventLog::<A>::new();
         let (mut weights, mut model) = self.start::<F, A>(source, &mut log, rng, control)?;
         let mut last = None;

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noisy_run::Batching;
+use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
 use crate::schedule::StepSizes;
 
@@ -163,10 +164,11 @@ impl Run for SvrgRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         self.train_observing(source, rng, control, &mut |_| {})
     }
 }

@@ -1,7 +1,6 @@
 //! A descent with its noise.
 
 use dp_accountant::{DpEvent, EventLog};
-use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::{LentRng, Released};
 
@@ -9,6 +8,7 @@ use super::{Descent, Updates};
 use crate::engine::Control;
 use crate::error::{Error, positive};
 use crate::recipes::algorithm::Run;
+use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// A training with noise on every iterate, of which the last is released.
@@ -70,10 +70,11 @@ impl Run for DescentRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         self.descent.train(self.std_dev, source, rng, control)
     }
 }

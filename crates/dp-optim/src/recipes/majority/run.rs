@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// The same answer for everyone: the targets, their noise, and what is made of their mean.
@@ -82,10 +83,11 @@ impl Run for AnswerRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let mut log = EventLog::new();
         let sum = self.noisy_sum(source, &mut log, rng, control)?;
         let mut weights = vec![F::zero(); size("dimension", self.dim)?];

@@ -12,6 +12,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::noise_scale::NoiseScale;
+use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// A training by noisy moments: what is summed, its noise, and the regulariser.
@@ -68,10 +69,11 @@ impl Run for MomentsRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let mut log = EventLog::new();
         let moments = self.moments(source, &mut log, rng, control)?;
         let weights = self.stage.solve(moments, self.noise, self.lambda * self.stage.n as f64)?;

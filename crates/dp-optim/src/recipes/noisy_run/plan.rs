@@ -2,7 +2,6 @@
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{DpEvent, EventLog};
-use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::{LentRng, Released};
 
@@ -11,6 +10,7 @@ use crate::averaging::{Averaging, AveragingWeights};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
+use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 use crate::schedule::{Schedule, StepSizes};
 
@@ -100,10 +100,11 @@ impl Run for StepsRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let Self { std_dev, noise_mode, steps, weights, .. } = self;
         let following = Following { std_dev: *std_dev, noise_mode: *noise_mode, steps, weights };
         self.run.train(&following, source, rng, control)

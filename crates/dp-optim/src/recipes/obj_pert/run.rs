@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
 
 /// A release by objective perturbation, resolved: regulariser, noises and tolerance.
@@ -115,10 +115,11 @@ impl Run for ObjPertRun {
     /// below `e^-32`.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         // What the releases cost together is the event's to say.
         let mut unsaid = EventLog::<ZeroOut>::new();
         let centre = self.centre::<F>(source, &mut unsaid, rng, control)?;

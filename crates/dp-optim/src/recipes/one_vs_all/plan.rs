@@ -109,7 +109,8 @@ impl<A: RecordAdjacency> Plan<A> {
                 let mut stack = Vec::new();
                 for class in 0..count {
                     let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
-                    stack.extend(joint.train_unreleased::<F>(&mut source, rng, control)?);
+                    let rows = joint.problem().admit::<F, A>(&mut source)?;
+                    stack.extend(joint.train_unreleased(rows.into_source(), rng, control)?);
                 }
                 joint.release(stack, rng)
             }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::growth::Arithmetic;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::algorithm::Run;
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// What is done with a phase's records.
@@ -155,10 +155,11 @@ impl Run for PhasedRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let Releases { last, log, .. } = self.releases(source, rng, control)?;
         Ok((last, log))
     }

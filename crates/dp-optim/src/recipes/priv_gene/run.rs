@@ -13,7 +13,7 @@ use crate::engine::grid_sum::{GridSum, counts, each_record};
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
 
 /// Rounds of choices among steps along the coordinates.
@@ -81,10 +81,11 @@ impl Run for GeneRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         let choice = self.choice::<A>()?;
         let mut weights = vec![0.0f64; size("dimension", self.problem.dim)?];
         let mut last: Option<Released<usize>> = None;

@@ -13,7 +13,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// A training with noise on the sum of every batch.
@@ -67,7 +67,7 @@ impl UpdatesRun {
         control: &mut Control<'_>,
         observe: impl FnMut(Observation<'_, F>),
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
-        self.problem.admit(source)?;
+        self.problem.admit::<F, A>(&mut *source)?;
         control.check()?;
         let released = self.updates(source, rng, control, observe)?;
         source.finish()?;
@@ -125,10 +125,11 @@ impl Run for UpdatesRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         self.updates(source, rng, control, |_| {})
     }
 }

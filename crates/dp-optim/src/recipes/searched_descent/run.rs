@@ -12,7 +12,7 @@ use crate::engine::Control;
 use crate::engine::grid_sum::GridSum;
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
-use crate::recipes::problem::Problem;
+use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// A run of descent with a private line search: what it may spend, and how it starts.
@@ -155,10 +155,11 @@ impl Run for SearchRun {
 
     fn train<F: Real, A: RecordAdjacency>(
         &self,
-        source: &mut dyn RowSource<F>,
+        rows: Admitted<'_, F, A>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+        let source = rows.into_source();
         self.train_observing(source, rng, control, |_| {})
     }
 }
