@@ -34,10 +34,6 @@ impl RowSource<f64> for Counted {
         self.0.open_pass(request)
     }
 
-    fn gathers(&self) -> bool {
-        self.0.gathers()
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.0.gather(positions)
     }

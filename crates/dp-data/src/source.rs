@@ -125,11 +125,6 @@ pub trait RowSource<F> {
     /// The engine failed or cannot honour the order.
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError>;
 
-    /// Whether single records can be [gathered](Self::gather).
-    fn gathers(&self) -> bool {
-        false
-    }
-
     /// The records at `positions`, in this order, as one block; a position may occur more than once, and there may be
     /// none at all. Position `i` is the record that a pass in [`Order::Declared`] delivers as number `i`.
     ///

@@ -146,10 +146,6 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
         Ok(Box::new(MemoryPass { block: Some(self.examples.block()), rows: 0 }))
     }
 
-    fn gathers(&self) -> bool {
-        true
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         if self.arranged.0 != Order::Declared {
             let n = u32::try_from(self.examples.len()).unwrap_or(u32::MAX);

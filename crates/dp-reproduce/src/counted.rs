@@ -51,10 +51,6 @@ impl RowSource<f64> for Counted<'_> {
         self.source.finish()
     }
 
-    fn gathers(&self) -> bool {
-        self.source.gathers()
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.rows += positions.len() as u64;
         self.source.gather(positions)

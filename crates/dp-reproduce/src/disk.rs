@@ -102,10 +102,6 @@ impl RowSource<f64> for DiskRows {
         Ok(Box::new(DiskPass { reader, left: self.n, delivered: 0, source: self }))
     }
 
-    fn gathers(&self) -> bool {
-        true
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.forget();
         let width = 8 * (self.dim + 1);

@@ -145,9 +145,6 @@ impl SampledRun {
     {
         let description = source.describe()?;
         super::expect_rows(self.n, description.n)?;
-        if !source.gathers() {
-            return Err(SourceError::PassesOnly { engine: description.engine }.into());
-        }
         let mut sampler = Sampler::new(self.law, self.n, key.0)?;
         let mut pace = Pace::nominal(control, self.n);
         let (engine, mut sparse) = (description.engine, None);

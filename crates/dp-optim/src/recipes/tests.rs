@@ -158,10 +158,6 @@ impl RowSource<f64> for Failing {
         Err(SourceError::CountChanged { expected: N, found: N - 1 })
     }
 
-    fn gathers(&self) -> bool {
-        true
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.0.gather(positions)
     }

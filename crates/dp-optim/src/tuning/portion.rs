@@ -64,10 +64,6 @@ impl<F> RowSource<F> for Portion<'_, F> {
         Ok(Box::new(PortionPass { source: &mut *self.source, left: &self.asked, rows: 0 }))
     }
 
-    fn gathers(&self) -> bool {
-        self.source.gathers()
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         self.asked.clear();
         reserve(&mut self.asked, positions.len(), POSITIONS)?;
@@ -116,10 +112,6 @@ impl<F> RowSource<F> for Unfinished<'_, F> {
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
         self.0.open_pass(request)
-    }
-
-    fn gathers(&self) -> bool {
-        self.0.gathers()
     }
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {

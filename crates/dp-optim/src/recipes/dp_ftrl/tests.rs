@@ -134,10 +134,6 @@ impl RowSource<f64> for Recording {
         self.inner.finish()
     }
 
-    fn gathers(&self) -> bool {
-        true
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         self.inner.gather(positions)
     }

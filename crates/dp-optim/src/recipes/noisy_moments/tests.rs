@@ -146,10 +146,6 @@ impl RowSource<f64> for Blocks {
         Ok(Box::new(BlocksPass(self, 0)))
     }
 
-    fn gathers(&self) -> bool {
-        true
-    }
-
     fn gather(&mut self, _: &[u32]) -> Result<Block<'_, f64>, SourceError> {
         unreachable!("moments are of a pass")
     }

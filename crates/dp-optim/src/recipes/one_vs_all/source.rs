@@ -75,10 +75,6 @@ impl<F: Real, S: RowSource<F> + ?Sized> RowSource<F> for OneAgainstRest<'_, F, S
         Ok(Box::new(Relabelled { stream, relabel: &mut self.relabel }))
     }
 
-    fn gathers(&self) -> bool {
-        self.source.gathers()
-    }
-
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         Ok(self.relabel.block(self.source.gather(positions)?))
     }
