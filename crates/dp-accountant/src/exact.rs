@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 use self::closed_form::ClosedForm;
 use self::contour::Contour;
 use self::ends::Ends;
-use self::pld::Composed;
+use self::pld::{Composed, Grids, Unpromising};
 use crate::adjacency::AdjacencyKind;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
@@ -246,14 +246,12 @@ impl Numeric {
         if found.upper.is_finite() && found.upper - found.lower <= WIDE * found.upper {
             return (found, Engine::Contour);
         }
-        let Some(composed) = self.composed() else {
-            return (found.both(renyi_epsilon(leaves, low)), Engine::Contour);
+        let composed = |composed: &Composed, grids: Grids| {
+            let (lower, upper) = composed.epsilon(low, grids)?;
+            Ok(Ends { lower: if low == high { lower } else { composed.epsilon(high, grids)?.0 }, upper })
         };
-        let (lower, upper) = composed.epsilon(low);
-        let lower = if low == high { lower } else { composed.epsilon(high).0 };
-        let found = found.both(Ends { lower, upper });
-        let close = found.upper - found.lower <= WIDE * found.upper;
-        (if close { found } else { found.both(renyi_epsilon(leaves, low)) }, Engine::LossDistribution)
+        let patient = |contour: &Contour| contour.epsilon_patiently(low, high);
+        self.with_more_work(found, |ends| ends.upper, composed, patient, || renyi_epsilon(leaves, low))
     }
 
     /// The logarithm of delta at `epsilon`.
@@ -267,13 +265,42 @@ impl Numeric {
         if found.upper - found.lower <= WIDE * found.upper.abs().max(1.0) || found.upper == f64::NEG_INFINITY {
             return (found, Engine::Contour);
         }
-        let Some(composed) = self.composed() else {
-            return (found.both(renyi_log_delta(leaves, epsilon)), Engine::Contour);
+        let composed = |composed: &Composed, grids: Grids| {
+            let (lower, upper) = composed.log_delta(epsilon, grids)?;
+            Ok(Ends { lower, upper })
         };
-        let (lower, upper) = composed.log_delta(epsilon);
-        let found = found.both(Ends { lower, upper });
-        let close = found.upper - found.lower <= WIDE * found.upper.abs().max(1.0);
-        (if close { found } else { found.both(renyi_log_delta(leaves, epsilon)) }, Engine::LossDistribution)
+        let patient = |contour: &Contour| contour.log_delta_patiently(epsilon);
+        let size = |ends: Ends| ends.upper.abs().max(1.0);
+        self.with_more_work(found, size, composed, patient, || renyi_log_delta(leaves, epsilon))
+    }
+
+    /// What more is known where the usual lines of the contour leave the ends apart, in units of `size`: what the loss
+    /// distributions say, or patient lines where those are not promising, and the Renyi curve if neither is close.
+    fn with_more_work(
+        &self,
+        found: Ends,
+        size: impl Fn(Ends) -> f64,
+        composed: impl Fn(&Composed, Grids) -> Result<Ends, Unpromising>,
+        patient: impl Fn(&Contour) -> Ends,
+        renyi: impl Fn() -> Ends,
+    ) -> (Ends, Engine) {
+        let Some(laws) = self.composed() else {
+            return (found.both(renyi()), Engine::Contour);
+        };
+        let is_close = |ends: Ends| ends.upper - ends.lower <= WIDE * size(ends);
+        let mut known = found;
+        let first = if self.contour.is_some() { Grids::IfPromising } else { Grids::All };
+        let answer = composed(laws, first).or_else(|Unpromising| {
+            known = self.contour.as_ref().map_or(known, |contour| known.both(patient(contour)));
+            if is_close(known) { Err(Engine::Contour) } else { composed(laws, Grids::All).map_err(|_| Engine::Contour) }
+        });
+        match answer {
+            Err(engine) => (known, engine),
+            Ok(ends) => {
+                let known = known.both(ends);
+                (if is_close(known) { known } else { known.both(renyi()) }, Engine::LossDistribution)
+            }
+        }
     }
 }
 

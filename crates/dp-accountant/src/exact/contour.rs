@@ -41,6 +41,7 @@
 
 mod closed_laws;
 mod decay;
+mod eased;
 mod law;
 mod line;
 mod nodes;
@@ -52,8 +53,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use self::eased::{epsilon_eased, log_delta_eased};
 use self::law::Law;
-use self::line::{Line, LogDelta, chernoff_epsilon, upper_cumulant};
+use self::line::{Line, LogDelta, USUAL, chernoff_epsilon, upper_cumulant};
 use self::poisson_gaussian::{Direction, PoissonGaussian};
 use self::replacement::Replacement;
 use self::search::{Saddle, Search};
@@ -81,6 +83,9 @@ const NEAR: f64 = 1.5;
 
 /// Nothing known of an epsilon.
 const UNKNOWN: Ends = Ends { lower: 0.0, upper: f64::INFINITY };
+
+/// Nothing known of the logarithm of a delta.
+const ANY_DELTA: Ends = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
 
 /// A tree whose losses all have a moment function: each direction's laws.
 #[derive(Debug, Clone)]
@@ -206,12 +211,39 @@ impl Contour {
         (found != UNKNOWN).then_some(found)
     }
 
+    /// The same with [more work](eased) in the directions that the usual lines leave open.
+    pub(crate) fn epsilon_patiently(&self, low: f64, high: f64) -> Ends {
+        let usual = |direction: &OneWay| direction.epsilon(low, high).unwrap_or(UNKNOWN);
+        self.patiently(Ends { lower: 0.0, upper: 0.0 }, usual, |direction| epsilon_eased(&direction.laws, low, high))
+    }
+
+    /// As [`log_delta`](Self::log_delta), with more work.
+    pub(crate) fn log_delta_patiently(&self, epsilon: f64) -> Ends {
+        let usual = |direction: &OneWay| direction.log_delta(epsilon).unwrap_or(ANY_DELTA);
+        self.patiently(Ends::exactly(f64::NEG_INFINITY), usual, |direction| log_delta_eased(&direction.laws, epsilon))
+    }
+
+    fn patiently(
+        &self,
+        least: Ends,
+        usual: impl Fn(&OneWay) -> Ends,
+        eased: impl Fn(&OneWay) -> (Option<Ends>, Option<Closeness>),
+    ) -> Ends {
+        let known: Vec<Ends> = self.directions.iter().map(usual).collect();
+        let floor = known.iter().fold(least, |found, ends| found.larger(*ends)).lower;
+        let each = self.directions.iter().zip(known).map(|(direction, known)| {
+            let is_open = known.upper > floor && known.upper - known.lower > OPEN * known.upper.abs().max(1.0);
+            let found = if is_open { direction.kept.keeping(|| eased(direction)) } else { None };
+            found.map_or(known, |ends| known.both(ends))
+        });
+        each.fold(least, Ends::larger)
+    }
+
     /// The logarithm of delta at `epsilon`; `None` where nothing is known of it.
     pub(crate) fn log_delta(&self, epsilon: f64) -> Option<Ends> {
         let mut found = Ends { lower: f64::NEG_INFINITY, upper: f64::NEG_INFINITY };
         for direction in &self.directions {
-            let ends = direction.log_delta(epsilon).unwrap_or(Ends { lower: f64::NEG_INFINITY, upper: 0.0 });
-            found = found.larger(ends);
+            found = found.larger(direction.log_delta(epsilon).unwrap_or(ANY_DELTA));
         }
         (found.upper < 0.0 || found.lower > f64::NEG_INFINITY).then_some(found)
     }
@@ -289,7 +321,7 @@ fn log_delta_by(laws: &[(Law, f64)], epsilon: f64, kept: &mut Option<Closeness>)
     }
     let mut search = Search::new(laws);
     let saddle = search.for_epsilon(epsilon)?;
-    match Line::new(&mut search, &saddle, epsilon, saddle.log_delta_at(epsilon).min(0.0)) {
+    match Line::new(&mut search, &saddle, epsilon, saddle.log_delta_at(epsilon).min(0.0), USUAL) {
         Some(line) => {
             let LogDelta { lower, upper, estimate, .. } = line.log_delta(epsilon);
             *kept = Some(Closeness { line, epsilon, log_delta: estimate, width: upper - lower });
@@ -312,7 +344,7 @@ fn epsilon_by(laws: &[(Law, f64)], low: f64, high: f64, kept: &mut Option<Closen
     // The saddle-point approximation may misjudge epsilon; the sum then says where the saddle ought to be.
     for _ in 0..MAX_LINES {
         let start = saddle.epsilon.max(0.0);
-        let Some(line) = Line::new(&mut search, &saddle, start, low) else {
+        let Some(line) = Line::new(&mut search, &saddle, start, low, USUAL) else {
             return chernoff_only(&mut search, &saddle, low).map(|ends| found.both(ends)).or(Some(found));
         };
         found = found.both(Ends { lower: 0.0, upper: line.chernoff_epsilon(low) });

@@ -77,6 +77,22 @@ impl Effort {
     }
 }
 
+/// Ends that the first grid leaves as far apart as this, relatively, are rarely brought together by finer ones.
+const FAR: f64 = 0.5;
+
+/// Whether finer grids follow where the first leaves the ends far apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grids {
+    /// As many as bring the ends closer.
+    All,
+    /// None where the first leaves them [`FAR`] apart: the answer is [`Unpromising`].
+    IfPromising,
+}
+
+/// Another engine should be asked first.
+#[derive(Debug)]
+pub(crate) struct Unpromising;
+
 /// Grids tried, at most.
 const MAX_GRIDS: u32 = 5;
 
@@ -133,28 +149,34 @@ impl Composed {
     }
 
     /// A lower and an upper bound of the logarithm of delta at `epsilon` >= 0, over both directions.
-    pub(crate) fn log_delta(&self, epsilon: f64) -> (f64, f64) {
-        self.larger(Question::DeltaAt(epsilon), f64::NEG_INFINITY, 0.0)
+    pub(crate) fn log_delta(&self, epsilon: f64, grids: Grids) -> Result<(f64, f64), Unpromising> {
+        self.larger(Question::DeltaAt(epsilon), f64::NEG_INFINITY, 0.0, grids)
     }
 
     /// A lower and an upper bound of epsilon at the logarithm of delta, over both directions; the upper one may be
     /// infinite.
-    pub(crate) fn epsilon(&self, log_delta: f64) -> (f64, f64) {
-        self.larger(Question::EpsilonAt(log_delta), 0.0, f64::INFINITY)
+    pub(crate) fn epsilon(&self, log_delta: f64, grids: Grids) -> Result<(f64, f64), Unpromising> {
+        self.larger(Question::EpsilonAt(log_delta), 0.0, f64::INFINITY, grids)
     }
 
     /// The larger of both directions' answers, `worst` being the trivial ones.
-    fn larger(&self, question: Question, least: f64, worst: f64) -> (f64, f64) {
-        self.directions.iter().fold((least, least), |(low, high), direction| {
-            let (lower, upper) = direction.answer(question, low, (least, worst));
-            (low.max(lower), high.max(upper))
+    fn larger(&self, question: Question, least: f64, worst: f64, grids: Grids) -> Result<(f64, f64), Unpromising> {
+        self.directions.iter().try_fold((least, least), |(low, high), direction| {
+            let (lower, upper) = direction.answer(question, low, (least, worst), grids)?;
+            Ok((low.max(lower), high.max(upper)))
         })
     }
 }
 
 impl OneWay {
     /// What is kept answers where it does so closely, else a composition for this question.
-    fn answer(&self, question: Question, floor: f64, trivial: (f64, f64)) -> (f64, f64) {
+    fn answer(
+        &self,
+        question: Question,
+        floor: f64,
+        trivial: (f64, f64),
+        grids: Grids,
+    ) -> Result<(f64, f64), Unpromising> {
         let both = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));
         let mut known = trivial;
         let mut ready = self.kept.ready();
@@ -164,11 +186,15 @@ impl OneWay {
             known = both(known, found);
             let width = relative_width(question, &composition.saddle, found);
             if width <= (WIDENING * composition.width).max(WIDTH) || known.1 <= floor {
-                return known;
+                return Ok(known);
             }
         }
-        let found = self.kept.keeping(|| answer(&self.parts, question, floor).map_or((trivial, None), |found| found));
-        both(known, found)
+        let found = self.kept.keeping(|| match answer(&self.parts, question, floor, grids) {
+            Some(Found::Ends(ends, composition)) => (Ok(ends), composition),
+            Some(Found::Unpromising) => (Err(Unpromising), None),
+            None => (Ok(trivial), None),
+        });
+        Ok(both(known, found?))
     }
 }
 
@@ -180,16 +206,24 @@ fn relative_width(question: Question, saddle: &Saddle, (lower, upper): (f64, f64
     }
 }
 
+/// What a direction's laws give.
+enum Found {
+    /// A lower and an upper bound, with the last composition that gave one.
+    Ends((f64, f64), Option<Composition>),
+    /// See [`Grids::IfPromising`].
+    Unpromising,
+}
+
 /// One direction's answer, no finer than is needed to see that it is below `floor`, the other direction's lower bound,
-/// with the last composition that gave one; `None` where not even the coarsest grid gives one.
-fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<((f64, f64), Option<Composition>)> {
+/// with the last composition; `None` where not even the coarsest grid gives one.
+fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) -> Option<Found> {
     let releases: f64 = parts.iter().map(|(_, count)| *count as f64).sum();
     if !(releases > 0.0) {
         let nothing = match question {
             Question::DeltaAt(_) => (f64::NEG_INFINITY, f64::NEG_INFINITY),
             Question::EpsilonAt(_) => (0.0, 0.0),
         };
-        return Some((nothing, None));
+        return Some(Found::Ends(nothing, None));
     }
     let (allowed, before) = (work::allowance(), work::spent());
     let per_cell = STEPS_PER_CELL + 2.0 * parts.iter().map(|(law, _)| law.steps()).fold(0.0, f64::max);
@@ -233,7 +267,10 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<((f64,
         best = Some(((lower, upper), composition));
         let width = relative_width(question, &saddle, (lower, upper));
         if upper <= floor {
-            return Some(((lower, upper), None));
+            return Some(Found::Ends((lower, upper), None));
+        }
+        if grids == Grids::IfPromising && width > FAR {
+            return Some(Found::Unpromising);
         }
         if !(width > WIDTH) || discretisation.is_exact || discretisation.has_gap() {
             break;
@@ -261,7 +298,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64) -> Option<((f64,
     if restricted && !(relative_width(question, &composition.saddle, (lower, upper)) <= WIDTH) {
         work::cut_short();
     }
-    Some(((lower, upper), Some(composition)))
+    Some(Found::Ends((lower, upper), Some(composition)))
 }
 
 /// All parts' laws on one grid.

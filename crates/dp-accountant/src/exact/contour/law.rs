@@ -2,6 +2,7 @@
 
 use super::closed_laws::{self, LaplaceDecay};
 use super::decay::{Layer, log_decay};
+use super::line::{Effort, USUAL};
 use super::nodes::{LogMoment, Node, Nodes};
 use super::poisson_gaussian::PoissonGaussian;
 use super::replacement::Replacement;
@@ -59,8 +60,8 @@ impl Law {
             Self::Mixture { components, .. } => Some(closed_laws::mixture_cumulant(components, c)),
             Self::Laplace { x } => Some(closed_laws::laplace_cumulant(*x, c)),
             Self::Atoms(nodes) => Some(nodes.cumulant(c)),
-            Self::PoissonGaussian(law) => grid.cumulant(c, |c| law.search_nodes(c, SEARCH_EXPONENT)),
-            Self::Replacement(law) => grid.cumulant(c, |c| law.search_nodes(c, SEARCH_EXPONENT)),
+            Self::PoissonGaussian(law) => grid.cumulant(c, |c| law.search_nodes(c, SEARCH_EXPONENT, USUAL.nodes)),
+            Self::Replacement(law) => grid.cumulant(c, |c| law.search_nodes(c, SEARCH_EXPONENT, USUAL.nodes)),
         }
     }
 
@@ -83,7 +84,8 @@ impl Law {
 
     /// Calls `each` with the moment at `c + i j step` for `j = 0 .. points`; false where that takes too much work.
     ///
-    /// `log_moment` is `ln M(c)`, and `exponent` says how small each error shall be, as a power of `1/e`.
+    /// `log_moment` is `ln M(c)`, `exponent` says how small each error shall be, as a power of `1/e`, and `effort` what is
+    /// allowed.
     pub(super) fn along_line(
         &self,
         c: f64,
@@ -91,12 +93,13 @@ impl Law {
         points: usize,
         exponent: f64,
         log_moment: f64,
+        effort: Effort,
         mut each: impl FnMut(usize, LogMoment),
     ) -> bool {
         let t_max = step * (points - 1) as f64;
         let made = match self {
-            Self::PoissonGaussian(law) => Some(law.nodes(c, t_max, exponent, log_moment)),
-            Self::Replacement(law) => Some(law.nodes(c, t_max, exponent, log_moment)),
+            Self::PoissonGaussian(law) => Some(law.nodes(c, t_max, exponent, log_moment, effort.nodes)),
+            Self::Replacement(law) => Some(law.nodes(c, t_max, exponent, log_moment, effort.nodes)),
             _ => None,
         };
         let nodes = match (self, &made) {
@@ -111,7 +114,7 @@ impl Law {
             }
         };
         let terms = (nodes.nodes.len() as f64) * (points as f64);
-        if !(terms <= MAX_WORK) {
+        if !(terms <= effort.terms) {
             return false;
         }
         if STEPS_PER_TERM * terms > work::allowance() {
@@ -153,9 +156,6 @@ const STEPS_OF_LAYERS: f64 = 2e5;
 
 /// Steps of a node at a point.
 const STEPS_PER_TERM: f64 = 3.0;
-
-/// Node evaluations that one law may take on one line.
-const MAX_WORK: f64 = 3e7;
 
 /// What is dropped in a search, as a power of `1/e`.
 const SEARCH_EXPONENT: f64 = 45.0;

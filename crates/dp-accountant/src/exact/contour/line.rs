@@ -13,8 +13,24 @@ const MAX_POINTS: f64 = 100_000.0;
 /// Steps that are allowed for a point: its amplitude, and some forty epsilons at which the sum is asked.
 const STEPS_PER_POINT: f64 = 2000.0;
 
-/// Errors are held below this power of `1/e` of delta.
-const MARGIN: f64 = 28.0;
+/// How close a line's ends are to be, and what it may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Effort {
+    /// Errors are held below this power of `1/e` of delta.
+    pub(super) margin: f64,
+    /// Nodes of one law.
+    pub(super) nodes: f64,
+    /// Nodes of one law times points.
+    pub(super) terms: f64,
+    /// By what factor the end of the line is moved until the integrand has ended.
+    pub(super) stride: f64,
+}
+
+/// For any question. What takes more is left to another engine.
+pub(super) const USUAL: Effort = Effort { margin: 28.0, nodes: 3e4, terms: 3e7, stride: 1.4 };
+
+/// Where the other engine's ends stay apart.
+pub(super) const PATIENT: Effort = Effort { margin: 20.0, nodes: 3e5, terms: 1e9, stride: 1.05 };
 
 /// The line at `c`, good for all epsilon close to that it was made for.
 #[derive(Debug, Clone)]
@@ -49,19 +65,15 @@ pub(super) struct LogDelta {
 
 impl Line {
     /// The line of `saddle`, for `epsilon` where delta is about `e^log_delta`; `None` where it would take too much work or
-    /// the integrand cannot be shown to end.
-    pub(super) fn new(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64) -> Option<Self> {
-        Self::with_margin(search, saddle, epsilon, log_delta, MARGIN)
-    }
-
-    /// The same with errors below `e^-margin` of delta, as far as was planned: what they are is counted in any case.
-    pub(super) fn with_margin(
+    /// the integrand cannot be shown to end. Errors are counted as they are, whatever the effort.
+    pub(super) fn new(
         search: &mut Search<'_>,
         saddle: &Saddle,
         epsilon: f64,
         log_delta: f64,
-        margin: f64,
+        effort: Effort,
     ) -> Option<Self> {
+        let margin = effort.margin;
         let c = saddle.c;
         let [cumulant, _, curvature] = saddle.cumulant;
         let window = search.window(saddle, epsilon, log_delta, margin)?;
@@ -85,7 +97,7 @@ impl Line {
         let farthest = step * MAX_POINTS.min(affordable);
         let mut t_max = (2.0 * margin / (curvature + 1.0 / (c * c))).sqrt().clamp(step, farthest);
         while log_tail(t_max) > wanted && t_max < farthest {
-            t_max = (1.4 * t_max).min(farthest);
+            t_max = (effort.stride * t_max).min(farthest);
         }
         if affordable < MAX_POINTS && log_tail(t_max) > wanted {
             work::cut_short();
@@ -97,7 +109,7 @@ impl Line {
         let exponent = margin + height.max(0.0) + (1.0 + total).ln();
         let mut sum = Sum::new(points);
         for ((law, count), log_moment) in laws.iter().zip(&log_moments) {
-            if !sum.add(law, *count, c, step, exponent, *log_moment) {
+            if !sum.add(law, *count, c, step, exponent, *log_moment, effort) {
                 return None;
             }
         }
@@ -221,7 +233,7 @@ pub(super) fn upper_cumulant(search: &mut Search<'_>, c: f64) -> Option<f64> {
     let mut sum = Sum::new(1);
     let total: f64 = search.laws.iter().map(|(_, count)| count).sum();
     for ((law, count), log_moment) in search.laws.iter().zip(&log_moments) {
-        if !sum.add(law, *count, c, 0.0, MARGIN + (1.0 + total).ln(), *log_moment) {
+        if !sum.add(law, *count, c, 0.0, USUAL.margin + (1.0 + total).ln(), *log_moment, USUAL) {
             return None;
         }
     }
@@ -240,9 +252,19 @@ impl Sum {
         Self { exponents: vec![Complex::new(0.0, 0.0); points], errors: vec![0.0; points] }
     }
 
-    fn add(&mut self, law: &Law, count: f64, c: f64, step: f64, exponent: f64, log_moment: f64) -> bool {
+    #[allow(clippy::too_many_arguments)]
+    fn add(
+        &mut self,
+        law: &Law,
+        count: f64,
+        c: f64,
+        step: f64,
+        exponent: f64,
+        log_moment: f64,
+        effort: Effort,
+    ) -> bool {
         let points = self.exponents.len();
-        law.along_line(c, step, points, exponent, log_moment, |j, moment| {
+        law.along_line(c, step, points, exponent, log_moment, effort, |j, moment| {
             let term = moment.log.scale(count);
             let sum = self.exponents[j] + term;
             self.errors[j] += count * moment.error + 2.0 * f64::EPSILON * (2.0 * term.norm() + sum.norm());
@@ -260,7 +282,7 @@ mod tests {
     fn errors_count_as_often_as_the_release() {
         let [once, often] = [1.0, 1e6].map(|count| {
             let mut sum = Sum::new(3);
-            assert!(sum.add(&binary(0.3), count, 2.0, 0.5, 30.0, 0.0));
+            assert!(sum.add(&binary(0.3), count, 2.0, 0.5, 30.0, 0.0, USUAL));
             sum.errors[2]
         });
         assert!(once > 0.0 && often >= 0.9e6 * once, "{once} {often}");

@@ -44,6 +44,9 @@ const LARGE_EXPONENT: f64 = 300.0;
 /// Nodes that are worked on side by side.
 const LANES: usize = 4;
 
+/// Points that a node is moved along while it is at hand.
+const TILE: usize = 8;
+
 /// One node: the logarithm of its weight, its loss, and the size of the argument that the loss was formed from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Node {
@@ -121,6 +124,8 @@ pub(super) struct Walk {
     c: f64,
     step: f64,
     point: usize,
+    /// The sums over all nodes at the present point and the next ones, in its tile.
+    tile: [Complex; TILE],
     /// Everything is scaled by `e^-scale`.
     scale: f64,
     drift: f64,
@@ -187,6 +192,7 @@ impl Nodes {
             c,
             step,
             point: 0,
+            tile: [Complex::default(); TILE],
             scale,
             drift: 0.0,
             bounds: [Bounds::default(); CLASSES],
@@ -252,27 +258,42 @@ impl Nodes {
 impl Walk {
     /// The moment function at the present point; then moves on to the next.
     pub(super) fn next(&mut self) -> LogMoment {
-        let t = self.point as f64 * self.step;
-        let mut sum_re = [0.0; LANES];
-        let mut sum_im = [0.0; LANES];
-        for block in &mut self.blocks {
-            for lane in 0..LANES {
-                let (re, im) = (block.term_re[lane], block.term_im[lane]);
-                sum_re[lane] += re;
-                sum_im[lane] += im;
-                let (turn_re, turn_im) = (block.turn_re[lane], block.turn_im[lane]);
-                block.term_re[lane] =
-                    (re * turn_re - im * turn_im) + (block.constant_re[lane] - block.linear_im[lane] * t);
-                block.term_im[lane] =
-                    (re * turn_im + im * turn_re) + (block.constant_im[lane] + block.linear_re[lane] * t);
-            }
+        if self.point.is_multiple_of(TILE) {
+            self.move_on();
         }
+        let t = self.point as f64 * self.step;
         let z = Complex::new(self.c, t);
-        let sum = Complex::new(sum_re.iter().sum(), sum_im.iter().sum());
+        let sum = self.tile[self.point % TILE];
         let excess = sum + z.scale(self.drift);
         let error = self.error(z.norm(), t);
         self.point += 1;
         log_moment(excess, self.scale, error)
+    }
+
+    /// The sums of a tile: each node is moved along all its points.
+    fn move_on(&mut self) {
+        let mut sum_re = [[0.0; LANES]; TILE];
+        let mut sum_im = [[0.0; LANES]; TILE];
+        let t: [f64; TILE] = core::array::from_fn(|point| (self.point + point) as f64 * self.step);
+        for block in &mut self.blocks {
+            let (mut term_re, mut term_im) = (block.term_re, block.term_im);
+            for ((sum_re, sum_im), t) in sum_re.iter_mut().zip(&mut sum_im).zip(t) {
+                for lane in 0..LANES {
+                    let (re, im) = (term_re[lane], term_im[lane]);
+                    sum_re[lane] += re;
+                    sum_im[lane] += im;
+                    let (turn_re, turn_im) = (block.turn_re[lane], block.turn_im[lane]);
+                    term_re[lane] =
+                        (re * turn_re - im * turn_im) + (block.constant_re[lane] - block.linear_im[lane] * t);
+                    term_im[lane] =
+                        (re * turn_im + im * turn_re) + (block.constant_im[lane] + block.linear_re[lane] * t);
+                }
+            }
+            (block.term_re, block.term_im) = (term_re, term_im);
+        }
+        for ((tile, re), im) in self.tile.iter_mut().zip(sum_re).zip(sum_im) {
+            *tile = Complex::new(re.iter().sum(), im.iter().sum());
+        }
     }
 
     /// How far the (scaled) moment may be off at `z`, whose imaginary part is `t`.

@@ -35,9 +35,6 @@ use super::nodes::{Discretisation, LeftOut, Node, Nodes};
 use crate::logspace::log_mixed;
 use crate::normal::LN_SQRT_2_PI;
 
-/// More nodes than this are not worth it: another engine answers.
-const MAX_NODES: f64 = 30_000.0;
-
 /// From this argument on the exponential is taken out of the logarithm.
 const LARGE_ARGUMENT: f64 = 600.0;
 
@@ -135,12 +132,12 @@ impl PoissonGaussian {
     }
 
     /// All nodes of the range for `c`; `None` where they are too many.
-    fn grid(&self, c: f64, step: f64, exponent: f64) -> Option<Vec<Node>> {
+    fn grid(&self, c: f64, step: f64, exponent: f64, most: f64) -> Option<Vec<Node>> {
         let (low, high) = self.range(c, exponent);
         let variance = self.sigma * self.sigma;
         let first = ((low - 0.5) / step).floor();
         let count = ((high - 0.5) / step).ceil() - first + 1.0;
-        if !(count <= MAX_NODES && step > 0.0) {
+        if !(count <= most && step > 0.0) {
             return None;
         }
         let base = (step / self.sigma).ln() - LN_SQRT_2_PI;
@@ -159,16 +156,16 @@ impl PoissonGaussian {
     }
 
     /// Nodes for a search among real arguments from 0 to `c`.
-    pub(super) fn search_nodes(&self, c: f64, exponent: f64) -> Option<Nodes> {
+    pub(super) fn search_nodes(&self, c: f64, exponent: f64, most: f64) -> Option<Nodes> {
         let (step, _) = self.step(c, 0.0, exponent);
-        Some(Nodes { nodes: self.grid(c, step, exponent)?, ..Nodes::default() })
+        Some(Nodes { nodes: self.grid(c, step, exponent, most)?, ..Nodes::default() })
     }
 
     /// The nodes for the line at `c` up to `t_max`, each error about `e^-exponent` of the moment; `None` where that takes
     /// too many.
-    pub(super) fn nodes(&self, c: f64, t_max: f64, exponent: f64, log_moment: f64) -> Option<Nodes> {
+    pub(super) fn nodes(&self, c: f64, t_max: f64, exponent: f64, log_moment: f64, most: f64) -> Option<Nodes> {
         let (step, theta) = self.step(c, t_max, exponent);
-        let mut nodes = self.grid(c, step, exponent)?;
+        let mut nodes = self.grid(c, step, exponent, most)?;
         let largest = nodes.iter().map(|node| node.size(c)).fold(0.0, f64::max);
         let mut left_out = self.beyond_the_ends(c, step, exponent, largest, &nodes);
         left_out.drop_from(&mut nodes, c, largest, largest - exponent - 12.0);

@@ -82,7 +82,7 @@ impl<'a> Search<'a> {
         self.laws.iter().zip(&mut self.grids).map(|((law, _), grid)| Some(law.cumulant(c, grid)?[0])).collect()
     }
 
-    fn saddle(&mut self, c: f64) -> Option<Saddle> {
+    pub(super) fn saddle(&mut self, c: f64) -> Option<Saddle> {
         let cumulant = self.cumulant(c)?;
         Some(Saddle { c, cumulant, epsilon: cumulant[1] - 1.0 / c - 1.0 / (c + 1.0) })
     }

@@ -1,9 +1,13 @@
 //! The engine against other ways to the same number.
 
+use super::line::Effort;
 use super::*;
 use crate::exact::complex::Complex;
+use crate::exact::pld::{Composed, Grids};
+use crate::exact::{Engine, PrivacyCurve};
 use crate::gaussian;
 use crate::normal::upper_tail;
+use crate::params::Delta;
 
 fn curve(leaves: Leaves) -> Contour {
     Contour::new(&leaves).unwrap()
@@ -124,9 +128,9 @@ fn moments_agree_between_steps_within_their_errors() {
             (0.3, 20.0, 1e3, 40.0),
         ] {
             let law = PoissonGaussian { rate, sigma, direction };
-            let log_moment = law.search_nodes(c, 50.0).unwrap().cumulant(c)[0];
+            let log_moment = law.search_nodes(c, 50.0, USUAL.nodes).unwrap().cumulant(c)[0];
             let at = |exponent: f64| {
-                let mut walk = law.nodes(c, t, exponent, log_moment).unwrap().walk(c, t, 1);
+                let mut walk = law.nodes(c, t, exponent, log_moment, USUAL.nodes).unwrap().walk(c, t, 1);
                 walk.next();
                 walk.next()
             };
@@ -145,11 +149,11 @@ fn the_modulus_is_below_the_certified_decay() {
     for direction in [Direction::Remove, Direction::Add] {
         for (rate, sigma, c) in [(0.01, 1.0, 3.0), (0.5, 0.6, 0.7), (0.2, 5.0, 60.0), (1e-3, 0.7, 5.0)] {
             let law = PoissonGaussian { rate, sigma, direction };
-            let log_moment = law.search_nodes(c, 50.0).unwrap().cumulant(c)[0];
+            let log_moment = law.search_nodes(c, 50.0, USUAL.nodes).unwrap().cumulant(c)[0];
             let layers = law.layers(c, log_moment);
             let mass: f64 = layers.iter().map(|layer| layer.mass).sum();
             assert!(mass > 0.7 && mass <= 1.0, "{law:?}: {mass}");
-            let mut walk = law.nodes(c, 200.0, 35.0, log_moment).unwrap().walk(c, 0.5, 400);
+            let mut walk = law.nodes(c, 200.0, 35.0, log_moment, USUAL.nodes).unwrap().walk(c, 0.5, 400);
             for j in 0..400 {
                 let moment = walk.next();
                 let decay = decay::log_decay(&layers, 0.5 * f64::from(j));
@@ -181,10 +185,12 @@ fn a_poor_sum_keeps_its_word() {
                     let epsilon = factor * saddle.epsilon.max(0.0);
                     let log_delta = saddle.log_delta_at(epsilon).min(0.0);
                     let mut ends = |margin: f64| {
-                        let line = Line::with_margin(&mut search, &saddle, epsilon, log_delta, margin)?;
+                        let line = Line::new(&mut search, &saddle, epsilon, log_delta, Effort { margin, ..USUAL })?;
                         Some(line.log_delta(epsilon))
                     };
-                    let Some(good) = ends(28.0).filter(|good| good.upper - good.lower < 1e-9) else { continue };
+                    let Some(good) = ends(28.0).filter(|good| good.upper - good.lower < 1e-9) else {
+                        continue;
+                    };
                     for margin in [0.3, 0.8, 1.5, 2.5, 4.0, 6.0, 9.0, 14.0] {
                         let Some(ends) = ends(margin) else { continue };
                         let case = format!("{laws:?} at {epsilon}, margin {margin}: {ends:?} {good:?}");
@@ -269,5 +275,48 @@ proptest::proptest! {
         {
             proptest::prop_assert!(delta.lower <= log_delta + 1e-9 * log_delta.abs(), "{:?} {:?}", here, delta);
         }
+    }
+}
+
+/// A million steps at a rate of one in a million, with little noise: rare large losses. The deltas are those of a plain sum
+/// over another grid, on two other lines, which agree to twelve digits.
+#[test]
+fn rare_large_losses() {
+    let leaves = sampled(1e-6, 0.4, 1_000_000);
+    let usual = curve(leaves.clone()).log_delta(0.2).unwrap();
+    assert!(usual.upper - usual.lower > 1.0, "the usual lines suffice: {usual:?}");
+    let curve = PrivacyCurve::from_leaves(leaves).unwrap();
+    for (epsilon, delta) in [
+        (0.2, 4.718_398_995_832e-5),
+        (0.436_386_8, 1.000_000_296_577e-5),
+        (1.0, 1.204_124_416_291e-6),
+        (3.0, 7.409_135_565_387e-9),
+    ] {
+        let found = curve.delta(epsilon).unwrap();
+        assert_eq!(found.engine, Engine::Contour);
+        assert!(found.lower <= delta && delta <= found.upper, "{epsilon}: {found:?}");
+        assert!(found.upper - found.lower <= 1e-5 * delta, "{epsilon}: {found:?}");
+        let back = curve.epsilon(Delta::new(delta).unwrap()).unwrap();
+        let margin = 1e-6 * epsilon;
+        assert!(back.lower <= epsilon + margin && back.upper >= epsilon - margin, "{epsilon}: {back:?}");
+        assert!(back.upper - back.lower <= 1e-5 * epsilon, "{epsilon}: {back:?}");
+    }
+}
+
+/// Where both are close, lines to the left of the leap and loss distributions say the same.
+#[test]
+fn lines_before_the_leap_agree_with_loss_distributions() {
+    for (rate, sigma, count, target) in
+        [(1e-3, 0.3, 1000, 1e-5f64), (1e-4, 0.5, 10_000, 1e-5), (1e-5, 0.7, 99_999, 1e-8)]
+    {
+        let leaves = sampled(rate, sigma, count);
+        let log_delta = target.ln();
+        let lines = curve(leaves.clone()).epsilon_patiently(log_delta, log_delta);
+        let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta, Grids::All).unwrap();
+        assert!(upper - lower <= 0.01 * upper, "{rate}: {lower} {upper}");
+        assert!(lines.lower >= lower && lines.upper <= upper, "{rate}: {lines:?} within {lower} {upper}");
+        let epsilon = 0.5 * (lines.lower + lines.upper);
+        let lines = curve(leaves).log_delta_patiently(epsilon);
+        assert!((lines.upper - log_delta).abs() < 1e-3 && lines.lower <= lines.upper, "{rate}: {lines:?}");
     }
 }

@@ -2,7 +2,8 @@ use super::*;
 use crate::exact::complex::Complex;
 use crate::exact::contour::Contour;
 use crate::exact::contour::decay::log_decay;
-use crate::exact::pld::Composed;
+use crate::exact::contour::line::USUAL;
+use crate::exact::pld::{Composed, Grids};
 use crate::leaves::{Leaf, Leaves};
 use crate::normal::{density, upper_tail};
 use crate::sampled_replacement::Pair;
@@ -57,7 +58,7 @@ fn many_steps_as_by_composed_loss_distributions() {
         let leaves = leaves(rate, mean, count);
         for log_delta in [1e-3f64.ln(), 1e-8f64.ln()] {
             let ends = Contour::new(&leaves).unwrap().epsilon(log_delta, log_delta).unwrap();
-            let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta);
+            let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta, Grids::All).unwrap();
             assert!(ends.lower <= upper && lower <= ends.upper, "{rate} {mean} {count}: {ends:?} {lower} {upper}");
             assert!(ends.upper - ends.lower <= 1e-8 * ends.upper, "{rate} {mean} {count}: {ends:?}");
         }
@@ -75,9 +76,9 @@ fn moments_agree_between_steps_within_their_errors() {
         (0.3, 0.02, 1e3, 40.0),
     ] {
         let law = Replacement { rate, mean };
-        let log_moment = law.search_nodes(c, 50.0).unwrap().cumulant(c)[0];
+        let log_moment = law.search_nodes(c, 50.0, USUAL.nodes).unwrap().cumulant(c)[0];
         let at = |exponent: f64| {
-            let mut walk = law.nodes(c, t, exponent, log_moment).unwrap().walk(c, t, 1);
+            let mut walk = law.nodes(c, t, exponent, log_moment, USUAL.nodes).unwrap().walk(c, t, 1);
             walk.next();
             walk.next()
         };
@@ -93,12 +94,12 @@ fn moments_agree_between_steps_within_their_errors() {
 fn the_modulus_is_below_the_certified_decay() {
     for (rate, mean, c) in [(0.01, 0.5, 3.0), (0.5, 1.2, 0.7), (0.2, 0.1, 60.0), (1e-3, 0.7, 5.0)] {
         let law = Replacement { rate, mean };
-        let log_moment = law.search_nodes(c, 50.0).unwrap().cumulant(c)[0];
+        let log_moment = law.search_nodes(c, 50.0, USUAL.nodes).unwrap().cumulant(c)[0];
         let layers = law.layers(c, log_moment);
         let mass: f64 = layers.iter().map(|layer| layer.mass).sum();
         assert!(mass > 0.5 && mass <= 1.0 + 1e-9, "{law:?}: {mass}");
         let step = 0.5 / (mean * rate.sqrt());
-        let mut walk = law.nodes(c, 60.0 * step, 38.0, log_moment).unwrap().walk(c, step, 60);
+        let mut walk = law.nodes(c, 60.0 * step, 38.0, log_moment, USUAL.nodes).unwrap().walk(c, step, 60);
         for j in 0..60 {
             let modulus = walk.next();
             let bound = log_decay(&layers, f64::from(j) * step);

@@ -1,0 +1,120 @@
+//! Lines for laws with rare large losses: to the left of the leap of the moment function.
+//!
+//! Where nearly all of a law is small, and rare losses are many times larger, as of DP-SGD with a tiny sampling rate and little
+//! noise, the moment function is close to 1 up to some `c` and then leaps. The saddle point lies in the leap. On a line through
+//! it the large losses weigh most, the aliases to the right need a wide window, and the sum has many points. On a line
+//! to the left of the leap the window is short, and delta is known nearly as well, since the cumulant is close to 0 on
+//! both. Such a line takes up to a second, so it is tried where the loss distributions leave the ends far apart.
+//!
+//! Any line gives certified ends: how one is chosen is no part of their proof.
+
+use super::law::Law;
+use super::line::{Line, LogDelta, PATIENT};
+use super::search::{Saddle, Search};
+use super::{Closeness, lower_end, root, supremum, upper_end};
+use crate::exact::ends::Ends;
+
+/// Lines that are looked at, each at [`PART`] of the former's `c`.
+const MOST_LINES: i32 = 12;
+
+/// See [`MOST_LINES`].
+const PART: f64 = 0.85;
+
+/// How much larger the integrand may be than on the saddle point's line, as a logarithm: precision is lost by as much.
+const MOST_LOST: f64 = 12.0;
+
+/// A window this many times as long as the shortest is short enough.
+const SHORT_ENOUGH: f64 = 1.5;
+
+/// Ends as close as this, relatively, need no second line.
+const CLOSE: f64 = 1e-4;
+
+/// Halvings of an interval that holds a root, at most.
+const MOST_HALVINGS: usize = 200;
+
+/// Epsilon where delta lies between `e^low` and `e^high`.
+pub(super) fn epsilon_eased(laws: &[(Law, f64)], low: f64, high: f64) -> (Option<Ends>, Option<Closeness>) {
+    let mut search = Search::new(laws);
+    let (mut found, mut kept) = (None::<Ends>, None);
+    let Some(saddle) = search.for_delta(low) else { return (found, kept) };
+    let cap = supremum(laws);
+    let mut epsilon = saddle.epsilon.max(0.0);
+    for _ in 0..2 {
+        let Some(line) = eased(&mut search, &saddle, epsilon, low) else { break };
+        // Newton's method may start too far from the root.
+        let Some(center) = root(&line, epsilon, 1.0, low).or_else(|| halved(&line, cap, low)) else { break };
+        let ends = Ends { lower: lower_end(&line, center, high), upper: upper_end(&line, center, low).min(cap) };
+        found = Some(found.map_or(ends, |before| before.both(ends)));
+        kept = Some(Closeness::new(line, center, low));
+        if ends.upper - ends.lower <= CLOSE * ends.upper {
+            break;
+        }
+        epsilon = center;
+    }
+    (found, kept)
+}
+
+/// The logarithm of delta at `epsilon`.
+pub(super) fn log_delta_eased(laws: &[(Law, f64)], epsilon: f64) -> (Option<Ends>, Option<Closeness>) {
+    let mut search = Search::new(laws);
+    let (mut found, mut kept) = (None::<Ends>, None);
+    let Some(saddle) = search.for_epsilon(epsilon) else { return (found, kept) };
+    // The approximation may be far off; the first line says what delta is about.
+    let mut log_delta = saddle.log_delta_at(epsilon).min(0.0);
+    for _ in 0..2 {
+        let Some(line) = eased(&mut search, &saddle, epsilon, log_delta) else { break };
+        let LogDelta { lower, upper, estimate, .. } = line.log_delta(epsilon);
+        let ends = Ends { lower, upper };
+        found = Some(found.map_or(ends, |before| before.both(ends)));
+        kept = Some(Closeness { line, epsilon, log_delta: estimate, width: upper - lower });
+        if upper - lower <= CLOSE * upper.abs().max(1.0) || !estimate.is_finite() {
+            break;
+        }
+        log_delta = estimate.min(0.0);
+    }
+    (found, kept)
+}
+
+/// A line to the left of a saddle point whose window is short. Of those that are short enough it is the nearest, on which the
+/// least is lost.
+fn eased(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64) -> Option<Line> {
+    let height = |saddle: &Saddle| saddle.cumulant[0] - saddle.c * epsilon;
+    let mut tried = Vec::new();
+    for power in 0..MOST_LINES {
+        let Some(candidate) = search.saddle(saddle.c * PART.powi(power)) else { break };
+        if height(&candidate) > height(saddle) + MOST_LOST {
+            break;
+        }
+        if let Some(window) = search.window(&candidate, epsilon, log_delta, PATIENT.margin) {
+            tried.push((window.width, candidate));
+        }
+    }
+    let shortest = tried.iter().map(|(width, _)| *width).fold(f64::INFINITY, f64::min);
+    let (_, chosen) = tried.into_iter().find(|(width, _)| *width <= SHORT_ENOUGH * shortest)?;
+    Line::new(search, &chosen, epsilon, log_delta, PATIENT)
+}
+
+/// Where the estimate of delta is `e^log_delta`, by halving; `None` where it is larger up to `cap`.
+fn halved(line: &Line, cap: f64, log_delta: f64) -> Option<f64> {
+    // A sum that lost delta altogether is no number, and not above it.
+    let exceeds = |epsilon: f64| line.log_delta(epsilon).estimate > log_delta;
+    let (mut low, mut high) = (0.0, cap.min(1.0));
+    while exceeds(high) {
+        if high >= cap || !high.is_finite() {
+            return None;
+        }
+        (low, high) = (high, (2.0 * high).min(cap));
+    }
+    for _ in 0..MOST_HALVINGS {
+        if high - low <= 1e-13 * high {
+            break;
+        }
+        let middle = 0.5 * (low + high);
+        if exceeds(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(high)
+}
