@@ -23,14 +23,9 @@ static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether stdout still waits for its one JSON value.
 static JSON_AWAITED: AtomicBool = AtomicBool::new(false);
 
-/// Says that stdout is to hold one JSON value, even after an interrupt.
-pub(crate) fn await_json() {
-    JSON_AWAITED.store(true, Ordering::SeqCst);
-}
-
-/// Says that the one JSON value is being written.
-pub(crate) fn json_begins() {
-    JSON_AWAITED.store(false, Ordering::SeqCst);
+/// Says whether stdout is to hold one JSON value, even after an interrupt.
+pub(crate) fn await_json(awaited: bool) {
+    JSON_AWAITED.store(awaited, Ordering::SeqCst);
 }
 
 fn registry() -> MutexGuard<'static, Vec<PathBuf>> {

@@ -45,14 +45,15 @@ pub fn main() -> ExitCode {
 
 /// Runs `dp` with `arguments`, the first of which is the program's name.
 pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
+    // Memory may run out, or a signal come, before the arguments are understood.
+    let asks_for_json = arguments.iter().any(|argument| argument == "--json");
+    interrupt::await_json(asks_for_json);
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => return refuse_arguments(&error, arguments),
+        Err(error) => return refuse_arguments(&error, asks_for_json),
     };
     let console = cli.global.console();
-    if console.json {
-        interrupt::await_json();
-    }
+    interrupt::await_json(console.json);
     match run(&cli, &console) {
         Ok(status) => status,
         Err(failure) if failure.is_closed_pipe() && !cli.command.result_is_on_stdout() => ExitStatus::Success,
@@ -86,10 +87,10 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
 }
 
 /// Help and version go to stdout with 0, mistakes to stderr (or stdout as JSON) with 2.
-fn refuse_arguments(error: &clap::Error, arguments: &[OsString]) -> ExitStatus {
+fn refuse_arguments(error: &clap::Error, asks_for_json: bool) -> ExitStatus {
     let help_or_version = !error.use_stderr();
     let json = Console { json: true, ..Console::default() };
-    match (arguments.iter().any(|argument| argument == "--json"), help_or_version) {
+    match (asks_for_json, help_or_version) {
         (true, true) => {
             let text = error.render().to_string();
             // A closed pipe ends quietly.

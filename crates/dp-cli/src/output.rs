@@ -64,7 +64,7 @@ impl Console {
         if self.json {
             let line = serde_json::to_string(json)
                 .map_err(|error| Failure::new(ExitStatus::Failed, "output.write", format!("no JSON: {error}")))?;
-            interrupt::json_begins();
+            interrupt::await_json(false);
             write_stdout(line.as_bytes(), b"\n")
         } else {
             write_stdout(text.as_bytes(), if text.ends_with('\n') || text.is_empty() { b"" } else { b"\n" })
@@ -101,7 +101,7 @@ impl Console {
     pub fn failure(&self, failure: &Failure) {
         if self.json {
             let line = failure.to_json(self.show_private);
-            interrupt::json_begins();
+            interrupt::await_json(false);
             // The reader may have gone; there is nobody left to tell.
             let _ = write_stdout(line.as_bytes(), b"\n");
             // The curator still learns which record it is; stdout is what others keep.

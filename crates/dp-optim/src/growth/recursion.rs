@@ -7,6 +7,10 @@ use crate::error::Error;
 /// Unit roundoff of f64.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
+/// A reach that has shrunk below this stays at it: that is an upper bound, and arithmetic on subnormal numbers takes twenty times
+/// as long.
+const LEAST_REACH: f64 = 1e-280;
+
 /// What one run of the recursion yields.
 pub(super) struct Run {
     /// The bound over all positions.
@@ -75,6 +79,7 @@ fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
                 straight = 0.0;
             }
             let reach = checked.weights.at(t).abs() * handed_on + straight;
+            let reach = if reach > 0.0 { reach.max(LEAST_REACH) } else { reach };
             let moved = step * reach;
             *total += moved;
             if position == last {

@@ -58,7 +58,7 @@ pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failur
     };
     let name = if &*args.file == "-" { "standard input".to_owned() } else { String::from(&args.file) };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(64);
-    interrupt::json_begins();
+    interrupt::await_json(false);
     let (answered, failed) = match start(input, name, threads, args.limit) {
         Ok(places) => write_all(&places)?,
         Err(lines) => answer_alone(lines, args.limit)?,
