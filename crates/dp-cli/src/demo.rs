@@ -7,17 +7,17 @@ mod clinic;
 use std::path::Path;
 
 use clap::Parser;
+use dp::wording;
 use serde::Serialize;
 
 use crate::args::{Cli, Command, DemoArgs, GlobalArgs};
 use crate::atomic;
 use crate::commands::dry_run::Foreseen;
-use crate::commands::{evaluate, train, verify};
+use crate::commands::{evaluate, train};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::model_file::ModelFile;
+use crate::files;
 use crate::output::Console;
-use crate::wording;
 
 /// What it leaves in its folder.
 const FILES: [&str; 6] =
@@ -108,7 +108,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
         atomic::write(&path(name), args.force, text.as_bytes())?;
     }
     let trained = train_by(&private, global, console)?;
-    let verified = ModelFile::open(&model.as_str().into()).and_then(|file| verify::run(&file, verify::WORK))?;
+    let verified = dp::verify::model(&files::model(&model.as_str().into())?, dp::verify::WORK)?;
     console.note(&format!("$ dp verify {model}"));
     let measured = evaluate_by(&["evaluate", "--model", &model, "--data", &test, "--public-data"], global, console)?;
 

@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use crate::exit_code::ExitStatus;
 
+pub use dp::wording::one_line;
+
 /// Where something went wrong; nothing in it depends on the value of a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Location {
@@ -253,17 +255,6 @@ impl From<OutOfMemory> for Failure {
     fn from(error: OutOfMemory) -> Self {
         out_of_memory(error.to_string())
     }
-}
-
-/// Text from outside (names of columns, cells) on one line and without control characters, so that it cannot drive a
-/// terminal or forge a second message.
-pub fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || is_direction_mark(c) { '\u{fffd}' } else { c }).collect()
-}
-
-/// Invisible marks that reverse the reading direction of what follows.
-fn is_direction_mark(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -8,23 +8,17 @@
 
 pub mod args;
 pub mod atomic;
-pub mod canonical;
 pub mod commands;
 pub mod demo;
 pub mod exit_code;
 pub mod failure;
+pub mod files;
 pub mod input;
 mod interrupt;
-pub mod metrics;
-pub mod model_file;
 pub mod output;
 pub mod progress;
 pub mod protection;
-pub mod ranker_file;
-pub mod report;
-pub mod sealed;
 pub mod signature;
-pub mod wording;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -17,6 +17,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use dp::canonical;
 use ed25519_dalek::pkcs8::{DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _};
 use ed25519_dalek::{SECRET_KEY_LENGTH, Signature, Signer as _, SigningKey, VerifyingKey};
 use rand::TryRng as _;
@@ -26,7 +27,6 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::args::FileName;
 use crate::atomic::{self, PendingFile};
-use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 

@@ -255,7 +255,7 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
     /// Most steps that the recomputation may take: a stranger's file could ask for days
-    #[arg(long, value_name = "NUMBER", default_value_t = crate::commands::verify::WORK)]
+    #[arg(long, value_name = "NUMBER", default_value_t = dp::verify::WORK)]
     pub work: u64,
     /// The file of the signature; MODEL.sig without this
     #[arg(long, value_name = "FILE", requires = "key")]

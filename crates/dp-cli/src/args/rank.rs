@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use dp::ranker::NamedActivation;
 
 use super::account::count;
 use super::{Adjacency, FileName};
-use crate::ranker_file::NamedActivation;
 
 /// Arguments of `dp rank`.
 #[derive(Debug, Clone, Args)]
@@ -101,6 +101,25 @@ pub enum RankModel {
     Mlp,
 }
 
+/// The activation function of hidden units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum RankActivation {
+    /// max(h, 0).
+    #[default]
+    Relu,
+    /// tanh h.
+    Tanh,
+}
+
+impl From<RankActivation> for NamedActivation {
+    fn from(activation: RankActivation) -> Self {
+        match activation {
+            RankActivation::Relu => Self::Relu,
+            RankActivation::Tanh => Self::Tanh,
+        }
+    }
+}
+
 /// When weight matrices are divided by their spectral norms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RankNormalise {
@@ -138,7 +157,7 @@ pub struct RankModelArgs {
     pub hidden: Option<u64>,
     /// What hidden units make of their input [default: relu]
     #[arg(long, value_enum, value_name = "FUNCTION")]
-    pub activation: Option<NamedActivation>,
+    pub activation: Option<RankActivation>,
     /// Divide the weight matrix of a network by its spectral norm: costs no privacy
     #[arg(long, value_enum, value_name = "WHEN")]
     pub normalise: Option<RankNormalise>,

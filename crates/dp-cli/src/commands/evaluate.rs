@@ -1,16 +1,14 @@
 //! `dp evaluate`: how well a model predicts records whose labels are known.
 
-use dp_data::OutOfMemory;
+use dp::metrics::{ClassOutcome, Figures, Measure, NumberMetrics};
 use dp_data::read::RecordReader;
 use serde::Serialize;
 
-use super::verify;
 use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
+use crate::files;
 use crate::input::{InputConfig, check_stdin};
-use crate::metrics::{ClassFigures, Confusion, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels};
-use crate::model_file::{Model, ModelFile, ModelKind};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
@@ -42,81 +40,27 @@ pub struct Outcome {
     pub publishable: bool,
 }
 
-/// The figures that fit what a model predicts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Figures {
-    /// Of two classes.
-    Two {
-        /// Share of records that are classified rightly.
-        accuracy: f64,
-        /// Area under the ROC curve; absent where all records are of one class.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        auc: Option<f64>,
-        /// Mean logistic loss, the score read as log-odds.
-        log_loss: f64,
-    },
-    /// Of several classes.
-    Several {
-        /// Share of records that are classified rightly.
-        accuracy: f64,
-        /// Mean of the classes' F1 scores.
-        macro_f1: f64,
-        /// Mean cross-entropy; absent where the scores are no logarithms of probabilities.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        log_loss: Option<f64>,
-        /// Each class.
-        classes: Vec<ClassOutcome>,
-        /// Counts, rows being true classes and columns predicted ones; absent for more than 100 classes.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        confusion: Option<Vec<Vec<u64>>>,
-    },
-    /// Of a number.
-    Number(NumberMetrics),
-}
-
-/// How well one class is told from the others.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ClassOutcome {
-    /// Its name.
-    pub class: String,
-    /// Its figures.
-    #[serde(flatten)]
-    pub figures: ClassFigures,
-}
-
-/// The most classes whose confusion matrix is a part of the result, and that people are shown.
-const MOST_IN_MATRIX: usize = 100;
+/// The most classes whose confusion matrix people are shown.
 const MOST_SHOWN: usize = 12;
 
-impl Figures {
-    /// Share of records that are classified rightly, where there are classes.
-    pub fn accuracy(&self) -> Option<f64> {
-        match self {
-            Self::Two { accuracy, .. } | Self::Several { accuracy, .. } => Some(*accuracy),
-            Self::Number(_) => None,
+/// The figures for people, a line each.
+fn text(figures: &Figures) -> String {
+    match figures {
+        Figures::Two { accuracy, auc, log_loss } => {
+            let auc = auc.map_or("none (one class only)".to_owned(), |auc| format!("{auc:.4}"));
+            format!("accuracy  {accuracy:.4}\nauc       {auc}\nlog loss  {log_loss:.4}\n")
         }
-    }
-
-    /// The figures for people, a line each.
-    fn text(&self) -> String {
-        match self {
-            Self::Two { accuracy, auc, log_loss } => {
-                let auc = auc.map_or("none (one class only)".to_owned(), |auc| format!("{auc:.4}"));
-                format!("accuracy  {accuracy:.4}\nauc       {auc}\nlog loss  {log_loss:.4}\n")
+        Figures::Number(NumberMetrics { rmse, mae, r2 }) => {
+            let r2 = r2.map_or("none (all labels are the same)".to_owned(), |r2| format!("{r2:.4}"));
+            format!("rmse      {}\nmae       {}\nr2        {r2}\n", significant(*rmse), significant(*mae))
+        }
+        Figures::Several { accuracy, macro_f1, log_loss, classes, confusion } => {
+            let mut text = format!("accuracy  {accuracy:.4}\nmacro f1  {macro_f1:.4}\n");
+            if let Some(log_loss) = log_loss {
+                text.push_str(&format!("log loss  {log_loss:.4}\n"));
             }
-            Self::Number(NumberMetrics { rmse, mae, r2 }) => {
-                let r2 = r2.map_or("none (all labels are the same)".to_owned(), |r2| format!("{r2:.4}"));
-                format!("rmse      {}\nmae       {}\nr2        {r2}\n", significant(*rmse), significant(*mae))
-            }
-            Self::Several { accuracy, macro_f1, log_loss, classes, confusion } => {
-                let mut text = format!("accuracy  {accuracy:.4}\nmacro f1  {macro_f1:.4}\n");
-                if let Some(log_loss) = log_loss {
-                    text.push_str(&format!("log loss  {log_loss:.4}\n"));
-                }
-                text.push_str(&class_table(classes, confusion.as_deref().filter(|_| classes.len() <= MOST_SHOWN)));
-                text
-            }
+            text.push_str(&class_table(classes, confusion.as_deref().filter(|_| classes.len() <= MOST_SHOWN)));
+            text
         }
     }
 }
@@ -197,7 +141,7 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
     let outcome = run(&EvaluateConfig::new(args, global)?, console)?;
     let text = format!(
         "{}records   {}\n{}",
-        outcome.figures.text(),
+        text(&outcome.figures),
         outcome.n,
         match (outcome.publishable, args.public_data) {
             (true, _) => "publishable: you declared these records public, and the model's guarantee holds",
@@ -216,9 +160,9 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
 /// # Errors
 /// What is wrong with the model or the records.
 pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failure> {
-    let file = ModelFile::open(&config.model)?;
-    let encoder = file.encoder_for(&config.input)?;
-    let guarantee_holds = verify::run(&file, verify::WORK).is_ok();
+    let file = files::model(&config.model)?;
+    let encoder = files::encoder_for(&file, &config.input)?;
+    let guarantee_holds = dp::verify::model(&file, dp::verify::WORK).is_ok();
     if config.public_data && !guarantee_holds {
         console.warn(
             "the guarantee of this model does not hold (`dp verify` says why): figures computed with it may reveal the\n\
@@ -256,7 +200,7 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     if clamped > 0 {
         console.warn_curator(&format!("{clamped} labels lie outside the public range and count as its nearer end"));
     }
-    let (n, figures) = measure.finish(&file.model).ok_or_else(|| {
+    let (n, figures) = measure.finish().ok_or_else(|| {
         let code = match config.input.format {
             Format::Csv => "csv.no_rows",
             Format::Libsvm => "libsvm.empty",
@@ -265,58 +209,4 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
         Failure::new(ExitStatus::Input, code, "there is no record with a label to measure on").at_file(name)
     })?;
     Ok(Outcome { schema: "dp.evaluate/1", n, figures, publishable: config.public_data && guarantee_holds })
-}
-
-/// What is gathered record by record.
-enum Measure {
-    Two(ScoredLabels),
-    Several(Confusion),
-    Number(PredictedNumbers),
-}
-
-impl Measure {
-    fn new(model: &Model) -> Self {
-        match &model.kind {
-            ModelKind::LinearClassifier { .. } => Self::Two(ScoredLabels::default()),
-            ModelKind::MultiClassLinear { classes } => Self::Several(Confusion::new(classes.len())),
-            ModelKind::LinearRegression { range } => Self::Number(PredictedNumbers::new(*range)),
-        }
-    }
-
-    fn push(&mut self, scores: &[f64], target: f64) -> Result<(), OutOfMemory> {
-        let score = scores.first().copied().unwrap_or_default();
-        match self {
-            Self::Two(labels) => labels.push(score, target > 0.0)?,
-            // Targets are positions in the list of classes.
-            Self::Several(confusion) => confusion.push(scores, target as usize),
-            Self::Number(predicted) => predicted.push(score, target),
-        }
-        Ok(())
-    }
-
-    /// The number of records and the figures; `None` where there is no record.
-    fn finish(self, model: &Model) -> Option<(u64, Figures)> {
-        match self {
-            Self::Two(mut labels) => labels.metrics().map(|metrics| {
-                let Metrics { n, accuracy, auc, log_loss } = metrics;
-                (n, Figures::Two { accuracy, auc, log_loss })
-            }),
-            Self::Several(confusion) => confusion.metrics().map(|metrics| {
-                let names: &[String] = match &model.kind {
-                    ModelKind::MultiClassLinear { classes } => classes,
-                    _ => &[],
-                };
-                let classes = names.iter().zip(&metrics.classes);
-                let figures = Figures::Several {
-                    accuracy: metrics.accuracy,
-                    macro_f1: metrics.macro_f1,
-                    log_loss: model.has_probabilities().then_some(metrics.log_loss),
-                    classes: classes.map(|(class, &figures)| ClassOutcome { class: class.clone(), figures }).collect(),
-                    confusion: (names.len() <= MOST_IN_MATRIX).then(|| confusion.matrix()),
-                };
-                (confusion.len(), figures)
-            }),
-            Self::Number(predicted) => predicted.metrics().map(|metrics| (predicted.len(), Figures::Number(metrics))),
-        }
-    }
 }

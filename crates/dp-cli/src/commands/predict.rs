@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use dp::metrics::{softmax, winner};
+use dp::model::{Model, ModelKind};
 use dp_data::read::RecordReader;
 use dp_data::schema::LabelRange;
 use serde::Serialize;
@@ -11,9 +13,8 @@ use super::dry_run::Foreseen;
 use crate::args::{FileName, GlobalArgs, PredictArgs};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
+use crate::files;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
-use crate::metrics::{softmax, winner};
-use crate::model_file::{Model, ModelFile, ModelKind};
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 use crate::progress::{Counted, Progress, ProgressMode};
 
@@ -90,8 +91,8 @@ pub fn execute(args: &PredictArgs, global: &GlobalArgs, console: &Console) -> Re
 /// # Errors
 /// What is wrong with them.
 pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
-    let file = ModelFile::open(&config.model)?;
-    let encoder = file.encoder_for(&config.input)?;
+    let file = files::model(&config.model)?;
+    let encoder = files::encoder_for(&file, &config.input)?;
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let input = config.input.open()?;
     RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
@@ -121,8 +122,8 @@ pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure
 }
 
 fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target: &str) -> Result<u64, Failure> {
-    let file = ModelFile::open(&config.model)?;
-    let encoder = file.encoder_for(&config.input)?;
+    let file = files::model(&config.model)?;
+    let encoder = files::encoder_for(&file, &config.input)?;
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let input = config.input.open()?;
     let mut reader = RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use dp::wording;
 use dp_data::draft::{self, DraftOptions};
 use dp_data::read::{CsvOptions, CsvReader, Input};
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::atomic;
 use crate::failure::Failure;
 use crate::input::{check_distinct, conflict, csv_options, label_hint};
 use crate::output::Console;
-use crate::wording;
 
 /// What to draft from, and where to write.
 #[derive(Debug, Clone)]

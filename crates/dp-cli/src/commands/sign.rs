@@ -4,11 +4,10 @@ use serde::Serialize;
 
 use crate::args::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 use crate::atomic;
-use crate::commands::verify;
 use crate::failure::{Failure, one_line};
+use crate::files;
 use crate::input::conflict;
 use crate::output::Console;
-use crate::sealed::Sealed;
 use crate::signature::{self, Detached, STATEMENT};
 
 /// A new key pair.
@@ -76,8 +75,8 @@ fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
         ));
     }
     // Nobody should vouch for what does not hold.
-    let outcome =
-        verify::run_sealed(Sealed::open(&args.model)?, u64::MAX).map_err(|failure| failure.at_file(&args.model))?;
+    let outcome = dp::verify::sealed(files::sealed(&args.model)?, u64::MAX)
+        .map_err(|error| Failure::from(error).at_file(&args.model))?;
     let signed = Detached::new(&outcome.certificate_sha256, &key);
     atomic::write(&out, args.force, signed.to_text()?.as_bytes())?;
     let signed = Signed {

@@ -3,11 +3,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use dp::model::ModelFile;
+use dp::ranker::{RankerFile, SCHEMA as RANKER};
+use dp::sealed::Sealed;
+use dp::verify;
 use dp_cli::commands::account::line::Line;
-use dp_cli::commands::verify;
-use dp_cli::model_file::ModelFile;
-use dp_cli::ranker_file::{RankerFile, SCHEMA as RANKER};
-use dp_cli::sealed::Sealed;
 use dp_data::draft::{self, DraftOptions};
 use dp_data::encode::{ImageFormat, LibsvmFormat};
 use dp_data::read::{CsvOptions, Input, Loaded, load_csv, load_images, load_libsvm};
@@ -180,8 +180,8 @@ fn questions(_: &Campaign, content: Vec<u8>) -> Result<bool, String> {
 fn model(_: &Campaign, content: Vec<u8>) -> Result<bool, String> {
     let Ok(sealed) = Sealed::parse(&content) else { return Ok(false) };
     let outcome = match sealed.format() {
-        Some(RANKER) => RankerFile::from_sealed(sealed).and_then(|file| verify::run_ranker(&file)),
-        _ => ModelFile::from_sealed(sealed).and_then(|file| verify::run(&file, 1 << 16)),
+        Some(RANKER) => RankerFile::from_sealed(sealed).and_then(|file| verify::ranker(&file)),
+        _ => ModelFile::from_sealed(sealed).and_then(|file| verify::model(&file, 1 << 16)),
     };
     match outcome {
         Ok(stated) if stated.epsilon.is_nan() || stated.delta.is_nan() => Err("a guarantee that is no number".into()),

@@ -6,19 +6,18 @@
 
 use crate::algorithms::table::ALGORITHMS;
 use crate::support::{Workplace, lists, people, reseal};
-use dp_cli::commands::verify;
-use dp_cli::failure::Failure;
-use dp_cli::model_file::ModelFile;
-use dp_cli::ranker_file::{RankerFile, SCHEMA as RANKER};
-use dp_cli::sealed::Sealed;
+use dp::model::ModelFile;
+use dp::ranker::{RankerFile, SCHEMA as RANKER};
+use dp::sealed::Sealed;
+use dp::verify::{self, Verification};
 use serde_json::Value;
 
 /// What `dp verify` does with a file.
-fn verified(file: &Value) -> Result<verify::Outcome, Failure> {
+fn verified(file: &Value) -> Result<Verification, dp::Error> {
     let sealed = Sealed::parse(file.to_string().as_bytes())?;
     match sealed.format() {
-        Some(RANKER) => verify::run_ranker(&RankerFile::from_sealed(sealed)?),
-        _ => verify::run(&ModelFile::from_sealed(sealed)?, verify::WORK),
+        Some(RANKER) => verify::ranker(&RankerFile::from_sealed(sealed)?),
+        _ => verify::model(&ModelFile::from_sealed(sealed)?, verify::WORK),
     }
 }
 
@@ -66,7 +65,7 @@ struct Count {
 
 impl Count {
     /// Whether the edit was refused.
-    fn add(&mut self, outcome: &Result<verify::Outcome, Failure>) -> bool {
+    fn add(&mut self, outcome: &Result<Verification, dp::Error>) -> bool {
         self.tried += 1;
         self.refused += usize::from(outcome.is_err());
         outcome.is_err()

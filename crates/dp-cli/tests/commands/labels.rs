@@ -307,8 +307,8 @@ fn a_model_that_was_edited_to_another_kind_is_refused() {
     train(&place, "houses", PRIVATE);
     let mut file = place.json("m.json");
     let reseal = |file: &mut Value| {
-        file["certificate"]["model_sha256"] = dp_cli::canonical::sha256(&file["model"]).into();
-        file["certificate_sha256"] = dp_cli::canonical::sha256(&file["certificate"]).into();
+        file["certificate"]["model_sha256"] = dp::canonical::sha256(&file["model"]).into();
+        file["certificate_sha256"] = dp::canonical::sha256(&file["certificate"]).into();
     };
     for (pointer, value) in [
         ("/model/kind", Value::from("linear-classifier")),

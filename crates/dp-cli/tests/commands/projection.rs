@@ -101,8 +101,8 @@ fn the_projection_is_an_assumption_that_cannot_be_dropped_or_added() {
     let file = place.json("m.json");
     let projected = serde_json::json!({ "assumption": "public_projection" });
     let verify = |mut edited: Value| {
-        edited["certificate"]["model_sha256"] = dp_cli::canonical::sha256(&edited["model"]).into();
-        edited["certificate_sha256"] = dp_cli::canonical::sha256(&edited["certificate"]).into();
+        edited["certificate"]["model_sha256"] = dp::canonical::sha256(&edited["model"]).into();
+        edited["certificate_sha256"] = dp::canonical::sha256(&edited["certificate"]).into();
         place.write("edited.json", edited.to_string());
         place.dp(&["verify", "edited.json"])
     };

@@ -2,7 +2,7 @@
 
 use crate::support::lists::{FEATURES, place};
 use crate::support::{Run, Workplace};
-use dp_cli::canonical;
+use dp::canonical;
 use serde_json::Value;
 
 const RANKER: [&str; 12] = [

@@ -1,7 +1,7 @@
 //! `dp sign` and `dp verify --key`: a curator's word for a model.
 
 use crate::support::{Workplace, people};
-use dp_cli::canonical;
+use dp::canonical;
 use serde_json::Value;
 
 fn trained() -> Workplace {

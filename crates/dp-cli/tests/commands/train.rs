@@ -474,7 +474,7 @@ fn a_schema_that_refuses_records_is_an_assumption() {
     let mut file = place.json("m.json");
     let assumptions = file["certificate"]["assumptions"].as_array_mut().unwrap();
     assumptions.retain(|assumption| assumption["assumption"] != "every_record_conforms");
-    file["certificate_sha256"] = dp_cli::canonical::sha256(&file["certificate"]).into();
+    file["certificate_sha256"] = dp::canonical::sha256(&file["certificate"]).into();
     place.write("m.json", file.to_string());
     assert!(place.dp(&["verify", "m.json"]).ok().contains("each conforms to the schema"));
     // A table with a record of every kind that a draft has not seen.

@@ -1,7 +1,7 @@
 //! `dp tune`: each way of choosing, from file to verified model, and what it refuses.
 
 use crate::support::{Workplace, people};
-use dp_cli::canonical;
+use dp::canonical;
 use serde_json::Value;
 
 const SCHEMA: &str = r#"

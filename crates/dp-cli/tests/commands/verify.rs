@@ -1,7 +1,7 @@
 //! `dp verify`: every edit of the file is found out, and so is every number that does not follow from the recipe.
 
 use crate::support::{Workplace, people, reseal};
-use dp_cli::canonical;
+use dp::canonical;
 use serde_json::Value;
 
 fn trained(extra: &[&str]) -> (Workplace, Value) {

@@ -1,13 +1,13 @@
 //! The answer to a question, for programs and for people. What is printed for people is rounded towards claiming less.
 
-use serde::{Serialize, Serializer};
+use dp::protection::Meaning;
+use dp::wording;
+use serde::Serialize;
 
 use super::evaluate::Certified;
 use super::limit;
 use super::question::{self, Question};
 use crate::args::{Sampling, Unknown};
-use crate::protection::Meaning;
-use crate::wording;
 
 /// The schema of an answer.
 pub const SCHEMA: &str = "dp.account/1";
@@ -34,13 +34,13 @@ pub struct Answer {
     /// What was computed.
     pub solved: &'static str,
     /// What is promised at `delta`.
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "dp::protection::number")]
     pub epsilon: f64,
     /// The true epsilon at `delta` is at least this; 0 where nothing is known.
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "dp::protection::number")]
     pub epsilon_lower: f64,
     /// The true epsilon at `delta` is at most this.
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "dp::protection::number")]
     pub epsilon_upper: f64,
     /// Delta of the promise.
     pub delta: f64,
@@ -207,9 +207,4 @@ pub fn sampling_word(sampling: Sampling) -> &'static str {
         Sampling::Poisson => "poisson",
         Sampling::WithoutReplacement => "without-replacement",
     }
-}
-
-/// A number that may be infinite.
-pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    if value.is_finite() { serializer.serialize_f64(*value) } else { serializer.serialize_str(&value.to_string()) }
 }

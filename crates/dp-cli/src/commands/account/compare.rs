@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use dp::wording;
 use serde::Serialize;
 
 use super::answer::{Answer, interval};
@@ -11,7 +12,6 @@ use super::solve;
 use crate::args::{Accountant, Unknown};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::wording;
 
 /// All accountants, the tightest choice first.
 const ALL: [Accountant; 5] = [Accountant::Auto, Accountant::Exact, Accountant::Rdp, Accountant::Zcdp, Accountant::Gdp];
@@ -56,13 +56,13 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Numbers {
     /// What is promised.
-    #[serde(serialize_with = "super::answer::number")]
+    #[serde(serialize_with = "dp::protection::number")]
     pub epsilon: f64,
     /// Certified from below.
-    #[serde(serialize_with = "super::answer::number")]
+    #[serde(serialize_with = "dp::protection::number")]
     pub epsilon_lower: f64,
     /// Certified from above.
-    #[serde(serialize_with = "super::answer::number")]
+    #[serde(serialize_with = "dp::protection::number")]
     pub epsilon_upper: f64,
     /// Delta of the promise.
     pub delta: f64,

@@ -1,11 +1,11 @@
 //! A line of a batch as a question: one JSON object, read without taking liberties.
 
 use clap::ValueEnum;
+use dp::canonical;
 use serde_json::{Map, Value};
 
 use super::request::{Job, Request, event, shown};
 use crate::args::{Accountant, Sampling, Unknown};
-use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 

@@ -17,6 +17,7 @@ pub mod question;
 pub mod request;
 pub mod solve;
 
+use dp::protection::Meaning;
 use dp_accountant::Delta;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::Protection;
@@ -32,7 +33,6 @@ use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
-use crate::protection::Meaning;
 
 /// Answers and prints.
 ///

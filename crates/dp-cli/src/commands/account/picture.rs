@@ -1,12 +1,12 @@
 //! A curve as a picture (SVG).
 
+use dp::wording;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::curve::{Axis, Point, Points, Sides};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::wording;
 
 /// Width and height.
 const SIZE: (u32, u32) = (800, 500);

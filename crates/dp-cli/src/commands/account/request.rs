@@ -1,15 +1,15 @@
 //! A question as it was asked, on the command line or in a line of a batch: every number optional, nothing checked.
 
+use dp::canonical;
 use dp_accountant::{AdjacencyKind, DpEvent};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::args::{AccountJob, Accountant, Adjacency, DpsgdArgs, FileName, QuestionArgs, Sampling, Unknown};
-use crate::canonical;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::files;
 use crate::input::read_whole;
-use crate::model_file::ModelFile;
 
 /// The largest file of events that is read.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -244,7 +244,7 @@ impl Request {
     }
 
     fn from_certificate(name: &FileName, asked: &QuestionArgs) -> Result<Self, Failure> {
-        let certificate = ModelFile::open(name)?.certificate;
+        let certificate = files::model(name)?.certificate;
         if !certificate.private {
             return Err(Failure::new(
                 ExitStatus::Verification,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dp::wording;
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::{Claim, Claimed, Lineup, Subject};
@@ -16,7 +17,6 @@ use crate::commands::train::AskedLoss;
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line};
 use crate::input::conflict;
-use crate::wording;
 
 /// Panels of a picture at most.
 const MOST_PANELS: usize = 12;

@@ -1,7 +1,8 @@
 //! A report for readers: what was claimed, what was reached, and how to repeat it.
 
+use dp::report::escaped;
+
 use super::outcome::{HEAD, Outcome};
-use crate::report::escaped;
 
 /// The report in Markdown. It holds no time of day and no path; the seed is that of an experiment, not of a release.
 pub(super) fn markdown(outcome: &Outcome) -> String {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use dp::wording;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +15,6 @@ use crate::failure::Failure;
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 use crate::protection;
-use crate::wording;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Outcome {

@@ -7,11 +7,10 @@ use serde::Serialize;
 use super::figures::{Figures, measure};
 use super::lists::{Declared, ListsConfig};
 use crate::args::{FileName, GlobalArgs, RankEvaluateArgs};
-use crate::commands::verify;
 use crate::failure::Failure;
+use crate::files;
 use crate::input::{check_distinct, check_stdin};
 use crate::output::Console;
-use crate::ranker_file::RankerFile;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Outcome {
@@ -44,8 +43,8 @@ pub(super) fn check_names<'a>(model: &'a FileName, data: &'a [FileName], out: Op
 pub(super) fn execute(args: &RankEvaluateArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     check_names(&args.model, &args.data, None)?;
     let config = ListsConfig::new("--data", &args.data, &args.lists, global)?;
-    let file = RankerFile::open(&args.model)?;
-    let guarantee_holds = verify::run_ranker(&file).is_ok();
+    let file = files::ranker(&args.model)?;
+    let guarantee_holds = dp::verify::ranker(&file).is_ok();
     if args.public_data && !guarantee_holds {
         console.warn(
             "the guarantee of this ranker does not hold (`dp verify` says why): figures computed with it may reveal the\n\

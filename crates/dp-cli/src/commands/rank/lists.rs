@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use dp::ranker::ListForm;
 use dp_data::DataError;
 use dp_data::read::{CsvOptions, CsvReader};
 use dp_rank::QueryLists;
@@ -15,7 +16,6 @@ use crate::failure::{Failure, one_line};
 use crate::input::{Repeatable, check_distinct, check_stdin, conflict, csv_options};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
-use crate::ranker_file::ListForm;
 
 /// Which lists to read, and how.
 #[derive(Debug, Clone)]

@@ -1,6 +1,5 @@
 //! `dp rank`: rankers of the documents of queries, private in the grades of one list.
 
-mod any;
 mod cv;
 mod evaluate;
 mod figures;
@@ -10,7 +9,7 @@ mod settings;
 mod train;
 mod training;
 
-pub use any::{AnyLoss, AnyScorer};
+pub use dp::ranker::{AnyLoss, AnyScorer};
 pub(super) use training::family;
 pub use training::refused as refusal;
 

@@ -14,9 +14,9 @@ use crate::atomic::{self, PendingFile};
 use crate::commands::dry_run::Foreseen;
 use crate::commands::predict::csv_cell;
 use crate::failure::Failure;
+use crate::files;
 use crate::input::conflict;
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
-use crate::ranker_file::RankerFile;
 
 const SCHEMA: &str = "dp.rank-predict/1";
 
@@ -39,7 +39,7 @@ pub(super) fn execute(args: &RankPredictArgs, global: &GlobalArgs, console: &Con
             .help("add --out FILE, or leave --json away"));
     }
     let config = ListsConfig::new("--data", &args.data, &args.lists, global)?;
-    let file = RankerFile::open(&args.model)?;
+    let file = files::ranker(&args.model)?;
     if args.dry_run {
         let mut reads = vec![&*args.model];
         reads.extend(args.data.iter().map(|file| &**file));

@@ -1,5 +1,7 @@
 //! What is trained and what it may cost, checked.
 
+use dp::ranker::{NamedLoss, ScorerShape, TrainedModel};
+use dp::sealed;
 use dp_accountant::{Delta, Epsilon};
 use dp_data::memory;
 use dp_optim::recipes::Budget;
@@ -13,8 +15,6 @@ use crate::args::{
 };
 use crate::failure::{Failure, out_of_memory};
 use crate::input::conflict;
-use crate::ranker_file::{NamedLoss, ScorerShape, TrainedModel};
-use crate::sealed;
 
 /// The widest documents and layers that are accepted.
 const WIDEST: u64 = 1 << 20;
@@ -196,7 +196,7 @@ fn shape(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
     match model.model {
         RankModel::Mlp => Ok(ScorerShape::Mlp {
             hidden: bounded("--hidden", model.hidden.unwrap_or(HIDDEN))?,
-            activation: model.activation.unwrap_or_default(),
+            activation: model.activation.unwrap_or_default().into(),
         }),
         RankModel::Linear => {
             for (given, flag) in [

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
+use dp::ranker::{Ranker, RankerFile, SCHEMA};
+use dp::wording;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,8 +18,6 @@ use crate::input::{check_distinct, conflict};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 use crate::protection;
-use crate::ranker_file::{Ranker, RankerFile, SCHEMA};
-use crate::wording;
 
 /// The result of a training. For the curator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -222,7 +222,7 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
                 let guarantee = wording::guarantee(reached.epsilon, reached.delta, relation.as_str(), &unit);
                 lines.push(format!("cost   {guarantee}"));
                 lines.push(format!("       {}", wording::covers(relation.as_str(), true, &unit)));
-                outcome.warnings = protection::warnings(reached.epsilon, reached.delta, Some(lists), "lists");
+                outcome.warnings = dp::protection::warnings(reached.epsilon, reached.delta, Some(lists), "lists");
                 lines.extend(outcome.warnings.iter().map(|warning| format!("WARNING {warning}")));
             }
             lines.push(format!("noise  {multiplier:.4} times the distance of neighbouring sums, with {lists} lists"));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dp::ranker::{NamedLoss, PlainRanking, PrivateRanker, RankerDerivation, TrainedModel};
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta};
 use dp_accountant::guarantee::Unit;
@@ -25,7 +26,6 @@ use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
-use crate::ranker_file::{NamedLoss, PlainRanking, PrivateRanker, RankerDerivation, TrainedModel};
 
 /// Where random numbers come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Which loss fits which label.
 
 use clap::ValueEnum;
+use dp::training::REGRESSION_WIDTH;
 use dp_data::schema::{Label, LabelKind};
 use dp_losses::{HuberRegression, HuberSvm, LogCosh, LossKind, Softmax};
 
@@ -17,9 +18,6 @@ const FOR_ONE_AGAINST_THE_REST: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss
 /// Losses for labels that are numbers. Huber's comes first: its gradients are bounded, so it needs no radius, and its
 /// sensitivity does not grow with one.
 const FOR_NUMBERS: &[Loss] = &[Loss::LogCosh, Loss::HuberRegression, Loss::Squared, Loss::Absolute];
-
-/// The half width of Huber's regression loss: a quarter of the range of targets.
-const REGRESSION_WIDTH: f64 = 0.5;
 
 /// The loss that was asked for. Which one it is, and with how many classes, depends on the label.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -171,6 +169,7 @@ mod tests {
         }
         for label in labels() {
             let chosen = AskedLoss::new(None, None).unwrap().for_label(&label).unwrap();
+            assert_eq!(chosen, dp::training::usual_loss(&label).unwrap());
             let expected = match &label.kind {
                 LabelKind::TwoClasses { .. } => Some(2),
                 LabelKind::Classes { classes, .. } => Some(classes.len() as u32),

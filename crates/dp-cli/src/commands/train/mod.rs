@@ -11,6 +11,7 @@ mod tuning;
 
 use std::time::Instant;
 
+use dp::report;
 use dp_accountant::AdjacencyKind;
 use dp_data::schema::{Label, Others};
 use dp_optim::FloatKind;
@@ -20,7 +21,7 @@ pub use algorithm::PrivateAlgorithm;
 pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
 pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
-pub use tuning::{Chosen, SETTINGS, Tuning, Way};
+pub use tuning::{Chosen, Tuning, Way};
 
 pub(super) use refusal::refusal;
 
@@ -31,10 +32,8 @@ use training::load_and_train;
 use crate::args::{GlobalArgs, TrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
-use crate::model_file::ModelFile;
 use crate::output::{Console, check_stdout, write_stdout};
 use crate::protection;
-use crate::report;
 
 /// A training as far as public numbers decide it.
 pub(super) struct Planned {
@@ -114,8 +113,8 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
         FloatKind::F64 => load_and_train::<f64>(config, known, console)?,
         FloatKind::F32 => load_and_train::<f32>(config, known, console)?,
     };
-    let training::TrainedModel { model, certificate, n, training, advice, chosen } = trained;
-    let file = ModelFile::seal(model, certificate)?;
+    let training::TrainedModel { released, n, training, advice, chosen } = trained;
+    let file = released.seal()?;
     let text = file.to_text()?;
     let name = match &config.out {
         Target::File(path) => path.file_name().map_or("model".into(), |name| name.to_string_lossy().into_owned()),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use dp::model::{ModelFile, assumed_public};
+use dp::wording;
 use dp_accountant::DpEvent;
 use dp_data::Encoder;
 use dp_losses::LossKind;
@@ -14,9 +16,6 @@ use super::config::{Method, Target, TrainConfig};
 use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;
-use crate::model_file::{ModelFile, assumed_public};
-use crate::protection;
-use crate::wording;
 
 /// The result of a training. For the curator: `seconds` may depend on the records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -237,7 +236,7 @@ impl DryOutcome {
             private,
             warnings: reached
                 .filter(|_| private)
-                .map(|reached| protection::warnings(reached.epsilon, reached.delta, n, "records"))
+                .map(|reached| dp::protection::warnings(reached.epsilon, reached.delta, n, "records"))
                 .unwrap_or_default(),
             assumed_public: assumed_public(encoder),
             model: target(&config.out),

@@ -3,6 +3,8 @@
 use dp_data::SourceError;
 use dp_optim::Error;
 
+use dp::TrainError;
+
 use crate::args::with_dashes;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -47,6 +49,17 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
                 .help("the system gives no random numbers, so there can be no noise; nothing was released")
         }
         _ => privacy(message).at_flag(ALGORITHM).help("the message names what has to change; nothing was released"),
+    }
+}
+
+impl From<TrainError> for Failure {
+    fn from(error: TrainError) -> Self {
+        match error {
+            TrainError::Recipe(error) => refusal(&error),
+            TrainError::Data(error) => Self::from_data(&error),
+            TrainError::Model(error) => error.into(),
+            other => Self::new(ExitStatus::Privacy, "privacy.refused", other.to_string()).at_flag(ALGORITHM),
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dp_accountant::certificate::Certificate;
-use dp_accountant::guarantee::Unit;
+use dp::model::assumed_public;
+use dp::sealed;
+use dp::training::{Records, Released};
+use dp::wording;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::encode::Stored;
 use dp_data::examples::Feature;
@@ -12,11 +14,9 @@ use dp_data::memory::{self, Bytes};
 use dp_data::{Encoder, Examples};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
-use dp_optim::MemorySource;
 use dp_optim::catalogue::{Advice, Built};
 use dp_optim::engine::Control;
-use dp_optim::recipes::AnyDerivation;
-use dp_optim::recipes::{Budget, Planned, Recipe, TrainsAny, train_without_privacy};
+use dp_optim::recipes::{Budget, Planned, Recipe, TrainsAny};
 
 use super::algorithm::{self, Shape};
 use super::config::{Method, TrainConfig};
@@ -25,15 +25,12 @@ use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, one_line, out_of_memory};
-use crate::model_file::{Model, assumed_public};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 use crate::protection;
-use crate::sealed;
-use crate::wording;
 
 /// The records in memory, with what is public about them.
-struct Records<F> {
+struct Encoded<F> {
     encoder: Encoder,
     examples: Examples<F>,
     shape: Shape,
@@ -41,8 +38,7 @@ struct Records<F> {
 
 /// What training gives.
 pub(super) struct TrainedModel {
-    pub(super) model: Model,
-    pub(super) certificate: Certificate<AnyDerivation>,
+    pub(super) released: Released,
     pub(super) n: u64,
     pub(super) training: Duration,
     /// What was chosen, where there was a choice.
@@ -80,7 +76,7 @@ where
     }
     check_memory(encoder.dim(), config.scores())?;
     let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
-    let records = Records { encoder, examples: loaded.examples, shape };
+    let records = Encoded { encoder, examples: loaded.examples, shape };
     match (config.method, config.seed) {
         (Method::NonPrivate, seed) => {
             let key = match seed {
@@ -126,7 +122,7 @@ fn secret() -> Result<OsSeeded, Failure> {
 
 fn choose_relation<F: Real + Stored + Feature>(
     config: &TrainConfig,
-    records: Records<F>,
+    records: Encoded<F>,
     rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure>
@@ -148,7 +144,7 @@ where
 /// Chooses among settings on public records, where that is asked for, then trains.
 fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
-    records: Records<F>,
+    records: Encoded<F>,
     rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
@@ -176,51 +172,39 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
     built: Built,
     budget: Budget,
-    records: Records<F>,
+    records: Encoded<F>,
     rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
-    let refused = |error: dp_optim::Error| refusal(&error);
-    let Records { encoder, examples, shape } = records;
+    let Encoded { encoder, examples, shape } = records;
     let started = Instant::now();
-    let plan = built.recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(refused)?;
+    let plan = built.recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
     let summary = plan.summary();
     console.detail(&summary.text);
-    let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
-    let trained = with_progress(config, console, shape.n, summary.rows, |control| {
-        A::train_any(&plan, &mut source, rng, control).map_err(refused)
+    let records = Records { encoder, examples, loss: config.loss };
+    let chosen_on: Vec<_> = config.tuning.as_ref().and_then(Tuning::assumption).into_iter().collect();
+    let released = with_progress(config, console, shape.n, summary.rows, |control| {
+        records.train(&plan, chosen_on, versions(), rng, control).map_err(Failure::from)
     })?;
     let training = started.elapsed();
-    let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
-    let model = Model::new(encoder, config.loss, weights)?;
-    let chosen_on = config.tuning.as_ref().and_then(Tuning::assumption);
-    let further = model.assumptions().into_iter().chain(chosen_on).collect();
-    let certificate = trained.certificate(Unit::Record, further, model.sha256()?, versions());
-    let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &certificate.derivation));
-    Ok(TrainedModel { model, certificate, n: shape.n, training, advice: built.advice, chosen })
+    let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &released.certificate.derivation));
+    Ok(TrainedModel { released, n: shape.n, training, advice: built.advice, chosen })
 }
 
 fn train_baseline<F: Real + Stored + Feature>(
     config: &TrainConfig,
-    records: Records<F>,
+    records: Encoded<F>,
     key: [u8; 32],
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
-    let Records { encoder, examples, shape } = records;
+    let Encoded { encoder, examples, shape } = records;
     let started = Instant::now();
     let recipe = algorithm::non_private(config, shape)?;
-    let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
-    let weights = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
-        train_without_privacy(&recipe, &mut source, key, control).map_err(|error| refusal(&error))
+    let records = Records { encoder, examples, loss: config.loss };
+    let released = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
+        records.train_without_privacy(recipe, key, versions(), control).map_err(Failure::from)
     })?;
-    let training = started.elapsed();
-    let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
-    let model = Model::new(encoder, config.loss, weights)?;
-    let certificate =
-        Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, AnyDerivation::NonPrivate(recipe))
-            .assuming(model.assumptions())
-            .of_model(model.sha256()?, versions());
-    Ok(TrainedModel { model, certificate, n: shape.n, training, advice: None, chosen: None })
+    Ok(TrainedModel { released, n: shape.n, training: started.elapsed(), advice: None, chosen: None })
 }
 
 /// Trains under a progress bar: passes over `n` rows, `total` rows in all.

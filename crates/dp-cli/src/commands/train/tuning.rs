@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
+use dp::verify::TUNED_SETTINGS;
 use dp_accountant::Repetitions;
 use dp_accountant::certificate::Assumption;
 use dp_data::encode::Stored;
@@ -30,9 +31,6 @@ use crate::output::Console;
 
 /// How often a candidate is trained on either half of public records: its noise is averaged over as many.
 const PUBLIC_TRAININGS: u32 = 3;
-
-/// What can be chosen, as a certificate names it.
-pub const SETTINGS: [&str; 3] = ["lambda", "passes", "batch_size"];
 
 /// A choice among settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +85,7 @@ impl Tuning {
     /// What a certificate says of a choice on public records: what could be chosen, and on whose word the records are public.
     pub(super) fn assumption(&self) -> Option<Assumption> {
         let Way::Public(_) = self.way else { return None };
-        let [lambda, passes, batch_size] = SETTINGS;
+        let [lambda, passes, batch_size] = TUNED_SETTINGS;
         let mut grid = BTreeMap::<String, Vec<f64>>::new();
         for settings in &self.grid {
             let values = [

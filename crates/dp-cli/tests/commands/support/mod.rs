@@ -192,8 +192,8 @@ pub fn xz(content: &[u8]) -> Vec<u8> {
 
 /// Writes both hashes of a model or ranker again, as someone would who wants an edit to go unnoticed.
 pub fn reseal(file: &mut Value) {
-    file["certificate"]["model_sha256"] = dp_cli::canonical::sha256(&file["model"]).into();
-    file["certificate_sha256"] = dp_cli::canonical::sha256(&file["certificate"]).into();
+    file["certificate"]["model_sha256"] = dp::canonical::sha256(&file["model"]).into();
+    file["certificate_sha256"] = dp::canonical::sha256(&file["certificate"]).into();
 }
 
 /// Whether a program is there, for tests that need one.

@@ -174,6 +174,7 @@ impl OutputRun {
     }
 
     /// The bolt-on recipe that runs.
+    #[cfg(feature = "audit")]
     pub(crate) fn recipe(&self) -> &BoltOn {
         &self.recipe
     }

@@ -2,8 +2,6 @@
 //!
 //! A privacy parameter is never shown smaller than it is.
 
-use crate::failure::one_line;
-
 /// Significant digits of epsilon.
 const DIGITS: i32 = 6;
 
@@ -109,6 +107,17 @@ fn rounded(value: f64, digits: i32, direction: f64, is_right: impl Fn(f64) -> bo
 /// A number with an exponent where it is very small or very large.
 pub fn plain(value: f64) -> String {
     if value == 0.0 || (1e-3..1e7).contains(&value) { format!("{value}") } else { format!("{value:e}") }
+}
+
+/// Text from outside (names of columns, cells) on one line and without control characters, so that it cannot drive a
+/// terminal or forge a second message.
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || is_direction_mark(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Invisible marks that reverse the reading direction of what follows.
+fn is_direction_mark(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

@@ -8,10 +8,9 @@ use std::fmt::Write as _;
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use serde_json::Value;
 
-use crate::failure::one_line;
-use crate::model_file::{ModelFile, ModelKind};
+use crate::model::{ModelFile, ModelKind};
 use crate::protection::{self, Meaning};
-use crate::wording;
+use crate::wording::{self, one_line};
 
 /// The report in Markdown. `name` is what the reader calls the model file, `choice` why the algorithm is the one it is.
 pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
@@ -182,7 +181,7 @@ pub fn in_words(assumption: &Assumption) -> String {
 }
 
 /// Text from outside (names of columns) as Markdown that shows it as it is, on one line and without markup.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in one_line(text).chars() {
         if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '&' | '|' | '~' | '#') {

@@ -8,12 +8,9 @@ use dp_data::memory::{self, Bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::FileName;
 use crate::canonical;
-use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
-use crate::input::read_whole;
-use crate::model_file;
+use crate::error::{Error, ErrorKind};
+use crate::model;
 
 /// The parts of a file whose seals are intact; what they mean is not known yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,58 +29,41 @@ impl Sealed {
         self.model.get("schema").and_then(Value::as_str)
     }
 
-    /// Reads `name` (`-` for standard input) and checks its seals.
-    ///
-    /// # Errors
-    /// `model.read`, `file.too_large`, `memory.exhausted`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &FileName) -> Result<Self, Failure> {
-        let bytes = read_whole(name, LARGEST_MODEL, |error| {
-            Failure::new(ExitStatus::Failed, "model.read", format!("cannot read the model: {error}"))
-                .help("name the file that `dp train --out` or `dp rank train --out` wrote")
-        })?;
-        Self::parse(&bytes).map_err(|failure| failure.at_file(name))
-    }
-
     /// Reads the content of a file and checks its seals.
     ///
     /// # Errors
-    /// `memory.exhausted`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
+    /// [`ErrorKind::Memory`], `Format`, `CertificateHash`, `ModelHash`.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         memory::check(memory_of(bytes), "the content of the model's file")
-            .map_err(|error| Failure::from(error).help("read it where there is more memory"))?;
-        let malformed = |message: String| malformed(message, model_file::SCHEMA);
+            .map_err(|error| Error::from(error).advising("read it where there is more memory"))?;
+        let malformed = |message: String| malformed(message, model::SCHEMA);
         let text = std::str::from_utf8(bytes).map_err(|_| malformed("the file is not text".to_owned()))?;
         let value = canonical::parse(text).map_err(|error| malformed(format!("not a model file: {error}")))?;
         let Value::Object(mut members) = value else {
             return Err(malformed("not a model file: no object".to_owned()));
         };
         let mut member = |name: &str| {
-            members.remove(name).ok_or_else(|| malformed(format!("the member `{name}` is missing")).at_field(name))
+            members.remove(name).ok_or_else(|| malformed(format!("the member `{name}` is missing")).at(name))
         };
         let (model, certificate, seal) = (member("model")?, member("certificate")?, member("certificate_sha256")?);
         if let Some(name) = members.keys().next() {
-            return Err(malformed("a member has no meaning here".to_owned()).at_field(name));
+            return Err(malformed("a member has no meaning here".to_owned()).at(name));
         }
         // The seals first: after an edit, what the edited part means is of no interest.
         let certificate_sha256 = canonical::sha256(&certificate);
         if seal != certificate_sha256 {
-            return Err(Failure::new(
-                ExitStatus::Verification,
-                "verify.certificate_hash",
-                "the certificate was changed after it was written",
-            )
-            .expected(format!("SHA-256 {certificate_sha256} under `certificate_sha256`"))
-            .help("ask for the original file"));
+            return Err(Error::new(ErrorKind::CertificateHash, "the certificate was changed after it was written")
+                .expecting(format!("SHA-256 {certificate_sha256} under `certificate_sha256`"))
+                .advising("ask for the original file"));
         }
         let model_sha256 = canonical::sha256(&model);
         if certificate.get("model_sha256") != Some(&Value::String(model_sha256.clone())) {
-            return Err(Failure::new(
-                ExitStatus::Verification,
-                "verify.model_hash",
+            return Err(Error::new(
+                ErrorKind::ModelHash,
                 "the certificate is not one of this model: the model was changed, or belongs to another certificate",
             )
-            .expected(format!("SHA-256 {model_sha256} under `certificate.model_sha256`"))
-            .help("ask for the original file"));
+            .expecting(format!("SHA-256 {model_sha256} under `certificate.model_sha256`"))
+            .advising("ask for the original file"));
         }
         Ok(Self { model, certificate, certificate_sha256 })
     }
@@ -93,7 +73,7 @@ impl Sealed {
 pub const LARGEST_MODEL: u64 = 4 << 30;
 
 /// The bytes of a file with this many weights, at the most: the longest double, blanks in front and the end of its line.
-pub(crate) fn text_of(weights: u64) -> u64 {
+pub fn text_of(weights: u64) -> u64 {
     weights.saturating_mul(34)
 }
 
@@ -108,8 +88,8 @@ fn memory_of(bytes: &[u8]) -> usize {
 /// The text of a file.
 ///
 /// # Errors
-/// A number that JSON cannot hold; `output.write` if the text is longer than [`LARGEST_MODEL`].
-pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str) -> Result<String, Failure> {
+/// [`ErrorKind::Unwritable`]: a number that JSON cannot hold, or a text longer than [`LARGEST_MODEL`].
+pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str) -> Result<String, Error> {
     let value = serde_json::json!({
         "model": to_value(model)?,
         "certificate": to_value(certificate)?,
@@ -118,8 +98,8 @@ pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str)
     let text = serde_json::to_string_pretty(&value).map_err(|error| unwritable(&error))? + "\n";
     if text.len() as u64 > LARGEST_MODEL {
         let message = format!("the model takes {} as JSON", Bytes(text.len() as u64));
-        let failure = Failure::new(ExitStatus::Failed, "output.write", message);
-        return Err(failure.expected(format!("at most {}", Bytes(LARGEST_MODEL))).help("train with fewer features"));
+        let error = Error::new(ErrorKind::Unwritable, message);
+        return Err(error.expecting(format!("at most {}", Bytes(LARGEST_MODEL))).advising("train with fewer features"));
     }
     Ok(text)
 }
@@ -128,27 +108,25 @@ pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str)
 pub(crate) fn typed<T: Serialize + for<'de> Deserialize<'de>>(
     value: &Value,
     field: &str,
-    format: &str,
-) -> Result<T, Failure> {
-    let read: T = T::deserialize(value).map_err(|error| malformed(error.to_string(), format).at_field(field))?;
+    schema: &'static str,
+) -> Result<T, Error> {
+    let read: T = T::deserialize(value).map_err(|error| malformed(error.to_string(), schema).at(field))?;
     if canonical::text(&to_value(&read)?) != canonical::text(value) {
         let message = "something in it has no meaning here, or is not written as it would be";
-        return Err(malformed(message, format).at_field(field));
+        return Err(malformed(message, schema).at(field));
     }
     Ok(read)
 }
 
-pub(crate) fn to_value(part: &impl Serialize) -> Result<Value, Failure> {
+pub(crate) fn to_value(part: &impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(part).map_err(|error| unwritable(&error))
 }
 
-fn unwritable(error: &serde_json::Error) -> Failure {
-    Failure::new(ExitStatus::Failed, "output.write", format!("the model cannot be written as JSON: {error}"))
+fn unwritable(error: &serde_json::Error) -> Error {
+    Error::new(ErrorKind::Unwritable, format!("the model cannot be written as JSON: {error}"))
 }
 
-/// A file that is no model of the format.
-pub(crate) fn malformed(message: impl Into<String>, format: &str) -> Failure {
-    let writer = if format == model_file::SCHEMA { "dp train" } else { "dp rank train" };
-    Failure::new(ExitStatus::Input, "model.format", message)
-        .expected(format!("a model of format {format}, as `{writer} --out` writes it"))
+/// A file that is no model of this schema.
+pub(crate) fn malformed(message: impl Into<String>, schema: &'static str) -> Error {
+    Error::new(ErrorKind::Format { schema }, message)
 }

@@ -1,9 +1,11 @@
 //! How well predictions agree with known labels: of two classes, of several, and of numbers.
 
+mod measure;
 mod numbers;
 mod several;
 mod two_classes;
 
+pub use measure::{ClassOutcome, Figures, Measure};
 pub use numbers::{NumberMetrics, PredictedNumbers};
 pub use several::{ClassFigures, ClassMetrics, Confusion, softmax, winner};
 pub use two_classes::{Metrics, ScoredLabels};

@@ -8,13 +8,15 @@ use dp_rank::spectral::Normalise;
 use dp_rank::train::{RankingDerivation, TrainError};
 use serde::{Deserialize, Serialize};
 
-use crate::args::FileName;
 use crate::canonical;
-use crate::commands::rank::{AnyLoss, AnyScorer};
-use crate::failure::Failure;
-use crate::model_file::check_finite;
+use crate::error::{Error, ErrorKind};
+use crate::model::check_finite;
 use crate::protection;
 use crate::sealed::{self, Sealed, to_value, typed};
+
+mod any;
+
+pub use any::{AnyLoss, AnyScorer};
 
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.ranker/1";
@@ -63,7 +65,7 @@ pub enum ScorerShape {
 }
 
 /// What a hidden unit makes of its input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedActivation {
     /// max(h, 0).
@@ -177,7 +179,7 @@ impl Ranker {
     ///
     /// # Errors
     /// A weight that JSON cannot hold.
-    pub fn sha256(&self) -> Result<String, Failure> {
+    pub fn sha256(&self) -> Result<String, Error> {
         Ok(canonical::sha256(&to_value(self)?))
     }
 
@@ -212,7 +214,7 @@ impl Ranker {
     ///
     /// # Errors
     /// None for a ranker that was checked.
-    pub fn scorer(&self) -> Result<AnyScorer, Failure> {
+    pub fn scorer(&self) -> Result<AnyScorer, Error> {
         self.scorer.scorer(self.width).map_err(|error| malformed(error.to_string()))
     }
 }
@@ -341,7 +343,7 @@ impl RankerFile {
     ///
     /// # Errors
     /// A number that JSON cannot hold.
-    pub fn seal(model: Ranker, certificate: Certificate<RankerDerivation>) -> Result<Self, Failure> {
+    pub fn seal(model: Ranker, certificate: Certificate<RankerDerivation>) -> Result<Self, Error> {
         check_finite(&model.weights)?;
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(Self { model, certificate, certificate_sha256 })
@@ -360,25 +362,17 @@ impl RankerFile {
     ///
     /// # Errors
     /// A number that JSON cannot hold.
-    pub fn to_text(&self) -> Result<String, Failure> {
+    pub fn to_text(&self) -> Result<String, Error> {
         sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
-    }
-
-    /// Reads `name` (`-` for standard input) and checks its seals.
-    ///
-    /// # Errors
-    /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &FileName) -> Result<Self, Failure> {
-        Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
     }
 
     /// Reads the parts of a file whose seals are intact.
     ///
     /// # Errors
-    /// `model.format`.
-    pub fn from_sealed(sealed: Sealed) -> Result<Self, Failure> {
+    /// [`ErrorKind::Format`], `OtherKind`.
+    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
         if sealed.format() != Some(SCHEMA) {
-            return Err(malformed("the model is no ranker").help("name the file that `dp rank train --out` wrote"));
+            return Err(Error::new(ErrorKind::OtherKind, "the model is no ranker"));
         }
         let Sealed { model, certificate, certificate_sha256 } = sealed;
         let file = Self {
@@ -386,11 +380,11 @@ impl RankerFile {
             certificate: typed(&certificate, "certificate", SCHEMA)?,
             certificate_sha256,
         };
-        file.model.check().map_err(|why| malformed(why).at_field("model"))?;
+        file.model.check().map_err(|why| malformed(why).at("model"))?;
         Ok(file)
     }
 }
 
-fn malformed(message: impl Into<String>) -> Failure {
+fn malformed(message: impl Into<String>) -> Error {
     sealed::malformed(message, SCHEMA)
 }

@@ -5,23 +5,22 @@
 //! ```
 //! Hashes go one way: the certificate holds the SHA-256 of the canonical model, the file that of the canonical
 //! certificate. They find out accidents and thoughtless edits; what an edit that repairs them cannot get past is that
-//! the guarantee has to follow from the recipe (see [`crate::commands::verify`]).
+//! the guarantee has to follow from the recipe (see [`crate::verify`]).
 
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
+use dp_data::error::DataError;
 use dp_data::schema::{Label, LabelKind, LabelRange, Review};
 use dp_losses::LossKind;
 use dp_optim::recipes::AnyDerivation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::{FileName, Format};
 use crate::canonical;
-use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
-use crate::input::InputConfig;
+use crate::error::{Error, ErrorKind};
+use crate::metrics::winner;
 use crate::protection;
-use crate::ranker_file;
+use crate::ranker;
 use crate::sealed::{self, Sealed, to_value, typed};
 
 /// The format of the model member.
@@ -79,6 +78,15 @@ pub enum ModelKind {
     },
 }
 
+/// A prediction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Prediction<'m> {
+    /// The name of a class.
+    Class(&'m str),
+    /// A number in the label's unit.
+    Number(f64),
+}
+
 /// What two classes are called in predictions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -95,7 +103,7 @@ impl ModelKind {
     ///
     /// # Errors
     /// A kind of label that is not known here.
-    pub fn of(label: &Label) -> Result<Self, Failure> {
+    pub fn of(label: &Label) -> Result<Self, Error> {
         match &label.kind {
             LabelKind::TwoClasses { positive, negative, .. } => {
                 let first = |values: &[String]| values.first().cloned().unwrap_or_else(|| "other".to_owned());
@@ -119,6 +127,20 @@ impl ModelKind {
         }
     }
 
+    /// What the scores of a record say.
+    pub fn prediction(&self, scores: &[f64]) -> Prediction<'_> {
+        let first = scores.first().copied().unwrap_or_default();
+        match self {
+            Self::LinearClassifier { classes } => {
+                Prediction::Class(if first > 0.0 { &classes.positive } else { &classes.negative })
+            }
+            Self::MultiClassLinear { classes } => {
+                Prediction::Class(classes.get(winner(scores)).map_or("", |class| class))
+            }
+            Self::LinearRegression { range } => Prediction::Number(range.value(first)),
+        }
+    }
+
     /// How many scores a record gets.
     pub fn outputs(&self) -> usize {
         match self {
@@ -136,8 +158,8 @@ impl Model {
     /// (post-processing): the guarantee covers the refusal too.
     ///
     /// # Errors
-    /// `train.not_finite`; a label of a kind that cannot be predicted.
-    pub fn new(encoder: Encoder, loss: LossKind, weights: Vec<f64>) -> Result<Self, Failure> {
+    /// [`ErrorKind::NotFinite`]; a label of a kind that cannot be predicted.
+    pub fn new(encoder: Encoder, loss: LossKind, weights: Vec<f64>) -> Result<Self, Error> {
         check_finite(&weights)?;
         Ok(Self {
             schema: SCHEMA.to_owned(),
@@ -157,6 +179,16 @@ impl Model {
         }
     }
 
+    /// The prediction for an encoded record; `None` for one of which nothing is known.
+    pub fn predict(&self, row: &RowBuffer) -> Option<Prediction<'_>> {
+        if row.is_null() {
+            return None;
+        }
+        let mut scores = vec![0.0; self.kind.outputs()];
+        self.score(row, &mut scores);
+        Some(self.kind.prediction(&scores))
+    }
+
     /// How many models lie side by side in the weights: one, or one for each class against the rest.
     pub fn models(&self) -> u64 {
         match &self.kind {
@@ -174,7 +206,7 @@ impl Model {
     ///
     /// # Errors
     /// A weight that JSON cannot hold.
-    pub fn sha256(&self) -> Result<String, Failure> {
+    pub fn sha256(&self) -> Result<String, Error> {
         Ok(canonical::sha256(&to_value(self)?))
     }
 
@@ -254,7 +286,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// A number that JSON cannot hold.
-    pub fn seal(model: Model, certificate: Certificate<AnyDerivation>) -> Result<Self, Failure> {
+    pub fn seal(model: Model, certificate: Certificate<AnyDerivation>) -> Result<Self, Error> {
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(Self { model, certificate, certificate_sha256 })
     }
@@ -263,7 +295,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// A number that JSON cannot hold.
-    pub fn to_text(&self) -> Result<String, Failure> {
+    pub fn to_text(&self) -> Result<String, Error> {
         sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
     }
 
@@ -272,38 +304,20 @@ impl ModelFile {
         protection::warnings_of(&self.certificate, self.certificate.derivation.records())
     }
 
-    /// The encoder for records of the form that `input` names.
+    /// The encoder, for libsvm data whose features are counted from 0 or from 1 where that is said.
     ///
     /// # Errors
-    /// `model.mismatch` where the model was trained on another form.
-    pub fn encoder_for(&self, input: &InputConfig) -> Result<Encoder, Failure> {
+    /// Those of [`Encoder::libsvm`].
+    pub fn encoder_counting(&self, zero_based: Option<bool>) -> Result<Encoder, DataError> {
         let encoder = &self.model.encoder;
-        let (trained_on, same) = match encoder.input() {
-            InputFormat::Table(_) => ("CSV", input.format == Format::Csv),
-            InputFormat::Libsvm(_) => ("libsvm", input.format == Format::Libsvm),
-            InputFormat::Images(_) => ("IDX images", input.format == Format::Idx),
-            _ => ("another form", false),
-        };
-        if !same {
-            let given = match input.format {
-                Format::Csv => "CSV",
-                Format::Libsvm => "libsvm",
-                Format::Idx => "IDX images",
-            };
-            return Err(Failure::new(ExitStatus::Input, "model.mismatch", format!("the model does not read {given}"))
-                .at_file(&input.data)
-                .expected(format!("{trained_on}, as in training"))
-                .help(format!("if it is {trained_on}, say so with --format")));
-        }
-        match (encoder.input(), input.zero_based) {
+        match (encoder.input(), zero_based) {
             (InputFormat::Libsvm(trained), Some(zero_based)) if zero_based != trained.zero_based => {
                 let format = LibsvmFormat { zero_based, ..trained.clone() };
-                let counted = Encoder::libsvm(format, encoder.encoding());
-                let counted = counted.and_then(|counted| match encoder.projection() {
+                let counted = Encoder::libsvm(format, encoder.encoding())?;
+                match encoder.projection() {
                     Some(projection) => counted.projected(projection),
                     None => Ok(counted),
-                });
-                counted.map_err(|error| Failure::from_data(&error))
+                }
             }
             _ => Ok(encoder.clone()),
         }
@@ -333,30 +347,21 @@ impl ModelFile {
         serde_json::to_value(&self.certificate.derivation).unwrap_or_default()
     }
 
-    /// Reads `name` (`-` for standard input) and checks its seals.
-    ///
-    /// # Errors
-    /// `model.read`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn open(name: &FileName) -> Result<Self, Failure> {
-        Self::from_sealed(Sealed::open(name)?).map_err(|failure| failure.at_file(name))
-    }
-
     /// Reads the content of a model file and checks its seals.
     ///
     /// # Errors
-    /// `model.format`, `verify.certificate_hash`, `verify.model_hash`.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
+    /// Those of [`Sealed::parse`], and [`ErrorKind::Format`], `OtherKind`.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         Self::from_sealed(Sealed::parse(bytes)?)
     }
 
     /// Reads the parts of a file whose seals are intact.
     ///
     /// # Errors
-    /// `model.format`.
-    pub fn from_sealed(sealed: Sealed) -> Result<Self, Failure> {
-        if sealed.format() == Some(ranker_file::SCHEMA) {
-            return Err(malformed("the model is a ranker, which orders the documents of lists")
-                .help("use `dp rank evaluate` or `dp rank predict`; `dp verify` reads both"));
+    /// [`ErrorKind::Format`], `OtherKind`.
+    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
+        if sealed.format() == Some(ranker::SCHEMA) {
+            return Err(Error::new(ErrorKind::OtherKind, "the model is a ranker, which orders the documents of lists"));
         }
         let Sealed { model, certificate, certificate_sha256 } = sealed;
         let file = Self {
@@ -364,7 +369,7 @@ impl ModelFile {
             certificate: typed(&certificate, "certificate", SCHEMA)?,
             certificate_sha256,
         };
-        file.model.check().map_err(|why| malformed(why).at_field("model"))?;
+        file.model.check().map_err(|why| malformed(why).at("model"))?;
         Ok(file)
     }
 }
@@ -372,17 +377,14 @@ impl ModelFile {
 /// Refuses weights that are no numbers: they predict nothing, and JSON has no form for them.
 ///
 /// # Errors
-/// `train.not_finite`.
-pub(crate) fn check_finite(weights: &[f64]) -> Result<(), Failure> {
+/// [`ErrorKind::NotFinite`].
+pub(crate) fn check_finite(weights: &[f64]) -> Result<(), Error> {
     if weights.iter().all(|weight| weight.is_finite()) {
         return Ok(());
     }
-    Err(Failure::new(ExitStatus::Failed, "train.not_finite", "the weights that were released are not finite numbers")
-        .at_flag("--out")
-        .expected("settings under which the arithmetic does not overflow")
-        .help("check --lambda, --step-size and --radius for extreme values; no model was written"))
+    Err(Error::new(ErrorKind::NotFinite, "the weights that were released are not finite numbers"))
 }
 
-fn malformed(message: impl Into<String>) -> Failure {
+fn malformed(message: impl Into<String>) -> Error {
     sealed::malformed(message, SCHEMA)
 }

@@ -6,7 +6,7 @@ use dp_rank::metrics::Cutoff;
 use dp_rank::scorer::{Linear, LinearWorkspace, Mlp, MlpWorkspace, ParameterBlock, Scorer};
 use dp_rank::sensitivity::{Gram, ImageBounds};
 
-use crate::ranker_file::NamedLoss;
+use super::NamedLoss;
 
 /// Any scorer.
 #[derive(Debug, Clone, Copy, PartialEq)]

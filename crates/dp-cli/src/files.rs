@@ -1,0 +1,124 @@
+//! Models and rankers from files, with what the command has to say of a refusal.
+
+use dp::{Error, ErrorKind, ModelFile, RankerFile, Sealed, model};
+use dp_data::Encoder;
+use dp_data::encode::InputFormat;
+use dp_data::error::DataErrorKind;
+
+use crate::args::{FileName, Format};
+use crate::exit_code::ExitStatus;
+use crate::failure::{Failure, out_of_memory};
+use crate::input::{InputConfig, read_whole};
+
+/// Reads `name` (`-` for standard input) and checks its seals.
+///
+/// # Errors
+/// `model.read`, `file.too_large`, `memory.exhausted`, `model.format`, `verify.certificate_hash`, `verify.model_hash`.
+pub fn sealed(name: &FileName) -> Result<Sealed, Failure> {
+    let bytes = read_whole(name, dp::sealed::LARGEST_MODEL, |error| {
+        Failure::new(ExitStatus::Failed, "model.read", format!("cannot read the model: {error}"))
+            .help("name the file that `dp train --out` or `dp rank train --out` wrote")
+    })?;
+    Sealed::parse(&bytes).map_err(|error| Failure::from(error).at_file(name))
+}
+
+/// Reads the model `name` (`-` for standard input) and checks its seals.
+///
+/// # Errors
+/// Those of [`sealed`]; a ranker.
+pub fn model(name: &FileName) -> Result<ModelFile, Failure> {
+    ModelFile::from_sealed(sealed(name)?).map_err(|error| {
+        let failure = Failure::from(error.clone()).at_file(name);
+        match error.kind() {
+            ErrorKind::OtherKind => made_by_train(failure, model::SCHEMA)
+                .help("use `dp rank evaluate` or `dp rank predict`; `dp verify` reads both"),
+            _ => failure,
+        }
+    })
+}
+
+/// Reads the ranker `name` (`-` for standard input) and checks its seals.
+///
+/// # Errors
+/// Those of [`sealed`]; another model.
+pub fn ranker(name: &FileName) -> Result<RankerFile, Failure> {
+    RankerFile::from_sealed(sealed(name)?).map_err(|error| {
+        let failure = Failure::from(error.clone()).at_file(name);
+        match error.kind() {
+            ErrorKind::OtherKind => {
+                made_by_train(failure, dp::ranker::SCHEMA).help("name the file that `dp rank train --out` wrote")
+            }
+            _ => failure,
+        }
+    })
+}
+
+/// The encoder of a model for records of the form that `input` names.
+///
+/// # Errors
+/// `model.mismatch` where the model was trained on another form.
+pub fn encoder_for(file: &ModelFile, input: &InputConfig) -> Result<Encoder, Failure> {
+    let (trained_on, same) = match file.model.encoder.input() {
+        InputFormat::Table(_) => ("CSV", input.format == Format::Csv),
+        InputFormat::Libsvm(_) => ("libsvm", input.format == Format::Libsvm),
+        InputFormat::Images(_) => ("IDX images", input.format == Format::Idx),
+        _ => ("another form", false),
+    };
+    if !same {
+        let given = match input.format {
+            Format::Csv => "CSV",
+            Format::Libsvm => "libsvm",
+            Format::Idx => "IDX images",
+        };
+        return Err(Failure::new(ExitStatus::Input, "model.mismatch", format!("the model does not read {given}"))
+            .at_file(&input.data)
+            .expected(format!("{trained_on}, as in training"))
+            .help(format!("if it is {trained_on}, say so with --format")));
+    }
+    file.encoder_counting(input.zero_based).map_err(|error| Failure::from_data(&error))
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let exit = match error.kind() {
+            ErrorKind::NotFinite | ErrorKind::Unwritable | ErrorKind::Memory => ExitStatus::Failed,
+            ErrorKind::Data(
+                DataErrorKind::FileOpen
+                | DataErrorKind::FileRead
+                | DataErrorKind::FileChanged
+                | DataErrorKind::MemoryExhausted,
+            ) => ExitStatus::Failed,
+            ErrorKind::Format { .. } | ErrorKind::OtherKind | ErrorKind::Work { .. } | ErrorKind::Data(_) => {
+                ExitStatus::Input
+            }
+            _ => ExitStatus::Verification,
+        };
+        let mut failure = match error.kind() {
+            ErrorKind::Memory => out_of_memory(error.to_string()),
+            _ => Self::new(exit, error.code(), error.to_string()),
+        };
+        failure.details.location.field = error.field().map(str::to_owned);
+        failure.details.expected = error.expected().map(str::to_owned);
+        if let Some(help) = error.help() {
+            failure = failure.help(help);
+        }
+        match error.kind() {
+            ErrorKind::Format { schema } => made_by_train(failure, schema),
+            ErrorKind::NotFinite => failure
+                .at_flag("--out")
+                .expected("settings under which the arithmetic does not overflow")
+                .help("check --lambda, --step-size and --radius for extreme values; no model was written"),
+            ErrorKind::NotPrivate => failure.help("train again with privacy and without --seed"),
+            ErrorKind::Work { needed } => failure
+                .at_flag("--work")
+                .help(format!("if you trust the file that far, allow for more: --work {needed}")),
+            _ => failure,
+        }
+    }
+}
+
+/// Says which command writes files of this schema.
+fn made_by_train(failure: Failure, schema: &str) -> Failure {
+    let writer = if schema == model::SCHEMA { "dp train" } else { "dp rank train" };
+    failure.expected(format!("a model of format {schema}, as `{writer} --out` writes it"))
+}

@@ -1,0 +1,142 @@
+//! What can be wrong with a model's file, and what a verification refuses.
+
+use dp_data::OutOfMemory;
+use dp_data::error::{DataError, DataErrorKind};
+
+/// A file that was refused.
+///
+/// Nothing in it depends on the value of a record: it may be shown to anyone.
+///
+/// # Examples
+/// ```
+/// let error = dp::ModelFile::parse(b"{}").unwrap_err();
+/// assert_eq!((error.code(), error.to_string()), ("model.format", "the member `model` is missing".to_owned()));
+/// assert_eq!(error.field(), Some("model"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    details: Box<Details>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Details {
+    field: Option<String>,
+    expected: Option<String>,
+    help: Option<String>,
+}
+
+/// The kinds of [`Error`]s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The file is no model of this format.
+    Format {
+        /// [`model::SCHEMA`](crate::model::SCHEMA) or [`ranker::SCHEMA`](crate::ranker::SCHEMA).
+        schema: &'static str,
+    },
+    /// A model of another kind was asked for.
+    OtherKind,
+    /// The certificate is not the one that was sealed.
+    CertificateHash,
+    /// The model is not the one that the certificate is about.
+    ModelHash,
+    /// Released weights are not finite.
+    NotFinite,
+    /// The model cannot be written as JSON of a size that is read again.
+    Unwritable,
+    /// Memory ran out.
+    Memory,
+    /// The certificate says itself that there is no guarantee.
+    NotPrivate,
+    /// The guarantee does not follow from the recipe.
+    Guarantee,
+    /// The certificate states other assumptions than its guarantee rests on.
+    Assumption,
+    /// The weights cannot have been released by the recipe.
+    Weights,
+    /// To recompute the guarantee takes more steps than are allowed.
+    Work {
+        /// About how many.
+        needed: u64,
+    },
+    /// The records do not fit the model.
+    Data(DataErrorKind),
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), details: Box::default() }
+    }
+
+    pub(crate) fn at(mut self, field: impl Into<String>) -> Self {
+        self.details.field = Some(field.into());
+        self
+    }
+
+    pub(crate) fn expecting(mut self, expected: impl Into<String>) -> Self {
+        self.details.expected = Some(expected.into());
+        self
+    }
+
+    pub(crate) fn advising(mut self, help: impl Into<String>) -> Self {
+        self.details.help = Some(help.into());
+        self
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// A code that stays the same in all versions; `dp explain CODE` has a page for each.
+    pub fn code(&self) -> &'static str {
+        match self.kind {
+            ErrorKind::Format { .. } | ErrorKind::OtherKind => "model.format",
+            ErrorKind::CertificateHash => "verify.certificate_hash",
+            ErrorKind::ModelHash => "verify.model_hash",
+            ErrorKind::NotFinite => "train.not_finite",
+            ErrorKind::Unwritable => "output.write",
+            ErrorKind::Memory => DataErrorKind::MemoryExhausted.code(),
+            ErrorKind::NotPrivate => "verify.not_private",
+            ErrorKind::Guarantee => "verify.guarantee",
+            ErrorKind::Assumption => "verify.assumption",
+            ErrorKind::Weights => "verify.weights",
+            ErrorKind::Work { .. } => "verify.work",
+            ErrorKind::Data(kind) => kind.code(),
+        }
+    }
+
+    /// The member of the file.
+    pub fn field(&self) -> Option<&str> {
+        self.details.field.as_deref()
+    }
+
+    /// What was expected.
+    pub fn expected(&self) -> Option<&str> {
+        self.details.expected.as_deref()
+    }
+
+    /// What to do.
+    pub fn help(&self) -> Option<&str> {
+        self.details.help.as_deref()
+    }
+}
+
+impl From<OutOfMemory> for Error {
+    fn from(error: OutOfMemory) -> Self {
+        Self::new(ErrorKind::Memory, error.to_string())
+    }
+}
+
+impl From<&DataError> for Error {
+    fn from(error: &DataError) -> Self {
+        let mut converted = Self::new(ErrorKind::Data(error.kind()), error.public_message());
+        converted.details.field = error.field().map(str::to_owned);
+        converted.details.expected = error.expected_text().map(str::to_owned);
+        converted.details.help = error.help_text().map(str::to_owned);
+        converted
+    }
+}

@@ -1,0 +1,41 @@
+//! Private models of tables and of ranked lists, from training to verification.
+//!
+//! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that tie them together.
+//! [`verify`] recomputes the guarantee from the file alone. A model carries the encoder for raw records; [`metrics`] measures
+//! its predictions. [`report`] and [`protection`] say in words what is promised. A [`RankerFile`] is the same for rankers,
+//! which `dp-rank` trains.
+//!
+//! ```no_run
+//! use dp_data::{Schema, read::Input};
+//!
+//! let schema = Schema::parse("schema.toml", &std::fs::read_to_string("schema.toml")?)?;
+//! let file = dp::Training::new(1.0, 1e-6)?.on_csv(&schema, Input::open("people.csv")?)?;
+//! std::fs::write("model.json", file.to_text()?)?;
+//!
+//! let file = dp::ModelFile::parse(&std::fs::read("model.json")?)?;
+//! let verified = dp::verify::model(&file, dp::verify::WORK)?;
+//! println!("epsilon = {}, delta = {}", verified.epsilon, verified.delta);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeDoctests;
+
+pub mod canonical;
+mod error;
+pub mod metrics;
+pub mod model;
+pub mod protection;
+pub mod ranker;
+pub mod report;
+pub mod sealed;
+pub mod training;
+pub mod verify;
+pub mod wording;
+
+pub use error::{Error, ErrorKind};
+pub use model::{Model, ModelFile, ModelKind, Prediction};
+pub use ranker::{Ranker, RankerFile};
+pub use sealed::Sealed;
+pub use training::{TrainError, Training};

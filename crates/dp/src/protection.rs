@@ -1,0 +1,243 @@
+//! What a guarantee means to an attacker, in words: the only place that says so.
+//!
+//! Every number is a bound by [`dp_accountant::semantics`] on the curve of what was released, rounded up. There is no
+//! scale of strong and weak: what is called so differs between authors, and epsilon alone does not tell.
+
+use dp_accountant::certificate::Certificate;
+use dp_accountant::guarantee::Unit;
+use dp_accountant::semantics::{Belief, Detection, Protection, whole_records};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon};
+use serde::{Serialize, Serializer};
+
+use crate::wording::{delta as all_digits, rounded_up};
+
+/// Significant digits of what is stated.
+const DIGITS: i32 = 3;
+
+/// The false-positive rate for which a short account states the true-positive rate.
+const FALSE_POSITIVE_RATE: f64 = 0.01;
+
+/// A number that may be infinite.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.is_finite() { serializer.serialize_f64(*value) } else { serializer.serialize_str(&value.to_string()) }
+}
+
+/// What a guarantee means: [`Protection`] as JSON and as sentences.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Meaning {
+    /// The best attack's true-positive less false-positive rate is at most this.
+    pub advantage: f64,
+    /// True-positive rates at given false-positive rates.
+    pub true_positive_rates: Vec<Detection>,
+    /// The odds rise by a factor above `e^epsilon` with at most this probability.
+    pub odds_beyond_epsilon: f64,
+    /// Except with probability `failure`, the odds rise by at most this factor.
+    #[serde(serialize_with = "number")]
+    pub bayes_factor: f64,
+    /// The probability with which the factor may be larger.
+    pub failure: f64,
+    /// Beliefs after the release, by the factor.
+    pub posteriors: Vec<Belief>,
+    #[serde(skip)]
+    epsilon: f64,
+    #[serde(skip)]
+    log_bayes_factor: f64,
+    #[serde(skip)]
+    question: &'static str,
+}
+
+impl Meaning {
+    /// What `protection` says, under `relation` for one `unit`.
+    pub fn new(protection: Protection, relation: AdjacencyKind, unit: &Unit) -> Self {
+        Self {
+            advantage: protection.advantage,
+            true_positive_rates: protection.true_positive_rates,
+            odds_beyond_epsilon: protection.odds_beyond_epsilon,
+            bayes_factor: protection.log_bayes_factor.exp().next_up(),
+            failure: protection.failure,
+            posteriors: protection.posteriors,
+            epsilon: protection.epsilon,
+            log_bayes_factor: protection.log_bayes_factor,
+            question: question(relation, unit),
+        }
+    }
+
+    /// What the certificate of a private model means; `None` where it claims nothing.
+    pub fn of_certificate<D>(certificate: &Certificate<D>) -> Option<Self> {
+        let reached = certificate.reached.filter(|_| certificate.private)?;
+        let (epsilon, delta) = (reached.epsilon, reached.delta);
+        let by_event =
+            Epsilon::new(epsilon).and_then(|epsilon| Ok((epsilon, Delta::new(delta)?))).and_then(|(epsilon, delta)| {
+                Protection::of_event(&certificate.event, certificate.adjacency, epsilon, delta)
+            });
+        // The statement alone, where the event has no curve: sound, and says less.
+        let by_statement = || {
+            let largest_loss = if delta == 0.0 { epsilon } else { f64::INFINITY };
+            Protection::of_curve(epsilon, delta, largest_loss, |at| Ok(if at >= epsilon { delta } else { 1.0 }))
+        };
+        let protection = by_event.or_else(|_| by_statement()).ok()?;
+        Some(Self::new(protection, certificate.adjacency, &certificate.unit))
+    }
+
+    /// The few sentences of a report.
+    pub fn short(&self) -> Vec<String> {
+        let detection = self.true_positive_rates.iter().find(|found| found.false_positive_rate == FALSE_POSITIVE_RATE);
+        [self.attacker(), self.guess()]
+            .into_iter()
+            .chain(detection.map(detected))
+            .chain([raised(self.epsilon, self.odds_beyond_epsilon)])
+            .collect()
+    }
+
+    /// All of it, a sentence on each line.
+    pub fn text(&self) -> String {
+        let mut lines = vec![String::new(), self.attacker()];
+        let mut indented = |sentence: String| lines.push(format!("  {sentence}"));
+        indented(self.guess());
+        self.true_positive_rates.iter().map(detected).for_each(&mut indented);
+        indented(raised(self.epsilon, self.odds_beyond_epsilon));
+        if self.failure < 1.0 && self.log_bayes_factor < f64::INFINITY {
+            if self.failure > 0.0 {
+                indented(raised(self.log_bayes_factor, self.failure));
+            }
+            self.posteriors.iter().map(|belief| self.believed(belief)).for_each(&mut indented);
+        }
+        lines.push("These are bounds on every attack; a known one may find much less.".to_owned());
+        lines.join("\n")
+    }
+
+    fn attacker(&self) -> String {
+        format!("An attacker sees what is released, knows all else but the noise, and asks {}.", self.question)
+    }
+
+    fn guess(&self) -> String {
+        let right = rounded_up(0.5 + 0.5 * self.advantage, DIGITS);
+        format!("Where both answers are equally likely beforehand, a guess is right with probability at most {right}.")
+    }
+
+    fn believed(&self, belief: &Belief) -> String {
+        let except = match self.failure {
+            0.0 => String::new(),
+            failure => format!(", except with probability {}", rounded_up(failure, DIGITS)),
+        };
+        format!(
+            "A belief of {} in either becomes at most {}{except}.",
+            belief.prior,
+            rounded_up(belief.at_most, DIGITS)
+        )
+    }
+}
+
+fn detected(found: &Detection) -> String {
+    format!(
+        "At a false-positive rate of {} the true-positive rate is at most {}.",
+        found.false_positive_rate,
+        rounded_up(found.at_most, DIGITS)
+    )
+}
+
+fn raised(log_factor: f64, probability: f64) -> String {
+    let factor = match log_factor.exp().next_up() {
+        factor if factor < f64::MAX => rounded_up(factor, DIGITS + 1),
+        _ => format!("e^{}", rounded_up(log_factor, DIGITS + 1)),
+    };
+    match probability {
+        0.0 => format!("The odds of either answer rise by a factor of at most {factor}."),
+        probability => format!(
+            "The odds of either answer rise by a factor above {factor} with probability at most {}.",
+            rounded_up(probability, DIGITS)
+        ),
+    }
+}
+
+/// What an attacker cannot tell.
+fn question(relation: AdjacencyKind, unit: &Unit) -> &'static str {
+    match (relation, unit) {
+        (AdjacencyKind::ChangeListLabels, _) => "which of two gradings one list has",
+        (AdjacencyKind::ReplaceOne, Unit::Record) => "which of two values one record has",
+        (AdjacencyKind::ReplaceOne, Unit::List) => "which of two contents one list has",
+        (AdjacencyKind::ReplaceOne, Unit::Document) => "which of two contents one document has",
+        (AdjacencyKind::ReplaceOne, _) => "which of two contents the protected records have",
+        (_, Unit::Record) => "whether one record is there",
+        (_, Unit::List) => "whether one list is there",
+        (_, Unit::Document) => "whether one document is there",
+        _ => "whether the protected records are there",
+    }
+}
+
+/// The sentence about a delta that is no protection by itself, for `n` units that `units` names; `None` for one below `1/n`.
+///
+/// The judgement is that of Dwork and Roth 2014, "The algorithmic foundations of differential privacy", section 2.3: see
+/// [`whole_records`].
+pub fn large_delta(delta: f64, n: u64, units: &str) -> Option<String> {
+    let published = Delta::new(delta).map_or(n, |delta| whole_records(delta, n)).min(n);
+    (published > 0).then(|| {
+        format!(
+            "delta = {} is not below 1/n = 1/{n}: publishing {published} of the {n} {units}, drawn at random, would \
+             satisfy the guarantee too.",
+            all_digits(delta)
+        )
+    })
+}
+
+/// An epsilon above this promises little by itself: it lets odds rise by a factor of more than e^10, about 22026.
+const LARGE_EPSILON: f64 = 10.0;
+
+/// The sentence about an epsilon above 10; what was released may protect better than its epsilon says.
+pub fn large_epsilon(epsilon: f64) -> Option<String> {
+    (epsilon > LARGE_EPSILON).then(|| {
+        format!(
+            "epsilon = {} promises little: it lets the odds rise by a factor of e^{}.",
+            crate::wording::epsilon(epsilon),
+            rounded_up(epsilon, DIGITS + 1)
+        )
+    })
+}
+
+/// What is said of an epsilon and a delta that promise little, over `n` units that `units` names, where it is known.
+pub fn warnings(epsilon: f64, delta: f64, n: Option<u64>, units: &str) -> Vec<String> {
+    large_epsilon(epsilon).into_iter().chain(n.and_then(|n| large_delta(delta, n, units))).collect()
+}
+
+/// The same for what the certificate of a private model over `n` records, or lists, reached.
+pub fn warnings_of<D>(certificate: &Certificate<D>, n: Option<u64>) -> Vec<String> {
+    let Some(reached) = certificate.reached.filter(|_| certificate.private) else { return Vec::new() };
+    let units = match certificate.unit {
+        Unit::List | Unit::Document => "lists",
+        _ => "records",
+    };
+    warnings(reached.epsilon, reached.delta, n, units)
+}
+
+/// What holds of someone with several rows.
+///
+/// By [`Guarantee::for_group`](dp_accountant::Guarantee::for_group).
+pub const SEVERAL_ROWS: &str = "Each person has one row. Of someone with k rows no more is promised than k times epsilon, \
+                                at a delta of k e^((k-1) epsilon) times as much.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epsilon_above_ten_is_said_to_promise_little() {
+        assert_eq!((large_epsilon(10.0), large_epsilon(0.1)), (None, None));
+        assert!(large_epsilon(12.5).unwrap().contains("a factor of e^12.5"));
+        assert_eq!(warnings(11.0, 0.5, Some(10), "records").len(), 2);
+        assert_eq!(warnings(11.0, 0.5, None, "records").len(), 1);
+    }
+
+    #[test]
+    fn a_delta_is_judged_by_the_number_of_records() {
+        for (delta, n) in [(0.0, u64::MAX), (1e-6, 999_999), (0.000_999, 1000), (0.5, 1)] {
+            assert_eq!(large_delta(delta, n, "records"), None, "{delta} {n}");
+        }
+        for (delta, n, published) in [(1e-3, 1000, 1), (0.01, 1000, 10), (0.999_999_9, 50, 49), (1.0, 50, 50)] {
+            let said = large_delta(delta, n, "records").unwrap();
+            assert!(said.contains(&format!("publishing {published} of the {n} records")), "{said}");
+        }
+    }
+}

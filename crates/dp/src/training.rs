@@ -1,0 +1,399 @@
+//! From a table to a released model with its certificate.
+
+use std::collections::BTreeMap;
+
+use dp_accountant::certificate::{Assumption, Certificate};
+use dp_accountant::guarantee::Unit;
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_data::encode::Encoding;
+use dp_data::examples::Feature;
+use dp_data::read::{CsvOptions, Input, load_csv};
+use dp_data::schema::{Label, LabelKind, Schema};
+use dp_data::{DataError, Encoder, Examples};
+use dp_losses::{LogCosh, LossKind, Real, Softmax};
+use dp_mechanisms::rng::{LentRng, OsSeeded, ReleaseRng};
+use dp_optim::MemorySource;
+use dp_optim::catalogue::{self, Built, Entry, Request, Settings};
+use dp_optim::engine::Control;
+use dp_optim::recipes::non_private::NonPrivateDerivation;
+use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Recipe, TrainsAny, train_without_privacy};
+
+use crate::error::Error;
+use crate::model::{Model, ModelFile};
+
+/// The half width of regression losses that are rounded off: a quarter of the range of targets.
+pub const REGRESSION_WIDTH: f64 = 0.5;
+
+/// A private training of a table. All of it is public, and is chosen before a record is read.
+///
+/// Unless said otherwise the algorithm is `auto`, which chooses by public numbers alone, the neighbouring relation is the
+/// algorithm's usual one, the loss is [`usual_loss`] of the label, and the encoding is [`Encoding::default`].
+///
+/// # Examples
+/// ```
+/// use dp_data::{Schema, read::Input};
+///
+/// let schema = Schema::parse("schema.toml", r#"
+/// [label]
+/// column = "buys"
+/// positive = "yes"
+/// negative = "no"
+///
+/// [columns.visits]
+/// type = "numeric"
+/// min = 0
+/// max = 30
+/// "#)?;
+/// let mut table = "visits,buys\n".to_owned();
+/// for i in 0..2000 {
+///     table.push_str(&format!("{},{}\n", i % 31, if i % 31 > 15 { "yes" } else { "no" }));
+/// }
+/// let file = dp::Training::new(1.0, 1e-6)?.on_csv(&schema, Input::from_bytes("people.csv", table.into_bytes()))?;
+/// assert!(dp::verify::model(&file, dp::verify::WORK)?.epsilon <= 1.0);
+/// assert_eq!(dp::ModelFile::parse(file.to_text()?.as_bytes())?, file);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Training {
+    algorithm: &'static Entry,
+    settings: Settings,
+    budget: Budget,
+    relation: Option<AdjacencyKind>,
+    loss: Option<LossKind>,
+    encoding: Encoding,
+}
+
+/// Why a training was refused, or failed. Nothing was released.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// No algorithm has this name; [`catalogue::ALGORITHMS`] has those that there are.
+    #[error("there is no algorithm `{0}`")]
+    Algorithm(String),
+    /// The algorithm has no proof under this relation.
+    #[error("{algorithm} has no proof under {relation}")]
+    Relation {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The relation.
+        relation: AdjacencyKind,
+    },
+    /// The recipe refuses what is asked of it, or training failed.
+    #[error(transparent)]
+    Recipe(#[from] dp_optim::Error),
+    /// The schema or the records.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The released model is no model of any use, or cannot be written.
+    #[error(transparent)]
+    Model(#[from] Error),
+}
+
+impl From<dp_accountant::Error> for TrainError {
+    fn from(error: dp_accountant::Error) -> Self {
+        Self::Recipe(error.into())
+    }
+}
+
+impl From<dp_mechanisms::Error> for TrainError {
+    fn from(error: dp_mechanisms::Error) -> Self {
+        Self::Recipe(error.into())
+    }
+}
+
+impl Training {
+    /// A training that may spend `epsilon` and `delta`.
+    ///
+    /// # Errors
+    /// An epsilon that is not a positive number, or a delta outside `[0, 1)`.
+    pub fn new(epsilon: f64, delta: f64) -> Result<Self, TrainError> {
+        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+        let algorithm = catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))?;
+        let (settings, encoding) = (Settings::default(), Encoding::default());
+        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding })
+    }
+
+    /// The same by the [algorithm](catalogue::ALGORITHMS) of this name.
+    ///
+    /// # Errors
+    /// [`TrainError::Algorithm`].
+    pub fn by(self, algorithm: &str) -> Result<Self, TrainError> {
+        let found = catalogue::find(algorithm).ok_or_else(|| TrainError::Algorithm(algorithm.to_owned()))?;
+        Ok(Self { algorithm: found, ..self })
+    }
+
+    /// The same with these settings of the algorithm.
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// The same with this loss.
+    #[must_use]
+    pub fn with_loss(self, loss: LossKind) -> Self {
+        Self { loss: Some(loss), ..self }
+    }
+
+    /// The same with this encoding of rows.
+    #[must_use]
+    pub fn with_encoding(self, encoding: Encoding) -> Self {
+        Self { encoding, ..self }
+    }
+
+    /// The same under this neighbouring relation: [`AdjacencyKind::ReplaceOne`] or [`AdjacencyKind::ZeroOut`].
+    #[must_use]
+    pub fn under(self, relation: AdjacencyKind) -> Self {
+        Self { relation: Some(relation), ..self }
+    }
+
+    /// Trains on a CSV file, with noise from the system's generator.
+    ///
+    /// # Privacy
+    /// Everything in the file that is returned is covered by its certificate, as long as the schema holds nothing that was
+    /// taken from the records. That the training fails may depend on them: on a cell that the schema calls an error.
+    ///
+    /// # Errors
+    /// A schema that was not reviewed; what is wrong with the records; what the recipe refuses.
+    pub fn on_csv(&self, schema: &Schema, input: Input) -> Result<ModelFile, TrainError> {
+        schema.check_reviewed()?;
+        let encoder = Encoder::new(schema, self.encoding)?;
+        let loaded = load_csv::<f64>(input, &encoder, &CsvOptions::default())?;
+        self.on_examples(encoder, loaded.examples, &mut OsSeeded::new()?)
+    }
+
+    /// Trains on records that `encoder` encoded.
+    ///
+    /// # Privacy
+    /// As [`on_csv`](Self::on_csv). A generator that is no secret leaves no guarantee, and the certificate says so.
+    ///
+    /// # Errors
+    /// What the recipe refuses.
+    pub fn on_examples<R: ReleaseRng>(
+        &self,
+        encoder: Encoder,
+        examples: Examples<f64>,
+        rng: &mut R,
+    ) -> Result<ModelFile, TrainError> {
+        let relation = self.relation.unwrap_or(self.algorithm.usual_relation());
+        let refused = || TrainError::Relation { algorithm: self.algorithm.name, relation };
+        if !self.algorithm.relations.contains(&relation) {
+            return Err(refused());
+        }
+        let loss = self.loss.map_or_else(|| usual_loss(encoder.label()), Ok)?;
+        let (n, dim) = (examples.len() as u64, encoder.dim() as u64);
+        let request = Request {
+            intercept: self.encoding.intercept > 0.0,
+            sparse: encoder.prefers_sparse(),
+            ..Request::new(&self.settings, loss, self.budget, relation, n, dim)
+        };
+        let Built { recipe, .. } = self.algorithm.build(&request)?;
+        let (records, mut control) = (Records { encoder, examples, loss }, Control::default());
+        let released = match relation {
+            AdjacencyKind::ReplaceOne => {
+                let plan = recipe.plan_copies::<ReplaceOne>(n, dim, self.budget, 1)?;
+                records.train(&plan, Vec::new(), versions(), &mut rng.lend(), &mut control)?
+            }
+            AdjacencyKind::ZeroOut => {
+                let plan = recipe.plan_copies::<ZeroOut>(n, dim, self.budget, 1)?;
+                records.train(&plan, Vec::new(), versions(), &mut rng.lend(), &mut control)?
+            }
+            _ => return Err(refused()),
+        };
+        Ok(released.seal()?)
+    }
+}
+
+/// The loss for a label, unless another is asked for: logistic for two classes, softmax for several, log-cosh for a number,
+/// whose gradients are bounded so that no radius is needed.
+///
+/// # Errors
+/// A number of classes that softmax does not take.
+pub fn usual_loss(label: &Label) -> Result<LossKind, dp_optim::Error> {
+    Ok(match &label.kind {
+        LabelKind::TwoClasses { .. } => LossKind::Logistic,
+        LabelKind::Classes { classes, .. } => LossKind::Softmax(Softmax::new(classes.len() as u32)?),
+        _ => LossKind::LogCosh(LogCosh::new(REGRESSION_WIDTH)?),
+    })
+}
+
+/// Encoded records, ready for training: what [`Training`] does step by step, for callers with plans, generators and progress of
+/// their own.
+#[derive(Debug)]
+pub struct Records<F> {
+    /// What encoded them; it goes into the model.
+    pub encoder: Encoder,
+    /// The rows and their targets.
+    pub examples: Examples<F>,
+    /// The loss.
+    pub loss: LossKind,
+}
+
+/// A released model and its certificate, not yet tied together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Released {
+    /// The model.
+    pub model: Model,
+    /// Its certificate.
+    pub certificate: Certificate<AnyDerivation>,
+}
+
+impl Released {
+    /// Ties them together.
+    ///
+    /// # Errors
+    /// Those of [`ModelFile::seal`].
+    pub fn seal(self) -> Result<ModelFile, Error> {
+        ModelFile::seal(self.model, self.certificate)
+    }
+}
+
+impl<F: Real + Feature> Records<F> {
+    /// Trains by a plan. The certificate names what the model's encoder takes on trust, and `further` assumptions.
+    ///
+    /// # Privacy
+    /// As [`Planned::train`](dp_optim::recipes::Planned::train).
+    ///
+    /// # Errors
+    /// Those of [`Planned::train`](dp_optim::recipes::Planned::train); weights that are not finite.
+    pub fn train<A: TrainsAny<F>>(
+        self,
+        plan: &AnyPlan<A>,
+        further: Vec<Assumption>,
+        versions: BTreeMap<String, String>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
+    ) -> Result<Released, TrainError> {
+        let Self { encoder, examples, loss } = self;
+        let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
+        let trained = A::train_any(plan, &mut source, rng, control)?;
+        let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
+        let model = Model::new(encoder, loss, weights)?;
+        let assumptions = model.assumptions().into_iter().chain(further).collect();
+        let certificate = trained.certificate(Unit::Record, assumptions, model.sha256()?, versions);
+        Ok(Released { model, certificate })
+    }
+
+    /// Trains without privacy: the baseline of a comparison. The certificate claims nothing.
+    ///
+    /// # Errors
+    /// Those of [`train_without_privacy`]; weights that are not finite.
+    pub fn train_without_privacy(
+        self,
+        recipe: NonPrivateDerivation,
+        key: [u8; 32],
+        versions: BTreeMap<String, String>,
+        control: &mut Control<'_>,
+    ) -> Result<Released, TrainError> {
+        let Self { encoder, examples, loss } = self;
+        let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
+        let weights = train_without_privacy(&recipe, &mut source, key, control)?;
+        let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
+        let model = Model::new(encoder, loss, weights)?;
+        let certificate =
+            Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, AnyDerivation::NonPrivate(recipe))
+                .assuming(model.assumptions())
+                .of_model(model.sha256()?, versions);
+        Ok(Released { model, certificate })
+    }
+}
+
+/// This crate's, for certificates.
+fn versions() -> BTreeMap<String, String> {
+    BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())])
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_data::schema::Others;
+
+    use super::*;
+    use crate::ErrorKind;
+    use crate::model::Prediction;
+    use crate::verify;
+
+    const SCHEMA: &str = r#"
+        [label]
+        column = "buys"
+        positive = "yes"
+        negative = "no"
+        [columns.visits]
+        type = "numeric"
+        min = 0
+        max = 30
+    "#;
+
+    fn table() -> Input {
+        let row = |i: u32| format!("{},{}\n", i % 31, if i % 31 > 15 { "yes" } else { "no" });
+        let rows: String = (0..3000).map(row).collect();
+        Input::from_bytes("people.csv", format!("visits,buys\n{rows}").into_bytes())
+    }
+
+    fn schema() -> Schema {
+        Schema::parse("schema.toml", SCHEMA).unwrap()
+    }
+
+    #[test]
+    fn every_listed_algorithm_trains_and_verifies_or_says_why_not() {
+        let mut trained = 0;
+        for entry in catalogue::ALGORITHMS {
+            let training = Training::new(3.0, 1e-6).unwrap().by(entry.name).unwrap();
+            match training.on_csv(&schema(), table()) {
+                Ok(file) => {
+                    let verified = verify::model(&file, verify::WORK).unwrap();
+                    assert!(verified.epsilon <= 3.0 && verified.delta <= 1e-6, "{}: {verified:?}", entry.name);
+                    let reread = ModelFile::parse(file.to_text().unwrap().as_bytes()).unwrap();
+                    assert_eq!(reread, file);
+                    trained += 1;
+                }
+                Err(TrainError::Recipe(_)) => {}
+                Err(error) => panic!("{}: {error}", entry.name),
+            }
+        }
+        assert!(trained >= 20, "{trained}");
+    }
+
+    #[test]
+    fn a_model_predicts() {
+        let file = Training::new(3.0, 1e-6).unwrap().on_csv(&schema(), table()).unwrap();
+        let mut row = dp_data::encode::RowBuffer::new(&file.model.encoder);
+        let mut predicted = |visits: &str| {
+            file.model.encoder.encode_row(|_| visits.as_bytes(), None, &mut row).unwrap();
+            match file.model.predict(&row) {
+                Some(Prediction::Class(class)) => class.to_owned(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!([predicted("0"), predicted("30")], ["no", "yes"]);
+    }
+
+    #[test]
+    fn what_is_refused_is_named() {
+        assert!(matches!(Training::new(-1.0, 0.0), Err(TrainError::Recipe(_))));
+        let training = Training::new(1.0, 1e-6).unwrap();
+        assert!(matches!(training.clone().by("nonesuch"), Err(TrainError::Algorithm(name)) if name == "nonesuch"));
+        let lists = training.clone().under(AdjacencyKind::ChangeListLabels).on_csv(&schema(), table());
+        assert!(matches!(lists, Err(TrainError::Relation { .. })));
+        let unreviewed = Schema::parse("schema.toml", &format!("{SCHEMA}\nreviewed = false")).unwrap();
+        assert!(matches!(training.on_csv(&unreviewed, table()), Err(TrainError::Data(_))));
+    }
+
+    #[test]
+    fn a_seeded_run_claims_nothing() {
+        let encoder = Encoder::new(&schema(), Encoding::default()).unwrap();
+        let examples = load_csv::<f64>(table(), &encoder, &CsvOptions::default()).unwrap().examples;
+        let rng = &mut dp_mechanisms::SeededRng::new(1);
+        let file = Training::new(1.0, 1e-6).unwrap().on_examples(encoder, examples, rng).unwrap();
+        let refused = verify::model(&file, verify::WORK).unwrap_err();
+        assert_eq!((refused.kind(), refused.code()), (ErrorKind::NotPrivate, "verify.not_private"));
+    }
+
+    #[test]
+    fn losses_fit_their_labels() {
+        let two = Label::two_classes("y", vec!["1".into()], vec!["0".into()], Others::Error);
+        let several = Label::classes("y", ["a", "b", "c"].map(String::from).to_vec());
+        let number = Label::number("y", dp_data::schema::LabelRange { min: 0.0, max: 1.0 });
+        for (label, classes) in [(two, Some(2)), (several, Some(3)), (number, None)] {
+            assert_eq!(usual_loss(&label).unwrap().classes(), classes);
+        }
+    }
+}

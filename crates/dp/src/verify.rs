@@ -1,0 +1,299 @@
+//! Recomputes the guarantee of a model, or a ranker, from its file alone.
+//!
+//! Four layers, each finding out what the one before cannot. The seals find any edit. The recipe's derivation finds
+//! any number that does not follow from the public parameters, even if the seals were repaired. The comparison of model
+//! and certificate finds assumptions that were left out, and any that the recipe does not rest on. The weights are held to
+//! the grid of the recipe's noise and to its ball, which finds weights that were never released.
+//!
+//! # What it cannot find out
+//! A certificate is a statement, not a signature. Without a key, whoever edits a file and repairs both hashes can still
+//! - replace weights by others that the recipe could have released ([`dp_optim::lattice`] says what that is for which
+//!   recipe), ranges or names: a worse model under the same arithmetic, which needs no record;
+//! - state a wider guarantee as asked for, another number as a crate's version, or settings on which this recipe's
+//!   sensitivity does not depend (the promise stays the same);
+//! - invent a whole run: another number of records with the noise that would follow from it, noise that was never
+//!   drawn, rounded noise called exact, a seeded run called unseeded, columns called reviewed.
+//!
+//! The last kind is what the curator alone can vouch for, by a signature (`dp sign`). Against an edit by somebody else, that
+//! or the SHA-256 of the certificate that the curator published are what to compare.
+
+use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
+use dp_accountant::guarantee::Unit;
+use dp_optim::tuning::MOST_CANDIDATES;
+use serde::Serialize;
+
+use crate::error::{Error, ErrorKind};
+use crate::model::ModelFile;
+use crate::ranker::{self, RankerDerivation, RankerFile};
+use crate::report;
+use crate::sealed::Sealed;
+use crate::wording::one_line;
+
+/// What holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verification {
+    /// Epsilon as recomputed.
+    pub epsilon: f64,
+    /// Delta of the statement.
+    pub delta: f64,
+    /// The neighbouring relation.
+    pub adjacency: &'static str,
+    /// Whether the number of records is public: tells the two relations called `add-remove` apart.
+    pub n_public: bool,
+    /// The unit of privacy.
+    pub unit: String,
+    /// The theorem behind epsilon.
+    pub theorem: String,
+    /// What makes the statement worth little though it holds; left out where there is nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// What the statement rests on, in words.
+    pub assumptions: Vec<String>,
+    /// SHA-256 of the canonical certificate.
+    pub certificate_sha256: String,
+}
+
+/// Verifies a file of any kind whose seals are intact, in about `work` steps at most.
+///
+/// # Errors
+/// [`ErrorKind::Format`], and those of [`model`] and [`ranker`](self::ranker()).
+pub fn sealed(sealed: Sealed, work: u64) -> Result<Verification, Error> {
+    match sealed.format() {
+        Some(ranker::SCHEMA) => RankerFile::from_sealed(sealed).and_then(|file| ranker(&file)),
+        _ => ModelFile::from_sealed(sealed).and_then(|file| model(&file, work)),
+    }
+}
+
+/// Steps that a verification may take unless told otherwise, some twenty seconds.
+pub const WORK: u64 = 1 << 32;
+
+/// Verifies a model file whose seals are intact, in about `work` steps at most.
+///
+/// # Errors
+/// [`ErrorKind::Work`], `NotPrivate`, `Guarantee`, `Assumption`, `Weights`.
+pub fn model(file: &ModelFile, work: u64) -> Result<Verification, Error> {
+    check_private(&file.certificate)?;
+    check_size(file, work)?;
+    let verified = recompute(&file.certificate)?;
+    check_model(file)?;
+    let implied = file.model.implied_assumptions();
+    let verified = Verification::new(&file.certificate, &verified, &file.certificate_sha256, &implied);
+    Ok(Verification { warnings: file.warnings(), ..verified })
+}
+
+/// Verifies the file of a ranker whose seals are intact.
+///
+/// # Errors
+/// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
+pub fn ranker(file: &RankerFile) -> Result<Verification, Error> {
+    let certificate = &file.certificate;
+    let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
+    check_private(certificate)?;
+    let RankerDerivation::PrivateRanking(derivation) = &certificate.derivation else {
+        return mismatch("the recipe gives no guarantee", "certificate.derivation");
+    };
+    let recipe = &derivation.ranking;
+    // Before anything of that size is made.
+    if recipe.parameters != file.model.weights.len() as u64 {
+        return mismatch("the certificate is for another number of weights", "certificate.derivation");
+    }
+    let verified = recompute(certificate)?;
+    if certificate.unit != recipe.unit() {
+        return mismatch("the recipe protects another unit than the certificate states", "certificate.unit");
+    }
+    let noise = if recipe.exact_noise { NoiseMode::Exact } else { NoiseMode::Rounded };
+    if certificate.noise != noise {
+        return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
+    }
+    if let Some(trained) = &derivation.model
+        && !trained.is_of(&file.model)
+    {
+        return mismatch(
+            "the certificate is for a ranker that was trained in another way",
+            "certificate.derivation.model",
+        );
+    }
+    check_assumptions(certificate, &[], &[Assumption::EveryRecordConforms])?;
+    check_versions(certificate)?;
+    let verified =
+        Verification::new(certificate, &verified, &file.certificate_sha256, &[Assumption::EveryRecordConforms]);
+    Ok(Verification { warnings: file.warnings(), ..verified })
+}
+
+/// Refuses a certificate that itself says that there is no guarantee.
+fn check_private<D>(certificate: &Certificate<D>) -> Result<(), Error> {
+    if !certificate.private {
+        return Err(Error::new(
+            ErrorKind::NotPrivate,
+            match certificate.noise {
+                NoiseMode::None => "the model was trained without privacy: there is no guarantee",
+                _ => "the noise came from a seed and can be drawn again: there is no guarantee",
+            },
+        ));
+    }
+    Ok(())
+}
+
+/// Recomputes the guarantee of a certificate.
+fn recompute<D: Derivation>(certificate: &Certificate<D>) -> Result<Verified, Error> {
+    certificate.verify().map_err(|error| {
+        let kind = match error {
+            VerifyError::NotPrivate | VerifyError::NoNoise => ErrorKind::NotPrivate,
+            VerifyError::MissingAssumption { .. } => ErrorKind::Assumption,
+            _ => ErrorKind::Guarantee,
+        };
+        Error::new(kind, error.to_string()).advising("do not rely on this model's guarantee; ask for the original file")
+    })
+}
+
+impl Verification {
+    fn new<D>(
+        certificate: &Certificate<D>,
+        verified: &Verified,
+        certificate_sha256: &str,
+        implied: &[Assumption],
+    ) -> Self {
+        let unsaid = implied.iter().filter(|assumption| !certificate.assumptions.contains(assumption));
+        Self {
+            epsilon: verified.recomputed_epsilon,
+            delta: verified.delta,
+            adjacency: certificate.adjacency.as_str(),
+            n_public: certificate.adjacency.n_public(),
+            unit: certificate.unit.to_string(),
+            theorem: verified.theorem.to_string(),
+            warnings: Vec::new(),
+            assumptions: certificate.assumptions.iter().chain(unsaid).map(report::in_words).collect(),
+            certificate_sha256: certificate_sha256.to_owned(),
+        }
+    }
+}
+
+/// Refuses, before anything is recomputed, a derivation of another number of weights than the file holds, and one that takes
+/// longer than is allowed for: a stranger's file should not say how long we are busy.
+fn check_size(file: &ModelFile, work: u64) -> Result<(), Error> {
+    let derivation = &file.certificate.derivation;
+    if let Some(terms) = derivation.model_terms()
+        && terms.weights != file.model.weights.len() as u64
+    {
+        let message = "the certificate is for another number of weights";
+        return Err(Error::new(ErrorKind::Guarantee, message).at("certificate.derivation"));
+    }
+    let needed = derivation.work();
+    if needed > work {
+        let message = format!("to recompute this certificate takes about {needed} steps, and {work} are allowed for");
+        return Err(Error::new(ErrorKind::Work { needed }, message).at("certificate.derivation"));
+    }
+    Ok(())
+}
+
+/// Compares the model with what its certificate speaks of.
+fn check_model(file: &ModelFile) -> Result<(), Error> {
+    let (model, certificate) = (&file.model, &file.certificate);
+    let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
+    let Some(terms) = certificate.derivation.model_terms() else {
+        return mismatch("the recipe gives no guarantee", "certificate.derivation");
+    };
+    if certificate.unit != Unit::Record {
+        return mismatch("the recipe protects one record, the certificate states another unit", "certificate.unit");
+    }
+    if terms.models != model.models() {
+        return mismatch("the certificate is for another number of models", "certificate.derivation");
+    }
+    if terms.loss != model.loss {
+        return mismatch("the certificate is for another loss", "certificate.derivation.recipe.loss");
+    }
+    if !(model.encoder.row_bound() <= terms.row_norm) {
+        return mismatch("the encoder's rows are longer than the recipe allows", "certificate.derivation");
+    }
+    if !(model.encoder.target_bound() <= terms.target_bound) {
+        return mismatch("the encoder's targets are larger than the recipe allows", "certificate.derivation");
+    }
+    if certificate.noise != terms.noise_mode {
+        return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
+    }
+    check_assumptions(certificate, &model.required_assumptions(), &model.implied_assumptions())?;
+    check_versions(certificate)?;
+    check_weights(file)
+}
+
+/// Demands weights that the recipe can have released.
+fn check_weights(file: &ModelFile) -> Result<(), Error> {
+    let derivation = &file.certificate.derivation;
+    // Without privacy there is nothing to hold weights to, and no guarantee either: that was refused.
+    let Some(lattice) = derivation.release_lattice() else { return Ok(()) };
+    let lattice =
+        lattice.map_err(|error| Error::new(ErrorKind::Guarantee, error.to_string()).at("certificate.derivation"))?;
+    lattice.check(&file.model.weights).map_err(|error| {
+        Error::new(ErrorKind::Weights, error.to_string())
+            .at("model.weights")
+            .expecting("weights as the recipe of the certificate releases them")
+            .advising("do not rely on this model's guarantee: its weights are not what was released; ask for the original file")
+    })
+}
+
+/// The crates that may have made a certificate.
+const CRATES: [&str; 8] =
+    ["dp", "dp-accountant", "dp-cli", "dp-data", "dp-losses", "dp-mechanisms", "dp-optim", "dp-rank"];
+
+/// Demands names of crates and numbers of versions, so that nothing else can be said under `versions`.
+fn check_versions<D>(certificate: &Certificate<D>) -> Result<(), Error> {
+    let is_number = |part: &str| {
+        let short = !part.is_empty() && part.len() <= 6;
+        short && part.bytes().all(|byte| byte.is_ascii_digit()) && (part.len() == 1 || !part.starts_with('0'))
+    };
+    let is_version = |text: &str| text.split('.').count() == 3 && text.split('.').all(is_number);
+    let unknown =
+        certificate.versions.iter().find(|(name, version)| !CRATES.contains(&name.as_str()) || !is_version(version));
+    match unknown {
+        None => Ok(()),
+        Some((name, version)) => Err(Error::new(
+            ErrorKind::Guarantee,
+            format!("`{}` {} is no version of a crate that makes certificates", one_line(name), one_line(version)),
+        )
+        .at("certificate.versions")
+        .expecting(format!("{} with a version such as {}", CRATES.join(", "), env!("CARGO_PKG_VERSION")))
+        .advising("do not rely on this model's guarantee; ask for the original file")),
+    }
+}
+
+/// Demands exactly the assumptions that the statement rests on: one left out hides a risk, one too many (a soothing
+/// sentence, a bound that nobody enforces) vouches for nothing.
+///
+/// What is `implied` by the model need not be listed, as certificates of earlier versions do not: it is said all the same.
+/// That settings were chosen on public records only the curator knows; it may be listed.
+fn check_assumptions<D: Derivation>(
+    certificate: &Certificate<D>,
+    of_model: &[Assumption],
+    implied: &[Assumption],
+) -> Result<(), Error> {
+    let unfit = |message: &str| Error::new(ErrorKind::Assumption, message).at("certificate.assumptions");
+    if let Some(missing) = of_model.iter().find(|needed| !certificate.assumptions.contains(needed)) {
+        return Err(unfit("the certificate does not say of the schema what the model's encoder says of itself")
+            .expecting(report::in_words(missing)));
+    }
+    let mut needed = certificate.derivation.assumptions();
+    needed.push(Assumption::EarlierRunsNotAccounted);
+    needed.extend_from_slice(of_model);
+    needed.extend_from_slice(implied);
+    for (i, assumption) in certificate.assumptions.iter().enumerate() {
+        let known = needed.contains(assumption) || is_choice(assumption);
+        if !known || certificate.assumptions[..i].contains(assumption) {
+            return Err(unfit("the certificate lists an assumption that its guarantee does not rest on")
+                .expecting(format!("nothing about `{}`", one_line(&assumption.name()))));
+        }
+    }
+    Ok(())
+}
+
+/// The settings that may be chosen on public records, as certificates name them.
+pub const TUNED_SETTINGS: [&str; 3] = ["lambda", "passes", "batch_size"];
+
+/// Whether this is a choice among settings, and nothing else under its name.
+fn is_choice(assumption: &Assumption) -> bool {
+    let Assumption::ChosenOnPublic { grid } = assumption else { return false };
+    let rising = |values: &[f64]| {
+        let finite = values.iter().all(|value| value.is_finite() && *value >= 0.0);
+        finite && !values.is_empty() && values.len() <= MOST_CANDIDATES && values.is_sorted_by(|a, b| a < b)
+    };
+    !grid.is_empty() && grid.iter().all(|(name, values)| TUNED_SETTINGS.contains(&name.as_str()) && rising(values))
+}
