@@ -190,7 +190,7 @@ impl OneWay {
             }
         }
         let found = self.kept.keeping(|| match answer(&self.parts, question, floor, grids) {
-            Some(Found::Ends(ends, composition)) => (Ok(ends), composition),
+            Some(Found::Ends(ends, composition)) => (Ok(ends), composition.map(|composition| *composition)),
             Some(Found::Unpromising) => (Err(Unpromising), None),
             None => (Ok(trivial), None),
         });
@@ -209,7 +209,7 @@ fn relative_width(question: Question, saddle: &Saddle, (lower, upper): (f64, f64
 /// What a direction's laws give.
 enum Found {
     /// A lower and an upper bound, with the last composition that gave one.
-    Ends((f64, f64), Option<Composition>),
+    Ends((f64, f64), Option<Box<Composition>>),
     /// See [`Grids::IfPromising`].
     Unpromising,
 }
@@ -298,7 +298,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
     if restricted && !(relative_width(question, &composition.saddle, (lower, upper)) <= WIDTH) {
         work::cut_short();
     }
-    Some(Found::Ends((lower, upper), Some(composition)))
+    Some(Found::Ends((lower, upper), Some(Box::new(composition))))
 }
 
 /// All parts' laws on one grid.

@@ -86,6 +86,7 @@ impl Law {
     ///
     /// `log_moment` is `ln M(c)`, `exponent` says how small each error shall be, as a power of `1/e`, and `effort` what is
     /// allowed.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn along_line(
         &self,
         c: f64,
