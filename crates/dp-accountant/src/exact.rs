@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 use self::closed_form::ClosedForm;
 use self::contour::Contour;
 use self::ends::Ends;
-use self::pld::{Composed, Grids, Unpromising};
+use self::pld::Composed;
 use crate::adjacency::AdjacencyKind;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
@@ -246,12 +246,20 @@ impl Numeric {
         if found.upper.is_finite() && found.upper - found.lower <= WIDE * found.upper {
             return (found, Engine::Contour);
         }
-        let composed = |composed: &Composed, grids: Grids| {
-            let (lower, upper) = composed.epsilon(low, grids)?;
-            Ok(Ends { lower: if low == high { lower } else { composed.epsilon(high, grids)?.0 }, upper })
-        };
-        let patient = |contour: &Contour| contour.epsilon_patiently(low, high);
-        self.with_more_work(found, |ends| ends.upper, composed, patient, || renyi_epsilon(leaves, low))
+        self.with_more_work(
+            found,
+            |ends| ends.upper,
+            |laws| {
+                let (lower, upper) = laws.epsilon_if_promising(low)?;
+                Some(Ends { lower: if low == high { lower } else { laws.epsilon_if_promising(high)?.0 }, upper })
+            },
+            |contour| contour.epsilon_patiently(low, high),
+            |laws| {
+                let (lower, upper) = laws.epsilon(low);
+                Ends { lower: if low == high { lower } else { laws.epsilon(high).0 }, upper }
+            },
+            || renyi_epsilon(leaves, low),
+        )
     }
 
     /// The logarithm of delta at `epsilon`.
@@ -265,42 +273,47 @@ impl Numeric {
         if found.upper - found.lower <= WIDE * found.upper.abs().max(1.0) || found.upper == f64::NEG_INFINITY {
             return (found, Engine::Contour);
         }
-        let composed = |composed: &Composed, grids: Grids| {
-            let (lower, upper) = composed.log_delta(epsilon, grids)?;
-            Ok(Ends { lower, upper })
-        };
-        let patient = |contour: &Contour| contour.log_delta_patiently(epsilon);
-        let size = |ends: Ends| ends.upper.abs().max(1.0);
-        self.with_more_work(found, size, composed, patient, || renyi_log_delta(leaves, epsilon))
+        let ends = |(lower, upper)| Ends { lower, upper };
+        self.with_more_work(
+            found,
+            |ends| ends.upper.abs().max(1.0),
+            |laws| laws.log_delta_if_promising(epsilon).map(ends),
+            |contour| contour.log_delta_patiently(epsilon),
+            |laws| ends(laws.log_delta(epsilon)),
+            || renyi_log_delta(leaves, epsilon),
+        )
     }
 
     /// What more is known where the usual lines of the contour leave the ends apart, in units of `size`: what the loss
-    /// distributions say, or patient lines where those are not promising, and the Renyi curve if neither is close.
+    /// distributions say where they are promising, else patient lines of the contour, else all that the distributions say; and
+    /// the Renyi curve where that is not close.
     fn with_more_work(
         &self,
-        found: Ends,
+        known: Ends,
         size: impl Fn(Ends) -> f64,
-        composed: impl Fn(&Composed, Grids) -> Result<Ends, Unpromising>,
+        promising: impl Fn(&Composed) -> Option<Ends>,
         patient: impl Fn(&Contour) -> Ends,
+        all: impl Fn(&Composed) -> Ends,
         renyi: impl Fn() -> Ends,
     ) -> (Ends, Engine) {
-        let Some(laws) = self.composed() else {
-            return (found.both(renyi()), Engine::Contour);
-        };
         let is_close = |ends: Ends| ends.upper - ends.lower <= WIDE * size(ends);
-        let mut known = found;
-        let first = if self.contour.is_some() { Grids::IfPromising } else { Grids::All };
-        let answer = composed(laws, first).or_else(|Unpromising| {
-            known = self.contour.as_ref().map_or(known, |contour| known.both(patient(contour)));
-            if is_close(known) { Err(Engine::Contour) } else { composed(laws, Grids::All).map_err(|_| Engine::Contour) }
-        });
-        match answer {
-            Err(engine) => (known, engine),
-            Ok(ends) => {
-                let known = known.both(ends);
-                (if is_close(known) { known } else { known.both(renyi()) }, Engine::LossDistribution)
-            }
-        }
+        let Some(laws) = self.composed() else {
+            return (known.both(renyi()), Engine::Contour);
+        };
+        let known = match &self.contour {
+            None => known.both(all(laws)),
+            Some(contour) => match promising(laws) {
+                Some(ends) => known.both(ends),
+                None => {
+                    let known = known.both(patient(contour));
+                    if is_close(known) {
+                        return (known, Engine::Contour);
+                    }
+                    known.both(all(laws))
+                }
+            },
+        };
+        (if is_close(known) { known } else { known.both(renyi()) }, Engine::LossDistribution)
     }
 }
 

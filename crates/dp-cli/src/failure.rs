@@ -4,13 +4,12 @@
 //! the *content* of a record (its line, its value) is kept apart: it is for the curator's eyes, printed on stderr, under
 //! `error.private` with `--show-private` alone, and never becomes part of anything that may be published.
 
+use dp::wording::one_line;
 use dp_data::OutOfMemory;
 use dp_data::error::{DataError, DataErrorKind};
 use serde::Serialize;
 
 use crate::exit_code::ExitStatus;
-
-pub use dp::wording::one_line;
 
 /// Where something went wrong; nothing in it depends on the value of a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

@@ -3,7 +3,6 @@
 use dp::{Error, ErrorKind, ModelFile, RankerFile, Sealed, model};
 use dp_data::Encoder;
 use dp_data::encode::InputFormat;
-use dp_data::error::DataErrorKind;
 
 use crate::args::{FileName, Format};
 use crate::exit_code::ExitStatus;
@@ -82,15 +81,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error.kind() {
             ErrorKind::NotFinite | ErrorKind::Unwritable | ErrorKind::Memory => ExitStatus::Failed,
-            ErrorKind::Data(
-                DataErrorKind::FileOpen
-                | DataErrorKind::FileRead
-                | DataErrorKind::FileChanged
-                | DataErrorKind::MemoryExhausted,
-            ) => ExitStatus::Failed,
-            ErrorKind::Format { .. } | ErrorKind::OtherKind | ErrorKind::Work { .. } | ErrorKind::Data(_) => {
-                ExitStatus::Input
-            }
+            ErrorKind::Format { .. } | ErrorKind::OtherKind | ErrorKind::Work { .. } => ExitStatus::Input,
             _ => ExitStatus::Verification,
         };
         let mut failure = match error.kind() {

@@ -6,10 +6,11 @@
 use std::io::{self, Write};
 
 use anstream::AutoStream;
+use dp::wording::one_line;
 use serde::Serialize;
 
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::interrupt;
 
 /// The code of the failure that is none where only a part was wanted: whoever read our output has gone.

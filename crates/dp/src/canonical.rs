@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use serde::Serializer;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
@@ -14,6 +15,14 @@ pub fn text(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
     text
+}
+
+/// Writes a number that may be infinite: as a string where it is, since JSON has no form for it.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.is_finite() { serializer.serialize_f64(*value) } else { serializer.serialize_str(&value.to_string()) }
 }
 
 /// SHA-256 of the canonical text, in hexadecimal.

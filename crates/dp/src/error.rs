@@ -1,7 +1,7 @@
 //! What can be wrong with a model's file, and what a verification refuses.
 
 use dp_data::OutOfMemory;
-use dp_data::error::{DataError, DataErrorKind};
+use dp_data::error::DataErrorKind;
 
 /// A file that was refused.
 ///
@@ -62,8 +62,6 @@ pub enum ErrorKind {
         /// About how many.
         needed: u64,
     },
-    /// The records do not fit the model.
-    Data(DataErrorKind),
 }
 
 impl Error {
@@ -105,7 +103,6 @@ impl Error {
             ErrorKind::Assumption => "verify.assumption",
             ErrorKind::Weights => "verify.weights",
             ErrorKind::Work { .. } => "verify.work",
-            ErrorKind::Data(kind) => kind.code(),
         }
     }
 
@@ -128,15 +125,5 @@ impl Error {
 impl From<OutOfMemory> for Error {
     fn from(error: OutOfMemory) -> Self {
         Self::new(ErrorKind::Memory, error.to_string())
-    }
-}
-
-impl From<&DataError> for Error {
-    fn from(error: &DataError) -> Self {
-        let mut converted = Self::new(ErrorKind::Data(error.kind()), error.public_message());
-        converted.details.field = error.field().map(str::to_owned);
-        converted.details.expected = error.expected_text().map(str::to_owned);
-        converted.details.help = error.help_text().map(str::to_owned);
-        converted
     }
 }

@@ -81,8 +81,13 @@ pub enum ModelKind {
 /// A prediction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Prediction<'m> {
-    /// The name of a class.
-    Class(&'m str),
+    /// A class.
+    Class {
+        /// Its place: of two classes 0 for the positive one; of several that in the list.
+        index: usize,
+        /// Its name.
+        name: &'m str,
+    },
     /// A number in the label's unit.
     Number(f64),
 }
@@ -132,10 +137,12 @@ impl ModelKind {
         let first = scores.first().copied().unwrap_or_default();
         match self {
             Self::LinearClassifier { classes } => {
-                Prediction::Class(if first > 0.0 { &classes.positive } else { &classes.negative })
+                let (index, name) = if first > 0.0 { (0, &classes.positive) } else { (1, &classes.negative) };
+                Prediction::Class { index, name }
             }
             Self::MultiClassLinear { classes } => {
-                Prediction::Class(classes.get(winner(scores)).map_or("", |class| class))
+                let index = winner(scores);
+                Prediction::Class { index, name: classes.get(index).map_or("", |class| class) }
             }
             Self::LinearRegression { range } => Prediction::Number(range.value(first)),
         }

@@ -7,7 +7,7 @@ use dp_accountant::certificate::Certificate;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::{Belief, Detection, Protection, whole_records};
 use dp_accountant::{AdjacencyKind, Delta, Epsilon};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::wording::{delta as all_digits, rounded_up};
 
@@ -16,14 +16,6 @@ const DIGITS: i32 = 3;
 
 /// The false-positive rate for which a short account states the true-positive rate.
 const FALSE_POSITIVE_RATE: f64 = 0.01;
-
-/// A number that may be infinite.
-///
-/// # Errors
-/// Those of the serializer.
-pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    if value.is_finite() { serializer.serialize_f64(*value) } else { serializer.serialize_str(&value.to_string()) }
-}
 
 /// What a guarantee means: [`Protection`] as JSON and as sentences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,7 +27,7 @@ pub struct Meaning {
     /// The odds rise by a factor above `e^epsilon` with at most this probability.
     pub odds_beyond_epsilon: f64,
     /// Except with probability `failure`, the odds rise by at most this factor.
-    #[serde(serialize_with = "number")]
+    #[serde(serialize_with = "crate::canonical::number")]
     pub bayes_factor: f64,
     /// The probability with which the factor may be larger.
     pub failure: f64,

@@ -65,11 +65,10 @@ pub enum ScorerShape {
 }
 
 /// What a hidden unit makes of its input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedActivation {
     /// max(h, 0).
-    #[default]
     Relu,
     /// tanh h.
     Tanh,

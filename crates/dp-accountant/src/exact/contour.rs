@@ -211,7 +211,7 @@ impl Contour {
         (found != UNKNOWN).then_some(found)
     }
 
-    /// The same with [more work](eased) in the directions that the usual lines leave open.
+    /// The same; [eased] lines, which take more work, answer for the directions that the usual ones leave open.
     pub(crate) fn epsilon_patiently(&self, low: f64, high: f64) -> Ends {
         let usual = |direction: &OneWay| direction.epsilon(low, high).unwrap_or(UNKNOWN);
         self.patiently(Ends { lower: 0.0, upper: 0.0 }, usual, |direction| epsilon_eased(&direction.laws, low, high))

@@ -80,18 +80,14 @@ impl Effort {
 /// Ends that the first grid leaves as far apart as this, relatively, are rarely brought together by finer ones.
 const FAR: f64 = 0.5;
 
-/// Whether finer grids follow where the first leaves the ends far apart.
+/// Which grids are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Grids {
+enum Grids {
     /// As many as bring the ends closer.
     All,
-    /// None where the first leaves them [`FAR`] apart: the answer is [`Unpromising`].
-    IfPromising,
+    /// No finer one where a grid leaves them [`FAR`] apart.
+    Promising,
 }
-
-/// Another engine should be asked first.
-#[derive(Debug)]
-pub(crate) struct Unpromising;
 
 /// Grids tried, at most.
 const MAX_GRIDS: u32 = 5;
@@ -149,34 +145,41 @@ impl Composed {
     }
 
     /// A lower and an upper bound of the logarithm of delta at `epsilon` >= 0, over both directions.
-    pub(crate) fn log_delta(&self, epsilon: f64, grids: Grids) -> Result<(f64, f64), Unpromising> {
-        self.larger(Question::DeltaAt(epsilon), f64::NEG_INFINITY, 0.0, grids)
+    pub(crate) fn log_delta(&self, epsilon: f64) -> (f64, f64) {
+        let trivial = (f64::NEG_INFINITY, 0.0);
+        self.larger(Question::DeltaAt(epsilon), trivial, Grids::All).unwrap_or(trivial)
+    }
+
+    /// The same; `None` where grids leave the ends far apart, so that another engine should be asked first.
+    pub(crate) fn log_delta_if_promising(&self, epsilon: f64) -> Option<(f64, f64)> {
+        self.larger(Question::DeltaAt(epsilon), (f64::NEG_INFINITY, 0.0), Grids::Promising)
     }
 
     /// A lower and an upper bound of epsilon at the logarithm of delta, over both directions; the upper one may be
     /// infinite.
-    pub(crate) fn epsilon(&self, log_delta: f64, grids: Grids) -> Result<(f64, f64), Unpromising> {
-        self.larger(Question::EpsilonAt(log_delta), 0.0, f64::INFINITY, grids)
+    pub(crate) fn epsilon(&self, log_delta: f64) -> (f64, f64) {
+        let trivial = (0.0, f64::INFINITY);
+        self.larger(Question::EpsilonAt(log_delta), trivial, Grids::All).unwrap_or(trivial)
     }
 
-    /// The larger of both directions' answers, `worst` being the trivial ones.
-    fn larger(&self, question: Question, least: f64, worst: f64, grids: Grids) -> Result<(f64, f64), Unpromising> {
+    /// As [`log_delta_if_promising`](Self::log_delta_if_promising).
+    pub(crate) fn epsilon_if_promising(&self, log_delta: f64) -> Option<(f64, f64)> {
+        self.larger(Question::EpsilonAt(log_delta), (0.0, f64::INFINITY), Grids::Promising)
+    }
+
+    /// The larger of both directions' answers; `None` where one is not promising.
+    fn larger(&self, question: Question, trivial: (f64, f64), grids: Grids) -> Option<(f64, f64)> {
+        let least = trivial.0;
         self.directions.iter().try_fold((least, least), |(low, high), direction| {
-            let (lower, upper) = direction.answer(question, low, (least, worst), grids)?;
-            Ok((low.max(lower), high.max(upper)))
+            let (lower, upper) = direction.answer(question, low, trivial, grids)?;
+            Some((low.max(lower), high.max(upper)))
         })
     }
 }
 
 impl OneWay {
-    /// What is kept answers where it does so closely, else a composition for this question.
-    fn answer(
-        &self,
-        question: Question,
-        floor: f64,
-        trivial: (f64, f64),
-        grids: Grids,
-    ) -> Result<(f64, f64), Unpromising> {
+    /// What is kept answers where it does so closely, else a composition for this question; `None` where that is not promising.
+    fn answer(&self, question: Question, floor: f64, trivial: (f64, f64), grids: Grids) -> Option<(f64, f64)> {
         let both = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));
         let mut known = trivial;
         let mut ready = self.kept.ready();
@@ -186,15 +189,15 @@ impl OneWay {
             known = both(known, found);
             let width = relative_width(question, &composition.saddle, found);
             if width <= (WIDENING * composition.width).max(WIDTH) || known.1 <= floor {
-                return Ok(known);
+                return Some(known);
             }
         }
-        let found = self.kept.keeping(|| match answer(&self.parts, question, floor, grids) {
-            Some(Found::Ends(ends, composition)) => (Ok(ends), composition.map(|composition| *composition)),
-            Some(Found::Unpromising) => (Err(Unpromising), None),
-            None => (Ok(trivial), None),
+        let found = self.kept.keeping(|| match answer(&self.parts, question, floor, grids).unwrap_or(Found::Nothing) {
+            Found::Ends(ends, composition) => (Some(ends), composition.map(|composition| *composition)),
+            Found::Nothing => (Some(trivial), None),
+            Found::Unpromising => (None, None),
         });
-        Ok(both(known, found?))
+        Some(both(known, found?))
     }
 }
 
@@ -210,12 +213,14 @@ fn relative_width(question: Question, saddle: &Saddle, (lower, upper): (f64, f64
 enum Found {
     /// A lower and an upper bound, with the last composition that gave one.
     Ends((f64, f64), Option<Box<Composition>>),
-    /// See [`Grids::IfPromising`].
+    /// Not even the coarsest grid says anything.
+    Nothing,
+    /// See [`Grids::Promising`].
     Unpromising,
 }
 
 /// One direction's answer, no finer than is needed to see that it is below `floor`, the other direction's lower bound,
-/// with the last composition; `None` where not even the coarsest grid gives one.
+/// with the last composition; `None` for [`Found::Nothing`].
 fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) -> Option<Found> {
     let releases: f64 = parts.iter().map(|(_, count)| *count as f64).sum();
     if !(releases > 0.0) {
@@ -269,7 +274,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
         if upper <= floor {
             return Some(Found::Ends((lower, upper), None));
         }
-        if grids == Grids::IfPromising && width > FAR {
+        if grids == Grids::Promising && width > FAR {
             return Some(Found::Unpromising);
         }
         if !(width > WIDTH) || discretisation.is_exact || discretisation.has_gap() {

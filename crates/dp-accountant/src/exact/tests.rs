@@ -162,7 +162,7 @@ proptest::proptest! {
         let renyi = renyi_epsilon(&leaves, log_delta).upper;
         let contour = Contour::new(&leaves).unwrap().epsilon(log_delta, log_delta);
         let contour = contour.unwrap_or(Ends { lower: 0.0, upper: f64::INFINITY });
-        let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta, Grids::All).unwrap();
+        let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta);
         let slack = 1.0 + 1e-12;
         proptest::prop_assert!(lower <= upper * slack, "{lower} {upper}");
         proptest::prop_assert!(contour.lower <= upper * slack && lower <= contour.upper * slack,

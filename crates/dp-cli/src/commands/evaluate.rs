@@ -1,12 +1,13 @@
 //! `dp evaluate`: how well a model predicts records whose labels are known.
 
 use dp::metrics::{ClassOutcome, Figures, Measure, NumberMetrics};
+use dp::wording::one_line;
 use dp_data::read::RecordReader;
 use serde::Serialize;
 
 use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs};
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::files;
 use crate::input::{InputConfig, check_stdin};
 use crate::output::Console;

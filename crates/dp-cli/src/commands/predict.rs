@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dp::metrics::{softmax, winner};
-use dp::model::{Model, ModelKind};
+use dp::metrics::softmax;
+use dp::model::{Model, ModelKind, Prediction};
 use dp_data::read::RecordReader;
-use dp_data::schema::LabelRange;
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
@@ -157,74 +156,51 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
 }
 
 /// What is written for each record.
-struct Layout {
+struct Layout<'m> {
+    model: &'m Model,
     header: String,
     /// The line of a record of which nothing is known.
     blank: String,
-    answer: Answer,
+    /// The names of the classes, as cells.
+    classes: Vec<String>,
 }
 
-enum Answer {
-    /// Score and class.
-    Two { positive: String, negative: String },
-    /// Class, then a number for each class: its probability or its score.
-    Several { classes: Vec<String>, probabilities: bool },
-    /// The number, in the label's unit.
-    Number(LabelRange),
-}
-
-impl Layout {
-    fn of(model: &Model) -> Self {
-        match &model.kind {
-            ModelKind::LinearClassifier { classes } => Self {
-                header: "score,class".to_owned(),
-                blank: ",".to_owned(),
-                answer: Answer::Two { positive: csv_cell(&classes.positive), negative: csv_cell(&classes.negative) },
-            },
+impl<'m> Layout<'m> {
+    fn of(model: &'m Model) -> Self {
+        let (header, blank, classes) = match &model.kind {
+            ModelKind::LinearClassifier { classes } => {
+                let cells = [&classes.positive, &classes.negative].map(|class| csv_cell(class));
+                ("score,class".to_owned(), ",".to_owned(), cells.to_vec())
+            }
             ModelKind::MultiClassLinear { classes } => {
-                let probabilities = model.has_probabilities();
-                let what = if probabilities { "probability" } else { "score" };
+                let what = if model.has_probabilities() { "probability" } else { "score" };
                 let columns: String =
                     classes.iter().map(|class| format!(",{}", csv_cell(&format!("{what}:{class}")))).collect();
-                Self {
-                    header: format!("class{columns}"),
-                    blank: ",".repeat(classes.len()),
-                    answer: Answer::Several {
-                        classes: classes.iter().map(|class| csv_cell(class)).collect(),
-                        probabilities,
-                    },
-                }
+                let cells = classes.iter().map(|class| csv_cell(class)).collect();
+                (format!("class{columns}"), ",".repeat(classes.len()), cells)
             }
-            ModelKind::LinearRegression { range } => Self {
-                header: "prediction".to_owned(),
-                // A blank line would be no record at all, so the empty cell is quoted.
-                blank: "\"\"".to_owned(),
-                answer: Answer::Number(*range),
-            },
-        }
+            // A blank line would be no record at all, so the empty cell is quoted.
+            ModelKind::LinearRegression { .. } => ("prediction".to_owned(), "\"\"".to_owned(), Vec::new()),
+        };
+        Self { model, header, blank, classes }
     }
 
     fn write(&self, scores: &mut [f64], out: &mut impl Write) -> std::io::Result<()> {
-        match &self.answer {
-            Answer::Two { positive, negative } => {
-                let score = scores.first().copied().unwrap_or_default();
-                writeln!(out, "{score:?},{}", if score > 0.0 { positive } else { negative })
-            }
-            Answer::Several { classes, probabilities } => {
-                let class = winner(scores);
-                out.write_all(classes.get(class).map_or(&b""[..], String::as_bytes))?;
-                if *probabilities {
-                    softmax(scores);
-                }
-                for score in scores {
-                    write!(out, ",{score:?}")?;
-                }
-                out.write_all(b"\n")
-            }
-            Answer::Number(range) => {
-                writeln!(out, "{:?}", range.value(scores.first().copied().unwrap_or_default()))
-            }
+        let class = match self.model.kind.prediction(scores) {
+            Prediction::Number(value) => return writeln!(out, "{value:?}"),
+            Prediction::Class { index, .. } => self.classes.get(index).map_or("", |class| class),
+        };
+        if let ([score], ModelKind::LinearClassifier { .. }) = (&*scores, &self.model.kind) {
+            return writeln!(out, "{score:?},{class}");
         }
+        out.write_all(class.as_bytes())?;
+        if self.model.has_probabilities() {
+            softmax(scores);
+        }
+        for score in scores {
+            write!(out, ",{score:?}")?;
+        }
+        out.write_all(b"\n")
     }
 }
 

@@ -1,10 +1,11 @@
 //! `dp sign`: a curator's keys, and their word for a model.
 
+use dp::wording::one_line;
 use serde::Serialize;
 
 use crate::args::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 use crate::atomic;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::files;
 use crate::input::conflict;
 use crate::output::Console;

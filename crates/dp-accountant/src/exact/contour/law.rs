@@ -2,7 +2,7 @@
 
 use super::closed_laws::{self, LaplaceDecay};
 use super::decay::{Layer, log_decay};
-use super::line::{Effort, USUAL};
+use super::line::{Effort, Points, USUAL};
 use super::nodes::{LogMoment, Node, Nodes};
 use super::poisson_gaussian::PoissonGaussian;
 use super::replacement::Replacement;
@@ -82,16 +82,13 @@ impl Law {
         }
     }
 
-    /// Calls `each` with the moment at `c + i j step` for `j = 0 .. points`; false where that takes too much work.
+    /// Calls `each` with the moment at each of the points; false where that takes too much work.
     ///
     /// `log_moment` is `ln M(c)`, `exponent` says how small each error shall be, as a power of `1/e`, and `effort` what is
     /// allowed.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn along_line(
         &self,
-        c: f64,
-        step: f64,
-        points: usize,
+        Points { c, step, count: points }: Points,
         exponent: f64,
         log_moment: f64,
         effort: Effort,

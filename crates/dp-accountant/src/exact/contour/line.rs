@@ -13,6 +13,14 @@ const MAX_POINTS: f64 = 100_000.0;
 /// Steps that are allowed for a point: its amplitude, and some forty epsilons at which the sum is asked.
 const STEPS_PER_POINT: f64 = 2000.0;
 
+/// The points `c + i j step` for `j = 0 .. count`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Points {
+    pub(super) c: f64,
+    pub(super) step: f64,
+    pub(super) count: usize,
+}
+
 /// How close a line's ends are to be, and what it may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Effort {
@@ -109,7 +117,7 @@ impl Line {
         let exponent = margin + height.max(0.0) + (1.0 + total).ln();
         let mut sum = Sum::new(points);
         for ((law, count), log_moment) in laws.iter().zip(&log_moments) {
-            if !sum.add(law, *count, c, step, exponent, *log_moment, effort) {
+            if !sum.add(law, *count, (c, step), exponent, *log_moment, effort) {
                 return None;
             }
         }
@@ -233,7 +241,7 @@ pub(super) fn upper_cumulant(search: &mut Search<'_>, c: f64) -> Option<f64> {
     let mut sum = Sum::new(1);
     let total: f64 = search.laws.iter().map(|(_, count)| count).sum();
     for ((law, count), log_moment) in search.laws.iter().zip(&log_moments) {
-        if !sum.add(law, *count, c, 0.0, USUAL.margin + (1.0 + total).ln(), *log_moment, USUAL) {
+        if !sum.add(law, *count, (c, 0.0), USUAL.margin + (1.0 + total).ln(), *log_moment, USUAL) {
             return None;
         }
     }
@@ -252,19 +260,18 @@ impl Sum {
         Self { exponents: vec![Complex::new(0.0, 0.0); points], errors: vec![0.0; points] }
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Adds `count` times what the law gives at the points `c + i j step`.
     fn add(
         &mut self,
         law: &Law,
         count: f64,
-        c: f64,
-        step: f64,
+        (c, step): (f64, f64),
         exponent: f64,
         log_moment: f64,
         effort: Effort,
     ) -> bool {
-        let points = self.exponents.len();
-        law.along_line(c, step, points, exponent, log_moment, effort, |j, moment| {
+        let points = Points { c, step, count: self.exponents.len() };
+        law.along_line(points, exponent, log_moment, effort, |j, moment| {
             let term = moment.log.scale(count);
             let sum = self.exponents[j] + term;
             self.errors[j] += count * moment.error + 2.0 * f64::EPSILON * (2.0 * term.norm() + sum.norm());
@@ -282,7 +289,7 @@ mod tests {
     fn errors_count_as_often_as_the_release() {
         let [once, often] = [1.0, 1e6].map(|count| {
             let mut sum = Sum::new(3);
-            assert!(sum.add(&binary(0.3), count, 2.0, 0.5, 30.0, 0.0, USUAL));
+            assert!(sum.add(&binary(0.3), count, (2.0, 0.5), 30.0, 0.0, USUAL));
             sum.errors[2]
         });
         assert!(once > 0.0 && often >= 0.9e6 * once, "{once} {often}");

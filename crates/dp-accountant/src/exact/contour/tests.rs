@@ -3,7 +3,7 @@
 use super::line::Effort;
 use super::*;
 use crate::exact::complex::Complex;
-use crate::exact::pld::{Composed, Grids};
+use crate::exact::pld::Composed;
 use crate::exact::{Engine, PrivacyCurve};
 use crate::gaussian;
 use crate::normal::upper_tail;
@@ -312,7 +312,7 @@ fn lines_before_the_leap_agree_with_loss_distributions() {
         let leaves = sampled(rate, sigma, count);
         let log_delta = target.ln();
         let lines = curve(leaves.clone()).epsilon_patiently(log_delta, log_delta);
-        let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta, Grids::All).unwrap();
+        let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta);
         assert!(upper - lower <= 0.01 * upper, "{rate}: {lower} {upper}");
         assert!(lines.lower >= lower && lines.upper <= upper, "{rate}: {lines:?} within {lower} {upper}");
         let epsilon = 0.5 * (lines.lower + lines.upper);

@@ -3,7 +3,7 @@ use crate::finite_pair::FinitePair;
 use crate::leaves::Leaf;
 
 fn epsilon(leaves: Leaves, delta: f64) -> (f64, f64) {
-    Composed::new(&leaves).unwrap().epsilon(delta.ln(), Grids::All).unwrap()
+    Composed::new(&leaves).unwrap().epsilon(delta.ln())
 }
 
 fn sampled(rate: f64, base: Leaf) -> Leaf {
@@ -85,7 +85,7 @@ fn golden_discrete_gaussians() {
         let (input, tolerance) = (&case["in"], number(&case, "rtol"));
         let (scale, sensitivity) = (number(input, "sigma2").sqrt(), number(input, "shift"));
         let composed = Composed::new(&vec![(Leaf::DiscreteGaussian { scale, sensitivity, dim: 1 }, 1)]).unwrap();
-        let (lower, upper) = composed.log_delta(number(input, "eps"), Grids::All).unwrap();
+        let (lower, upper) = composed.log_delta(number(input, "eps"));
         let truth = number(&case["out"], "delta");
         assert!(lower.exp() <= truth * (1.0 + tolerance) && truth <= upper.exp() * (1.0 + tolerance), "{case} {upper}");
         assert!(upper.exp() - lower.exp() <= 1e-3 * truth + 1e-200, "{case}: {lower} {upper}");
@@ -125,7 +125,7 @@ fn matches_enumeration(leaves: &Leaves, laws: &[Vec<(f64, f64)>], width: f64) {
     let reversed: Vec<(f64, f64)> = outcomes.iter().map(|(p, q)| (*q, *p)).collect();
     for epsilon in [0.0, 0.1, 0.37, 0.9, 1.6, 2.4] {
         let truth = hockey_stick(&outcomes, epsilon).max(hockey_stick(&reversed, epsilon));
-        let (lower, upper) = composed.log_delta(epsilon, Grids::All).unwrap();
+        let (lower, upper) = composed.log_delta(epsilon);
         let (lower, upper) = (lower.exp(), upper.exp());
         assert!(lower <= truth + 1e-14 && truth <= upper + 1e-14, "{epsilon}: {truth} is not in [{lower}, {upper}]");
         assert!(upper - lower <= width * truth + 1e-9, "{epsilon}: [{lower}, {upper}] is wide");
@@ -204,14 +204,13 @@ fn sampled_laplace_by_quadrature() {
     let leaf = sampled(0.1, Leaf::Laplace { x: 1.0 });
     for (epsilon, one, two) in SAMPLED_LAPLACE {
         for (count, truth) in [(1, one), (2, two)] {
-            let (lower, upper) =
-                Composed::new(&vec![(leaf.clone(), count)]).unwrap().log_delta(epsilon, Grids::All).unwrap();
+            let (lower, upper) = Composed::new(&vec![(leaf.clone(), count)]).unwrap().log_delta(epsilon);
             assert!(lower.exp() <= truth && truth <= upper.exp(), "{epsilon} {count}: {lower} {truth} {upper}");
             assert!(upper - lower < 2e-3, "{epsilon} {count}: {lower} {upper}");
         }
     }
     // Beyond the largest loss, ln(1 - q + q e^x), there is nothing.
-    assert!(Composed::new(&vec![(leaf.clone(), 1)]).unwrap().log_delta(0.2, Grids::All).unwrap().1 < -600.0);
+    assert!(Composed::new(&vec![(leaf.clone(), 1)]).unwrap().log_delta(0.2).1 < -600.0);
     // dp_accounting 0.6.0 with a step of 1e-4: optimistic and pessimistic.
     let (lower, upper) = epsilon(vec![(leaf, 1000)], 1e-6);
     assert!(lower <= 17.715_667_1 && upper >= 17.681_7 && upper - lower < 1e-3 * upper, "{lower} {upper}");
@@ -287,7 +286,7 @@ fn extremes_are_answered() {
     assert_eq!(epsilon(vec![(Leaf::Pure { epsilon: 0.0 }, 1000)], 1e-6), (0.0, 0.0));
     let failing = vec![(Leaf::Approximate { epsilon: 0.1, delta: 1e-3 }, 10)];
     assert_eq!(epsilon(failing.clone(), 1e-6).1, f64::INFINITY);
-    let (lower, upper) = Composed::new(&failing).unwrap().log_delta(50.0, Grids::All).unwrap();
+    let (lower, upper) = Composed::new(&failing).unwrap().log_delta(50.0);
     let truth = -(10.0 * (-1e-3f64).ln_1p()).exp_m1();
     assert!((lower.exp() / truth - 1.0).abs() < 1e-9 && (upper.exp() / truth - 1.0).abs() < 1e-9);
     // A delta that is nearly all, and one that is nearly none.
@@ -315,8 +314,7 @@ fn huge_losses_are_not_lost() {
         Leaf::Laplace { x: 900.0 },
         Leaf::Gaussian { mu: 60.0 },
     ] {
-        let (lower, upper) =
-            Composed::new(&vec![(leaf.clone(), 2)]).unwrap().epsilon(1e-6f64.ln(), Grids::All).unwrap();
+        let (lower, upper) = Composed::new(&vec![(leaf.clone(), 2)]).unwrap().epsilon(1e-6f64.ln());
         assert!(upper > 700.0 && lower <= upper, "{leaf:?}: {lower} {upper}");
     }
 }
@@ -347,15 +345,15 @@ proptest::proptest! {
             _ => Leaf::DiscreteLaplace { scale: 1.0 / size, sensitivity: 2 },
         };
         let composed = |count| Composed::new(&vec![(leaf.clone(), count)]).unwrap();
-        let (lower, upper) = composed(count).epsilon(log_delta, Grids::All).unwrap();
+        let (lower, upper) = composed(count).epsilon(log_delta);
         proptest::prop_assert!(lower <= upper && upper.is_finite(), "{lower} {upper}");
-        proptest::prop_assert!(composed(count).epsilon(log_delta - 1.0, Grids::All).unwrap().1 >= lower);
-        proptest::prop_assert!(composed(count + 1).epsilon(log_delta, Grids::All).unwrap().1 >= lower);
-        let (log_lower, log_upper) = composed(count).log_delta(upper, Grids::All).unwrap();
+        proptest::prop_assert!(composed(count).epsilon(log_delta - 1.0).1 >= lower);
+        proptest::prop_assert!(composed(count + 1).epsilon(log_delta).1 >= lower);
+        let (log_lower, log_upper) = composed(count).log_delta(upper);
         proptest::prop_assert!(log_lower <= log_upper);
         proptest::prop_assert!(log_lower <= log_delta + 1e-9, "{log_lower} > {log_delta}");
         if lower > 0.0 {
-            proptest::prop_assert!(composed(count).log_delta(lower, Grids::All).unwrap().1 >= log_delta - 1e-9);
+            proptest::prop_assert!(composed(count).log_delta(lower).1 >= log_delta - 1e-9);
         }
     }
 }
@@ -375,7 +373,7 @@ fn objective_perturbation_once() {
             let leaf = Leaf::ObjectivePerturbation { std_dev, regularization, loss };
             let composed = Composed::new(&vec![(leaf, 1)]).unwrap();
             for epsilon in [0.0, 0.3 / std_dev, 2.0 / std_dev, 5.0 / std_dev] {
-                let upper = composed.log_delta(epsilon, Grids::All).unwrap().1.exp();
+                let upper = composed.log_delta(epsilon).1.exp();
                 let direct = crate::objective_perturbation::delta(std_dev, regularization, loss, epsilon).unwrap();
                 assert!(upper >= direct * (1.0 - 1e-9), "{loss:?} {std_dev} {epsilon}: {upper} {direct}");
                 assert!(upper <= direct * 1.005, "{loss:?} {std_dev} {epsilon}: {upper} {direct}");

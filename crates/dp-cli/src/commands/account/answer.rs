@@ -34,13 +34,13 @@ pub struct Answer {
     /// What was computed.
     pub solved: &'static str,
     /// What is promised at `delta`.
-    #[serde(serialize_with = "dp::protection::number")]
+    #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon: f64,
     /// The true epsilon at `delta` is at least this; 0 where nothing is known.
-    #[serde(serialize_with = "dp::protection::number")]
+    #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_lower: f64,
     /// The true epsilon at `delta` is at most this.
-    #[serde(serialize_with = "dp::protection::number")]
+    #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_upper: f64,
     /// Delta of the promise.
     pub delta: f64,

@@ -56,13 +56,13 @@ pub enum Outcome {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Numbers {
     /// What is promised.
-    #[serde(serialize_with = "dp::protection::number")]
+    #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon: f64,
     /// Certified from below.
-    #[serde(serialize_with = "dp::protection::number")]
+    #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_lower: f64,
     /// Certified from above.
-    #[serde(serialize_with = "dp::protection::number")]
+    #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_upper: f64,
     /// Delta of the promise.
     pub delta: f64,

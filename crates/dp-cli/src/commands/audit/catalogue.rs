@@ -1,5 +1,6 @@
 //! What there is to audit.
 
+use dp::wording::one_line;
 use dp_audit::Subject;
 use dp_optim::audit::{Parameters, RECIPES};
 use serde::Serialize;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use super::config::Audited;
 use crate::commands::{rank, train};
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::output::Console;
 
 /// A mechanism's pair of inputs, or a recipe.

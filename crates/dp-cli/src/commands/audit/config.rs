@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dp::wording;
+use dp::wording::{self, one_line};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::{Claim, Claimed, Lineup, Subject};
@@ -15,7 +15,7 @@ use super::{catalogue, parameters};
 use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs, AuditTableArgs};
 use crate::commands::train::AskedLoss;
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::input::conflict;
 
 /// Panels of a picture at most.

@@ -3,14 +3,14 @@
 //! It never says that something is private: a claim is refuted, or it is not refuted at this confidence. A claimed
 //! epsilon is shown rounded up, a lower bound rounded down.
 
-use dp::wording;
+use dp::wording::{self, one_line};
 use dp_audit::{Audit, BoundKind, Pilot, Statistic, Verdict, report};
 use dp_optim::audit::Distance;
 use serde_json::{Value, json};
 
 use super::picture::Panel;
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 
 /// The schema of the result.
 pub(super) const SCHEMA: &str = "dp.audit/1";

@@ -1,5 +1,6 @@
 //! A mechanism by the public parameters that a user deploys it with.
 
+use dp::wording::one_line;
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Epsilon, ReplaceOne};
 use dp_audit::Subject;
@@ -9,7 +10,7 @@ use dp_mechanisms::{
 };
 
 use crate::args::{AuditParameterArgs, Noise};
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::input::conflict;
 
 /// Which flags each mechanism takes; one of those before the bar is needed.

@@ -1,11 +1,11 @@
 //! The trade-off between an attacker's two errors: what is claimed to be the least possible, and what was reached.
 
-use dp::wording;
+use dp::wording::{self, one_line};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 
 /// Width and height of a panel.
 const PANEL: (u32, u32) = (420, 400);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use clap::{Parser as _, ValueEnum};
-use dp::wording;
+use dp::wording::{self, one_line};
 use dp_accountant::AdjacencyKind;
 use dp_audit::Lineup;
 use dp_optim::audit::black_box::{DIM, FEWEST_RECORDS, Family, MOST_RECORDS, Pairs, Target};
@@ -20,7 +20,7 @@ use crate::args::{Algorithm, Cli, Command, RankJob, TrainingKind};
 use crate::commands::train::TrainConfig;
 use crate::commands::{rank, train};
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 
 /// The schema of the result.
 pub(super) const SCHEMA: &str = "dp.audit-table/2";

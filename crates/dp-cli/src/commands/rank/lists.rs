@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use dp::ranker::ListForm;
+use dp::wording::one_line;
 use dp_data::DataError;
 use dp_data::read::{CsvOptions, CsvReader};
 use dp_rank::QueryLists;
@@ -12,7 +13,7 @@ use dp_rank::read::{Column, CsvColumns, ListOptions, Problem, ReadError, SplitLi
 
 use crate::args::{FileName, GlobalArgs, ListFormat, ListsArgs, SplitListsArg};
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::input::{Repeatable, check_distinct, check_stdin, conflict, csv_options};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};

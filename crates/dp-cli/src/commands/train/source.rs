@@ -1,5 +1,6 @@
 //! What is known of the records, and reading them.
 
+use dp::wording::one_line;
 use dp_data::draft::{DraftOptions, LabelHint, draft};
 use dp_data::encode::{Encoder, ImageFormat, InputFormat, LibsvmFormat, PROJECTION_SEEDS, Projection, Stored};
 use dp_data::memory;
@@ -12,7 +13,7 @@ use super::config::{Knowledge, NamedLabel, TrainConfig};
 use super::refusal::refusal;
 use crate::args::{self, FileName};
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::input::{LARGEST_SCHEMA, Repeatable, conflict, read_whole};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};

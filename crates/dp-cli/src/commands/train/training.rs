@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dp::model::assumed_public;
 use dp::sealed;
 use dp::training::{Records, Released};
-use dp::wording;
+use dp::wording::{self, one_line};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::encode::Stored;
 use dp_data::examples::Feature;
@@ -24,7 +24,7 @@ use super::refusal::refusal;
 use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
 use crate::exit_code::ExitStatus;
-use crate::failure::{Failure, one_line, out_of_memory};
+use crate::failure::{Failure, out_of_memory};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 use crate::protection;
@@ -181,7 +181,7 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     let plan = built.recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
     let summary = plan.summary();
     console.detail(&summary.text);
-    let records = Records { encoder, examples, loss: config.loss };
+    let records = Records { encoder, examples };
     let chosen_on: Vec<_> = config.tuning.as_ref().and_then(Tuning::assumption).into_iter().collect();
     let released = with_progress(config, console, shape.n, summary.rows, |control| {
         records.train(&plan, chosen_on, versions(), rng, control).map_err(Failure::from)
@@ -200,7 +200,7 @@ fn train_baseline<F: Real + Stored + Feature>(
     let Encoded { encoder, examples, shape } = records;
     let started = Instant::now();
     let recipe = algorithm::non_private(config, shape)?;
-    let records = Records { encoder, examples, loss: config.loss };
+    let records = Records { encoder, examples };
     let released = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
         records.train_without_privacy(recipe, key, versions(), control).map_err(Failure::from)
     })?;

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
 use dp::verify::TUNED_SETTINGS;
+use dp::wording::one_line;
 use dp_accountant::Repetitions;
 use dp_accountant::certificate::Assumption;
 use dp_data::encode::Stored;
@@ -25,7 +26,7 @@ use super::algorithm::Shape;
 use super::config::TrainConfig;
 use super::refusal::refusal;
 use crate::args::{TrialLaw, TuneArgs, TuningMethod};
-use crate::failure::{Failure, one_line};
+use crate::failure::Failure;
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
 

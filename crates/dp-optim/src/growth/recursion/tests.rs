@@ -90,3 +90,27 @@ proptest! {
         }
     }
 }
+
+/// Where steps contract so long that what an early one moved would underflow, the bound stays a normal number above it.
+#[test]
+fn what_dies_out_stays_a_normal_number() {
+    let growth = Growth {
+        n: 10_000,
+        batch_size: 1,
+        passes: 1,
+        schedule: Schedule::Constant { step: 0.5 },
+        averaging: Averaging::Last,
+        order: OrderPolicy::Fixed,
+        divisor: Divisor::Nominal,
+        smoothness: 1.0,
+        strong_convexity: 0.5,
+        gradient_difference: 2.0,
+        radius: None,
+        rounding: None,
+    };
+    let run = certified(&growth.check().unwrap()).unwrap();
+    assert!((run.distance - 1.0).abs() < 1e-9, "{}", run.distance);
+    for (i, moved) in run.by_position.iter().rev().enumerate() {
+        assert!(moved.is_normal() && *moved >= 0.75f64.powi(i as i32), "{i} before the last: {moved:e}");
+    }
+}

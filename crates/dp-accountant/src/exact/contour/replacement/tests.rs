@@ -3,7 +3,7 @@ use crate::exact::complex::Complex;
 use crate::exact::contour::Contour;
 use crate::exact::contour::decay::log_decay;
 use crate::exact::contour::line::USUAL;
-use crate::exact::pld::{Composed, Grids};
+use crate::exact::pld::Composed;
 use crate::leaves::{Leaf, Leaves};
 use crate::normal::{density, upper_tail};
 use crate::sampled_replacement::Pair;
@@ -58,7 +58,7 @@ fn many_steps_as_by_composed_loss_distributions() {
         let leaves = leaves(rate, mean, count);
         for log_delta in [1e-3f64.ln(), 1e-8f64.ln()] {
             let ends = Contour::new(&leaves).unwrap().epsilon(log_delta, log_delta).unwrap();
-            let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta, Grids::All).unwrap();
+            let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(log_delta);
             assert!(ends.lower <= upper && lower <= ends.upper, "{rate} {mean} {count}: {ends:?} {lower} {upper}");
             assert!(ends.upper - ends.lower <= 1e-8 * ends.upper, "{rate} {mean} {count}: {ends:?}");
         }
