@@ -188,7 +188,8 @@ fn rows_without_end() {
     assert_exhausted(&place, &before, &run);
     place.write("line", "[0,".repeat(20_000_000));
     let before = place.files();
-    let run = dp(&place, LITTLE, &["account", "batch", "line", "--quiet"]);
+    // Enough to reach the limit of a line, whatever the threads take.
+    let run = dp(&place, 2 * LITTLE, &["account", "batch", "line", "--quiet"]);
     assert_ends(&place, &before, &run, 3, "account.line");
 }
 
