@@ -5,6 +5,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use crate::memory;
+
 /// Bytes handed over at a time.
 const CHUNK: usize = 256 * 1024;
 /// Chunks that may wait.
@@ -40,8 +42,10 @@ impl Background {
         thread::Builder::new().spawn(move || {
             let Some(mut source) = source() else { return };
             loop {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                let outcome = source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk);
+                let mut chunk = Vec::new();
+                let outcome = memory::reserve(&mut chunk, CHUNK, "the decompressed content")
+                    .map_err(memory::to_io)
+                    .and_then(|()| source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk));
                 // What could be read before an error is handed over first, so that the error has its place.
                 let last = outcome.is_err() || chunk.len() < CHUNK;
                 if !chunk.is_empty() && sender.send(Ok(chunk)).is_err() {
