@@ -13,8 +13,9 @@
 //! | further releases after those already made | [`releases_left`] | - |
 //! | epsilon, delta | [`Evaluator::epsilon`], [`Evaluator::delta`] | - |
 //!
-//! Within a [limit](crate::work::limited) evaluations are coarse once it is reached; the answer still meets the target, and
-//! [`Limited::is_short`](crate::work::Limited::is_short) tells whether it is less close for it.
+//! Within a [limit](crate::work::limited) evaluations are coarse once it is reached; the answer still meets the target, also
+//! when it is evaluated without a limit: coarse evaluations count 0.2% higher. [`Limited::is_short`](crate::work::Limited::is_short)
+//! tells whether it is less close for it.
 //!
 //! Where the cost is not monotone the answer still meets the target, but another may be better. A target that nothing
 //! reaches, or everything, is [`Error::Unreachable`]. [`Calibration`] is the same with an evaluator, a relation and a
@@ -52,6 +53,8 @@ use crate::event::DpEvent;
 use crate::exact;
 use crate::leaves::leaves_under;
 use crate::params::{Delta, Epsilon};
+use crate::rounding::mul_up;
+use crate::work;
 use most::Most;
 use search::{Found, Range, Start};
 
@@ -93,6 +96,10 @@ pub struct Beyond<T> {
     /// (epsilon growing that way).
     pub epsilon_lower: f64,
 }
+
+/// Relative margin of evaluations that a limit on work changed. Without the limit the ends are within [`exact::WIDE`] of each
+/// other, or lie no higher than the changed ones, since everything that a limit leaves out is asked besides.
+const MARGIN: f64 = 2.0 * exact::WIDE;
 
 /// A target, with the way of evaluating it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -271,7 +278,9 @@ impl Calibration {
             leaves_under(event, 1, relation)?;
         }
         evaluations.set(evaluations.get() + 1);
-        self.evaluator.epsilon(event, self.delta)
+        let before = work::changes();
+        let epsilon = self.evaluator.epsilon(event, self.delta)?;
+        Ok(if work::changes() > before { mul_up(epsilon, 1.0 + MARGIN) } else { epsilon })
     }
 
     /// Logarithm of epsilon over the target: not positive exactly where the target is met.

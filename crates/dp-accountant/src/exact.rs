@@ -29,6 +29,7 @@ use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::gaussian::exp_up;
 use crate::leaves::failures::take_failures;
+use crate::leaves::participation::log_participation;
 use crate::leaves::pure::pure_epsilon_of_all;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::Delta;
@@ -107,12 +108,14 @@ enum Method {
 struct Numeric {
     contour: Option<Contour>,
     leaves: Leaves,
+    /// The most that delta can be: the logarithm of the probability that the record is in any sample.
+    log_participation: f64,
     /// Prepared when the contour leaves an answer open.
     composed: OnceLock<Option<Composed>>,
 }
 
 /// Ends farther apart than this, relatively, are worth another engine's answer.
-const WIDE: f64 = 1e-3;
+pub(crate) const WIDE: f64 = 1e-3;
 
 impl PrivacyCurve {
     /// Prepares the curve.
@@ -147,7 +150,12 @@ impl PrivacyCurve {
         let method = match ClosedForm::new(&leaves) {
             Some(closed) => Method::Closed(closed),
             None => {
-                let numeric = Numeric { contour: Contour::new(&leaves), leaves, composed: OnceLock::new() };
+                let numeric = Numeric {
+                    contour: Contour::new(&leaves),
+                    log_participation: log_participation(&leaves),
+                    leaves,
+                    composed: OnceLock::new(),
+                };
                 if numeric.contour.is_none() && numeric.composed().is_none() {
                     return Err(Error::Unsupported { accountant: "exact", event: unsupported(&numeric.leaves) });
                 }
@@ -234,7 +242,10 @@ impl Numeric {
 
     /// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
     fn epsilon_between(&self, low: f64, high: f64) -> (Ends, Engine) {
-        let Self { contour, leaves, .. } = self;
+        let Self { contour, leaves, log_participation, .. } = self;
+        if low >= *log_participation {
+            return (Ends::exactly(0.0), Engine::ClosedForm);
+        }
         // What is pure is so at every delta.
         let unknown = Ends { lower: 0.0, upper: pure_epsilon_of_all(leaves) };
         if high == f64::NEG_INFINITY {
@@ -264,12 +275,13 @@ impl Numeric {
 
     /// The logarithm of delta at `epsilon`.
     fn log_delta_at(&self, epsilon: f64) -> (Ends, Engine) {
-        let Self { contour, leaves, .. } = self;
-        let unknown = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
+        let Self { contour, leaves, log_participation, .. } = self;
+        let unknown = Ends { lower: f64::NEG_INFINITY, upper: *log_participation };
         if epsilon >= pure_epsilon_of_all(leaves) {
             return (Ends::exactly(f64::NEG_INFINITY), Engine::ClosedForm);
         }
-        let found = contour.as_ref().and_then(|contour| contour.log_delta(epsilon)).unwrap_or(unknown);
+        let found =
+            contour.as_ref().and_then(|contour| contour.log_delta(epsilon)).map_or(unknown, |ends| ends.both(unknown));
         if found.upper - found.lower <= WIDE * found.upper.abs().max(1.0) || found.upper == f64::NEG_INFINITY {
             return (found, Engine::Contour);
         }

@@ -5,6 +5,7 @@
 
 mod combined;
 pub(crate) mod failures;
+pub(crate) mod participation;
 pub(crate) mod pure;
 mod replaced;
 mod sampled;

@@ -165,6 +165,11 @@ const LARGE: f64 = 600.0;
 const MAX_STEPS: u32 = 300;
 
 impl Pair {
+    /// The sampling rate.
+    pub(crate) fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// For `0 < rate < 1`, `mu` = distance / standard deviation, `radius` in units of the distance. The covariances of the
     /// proof, `mu²`, `up mu` and `up²`, are rounded up.
     pub(crate) fn new(rate: f64, mu: f64, radius: f64) -> Self {

@@ -51,12 +51,19 @@ struct Meter {
     limit: f64,
     spent: f64,
     is_short: bool,
+    changes: u64,
+}
+
+impl Meter {
+    const fn new(limit: f64) -> Self {
+        Self { limit, spent: 0.0, is_short: false, changes: 0 }
+    }
 }
 
 type Observer = Rc<dyn Fn(f64)>;
 
 thread_local! {
-    static METER: Cell<Meter> = const { Cell::new(Meter { limit: f64::INFINITY, spent: 0.0, is_short: false }) };
+    static METER: Cell<Meter> = const { Cell::new(Meter::new(f64::INFINITY)) };
     static OBSERVER: RefCell<Option<Observer>> = const { RefCell::new(None) };
     static UNREPORTED: Cell<f64> = const { Cell::new(0.0) };
 }
@@ -72,9 +79,14 @@ impl Restore {
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        let Meter { spent, is_short, .. } = METER.get();
-        let before = self.0;
-        METER.set(Meter { spent: before.spent + spent, is_short: before.is_short || is_short, ..before });
+        let Meter { spent, is_short, changes, .. } = METER.get();
+        let Meter { limit, .. } = self.0;
+        METER.set(Meter {
+            limit,
+            spent: self.0.spent + spent,
+            is_short: self.0.is_short || is_short,
+            changes: self.0.changes + changes,
+        });
     }
 }
 
@@ -87,10 +99,17 @@ pub fn limited<T>(limit: f64, f: impl FnOnce() -> T) -> Limited<T> {
     let outer = METER.get();
     let limit = limit.max(0.0).min(allowance());
     let restore = Restore(outer);
-    METER.set(Meter { limit, spent: 0.0, is_short: false });
+    METER.set(Meter::new(limit));
     let value = f();
     let Meter { spent, is_short, .. } = restore.now();
     Limited { value, spent, is_short }
+}
+
+/// Computes `f` without a limit, within one too: for a claim that others recompute without one.
+pub fn unlimited<T>(f: impl FnOnce() -> T) -> T {
+    let _restore = Restore(METER.get());
+    METER.set(Meter::new(f64::INFINITY));
+    f()
 }
 
 /// Calls `observer` now and then while `f` computes, with the steps taken since its last call.
@@ -141,7 +160,19 @@ pub(crate) fn is_exhausted() -> bool {
 
 /// Notes that something was cut short.
 pub(crate) fn cut_short() {
+    change();
     METER.set(Meter { is_short: true, ..METER.get() });
+}
+
+/// Notes that the limit changed how something was computed; [`cut_short`] where the answer is less close for it.
+pub(crate) fn change() {
+    let meter = METER.get();
+    METER.set(Meter { changes: meter.changes + 1, ..meter });
+}
+
+/// How often the limit changed something.
+pub(crate) fn changes() -> u64 {
+    METER.get().changes
 }
 
 #[cfg(test)]
@@ -161,6 +192,7 @@ mod tests {
             });
             assert!(inner.is_short && inner.spent == 80.0 && inner.value == 70.0 * LEAST_SHARE);
             assert!(is_exhausted());
+            assert_eq!(unlimited(allowance), f64::INFINITY);
             limited(f64::NAN, is_exhausted).value
         });
         assert!(outer.value && outer.is_short && outer.spent == 110.0);

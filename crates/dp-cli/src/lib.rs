@@ -15,6 +15,7 @@ pub mod failure;
 pub mod files;
 pub mod input;
 mod interrupt;
+pub mod limit;
 pub mod output;
 pub mod progress;
 pub mod protection;

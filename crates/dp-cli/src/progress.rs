@@ -151,7 +151,8 @@ fn new_bar(phase: &'static str, counted: Counted, total: Option<u64>) -> Progres
         (Counted::Rows, None) => "{prefix} {spinner} {human_pos} rows {msg} {per_sec}",
         (Counted::Runs, _) => "{prefix} [{bar:30}] {human_pos}/{human_len} runs {msg} {per_sec} {eta} left",
         (Counted::Updates, _) => "{prefix} [{bar:30}] {human_pos}/{human_len} updates {per_sec} {eta} left",
-        (Counted::Work, _) => "{prefix} [{bar:30}] {percent}% of the limit",
+        (Counted::Work, Some(_)) => "{prefix} [{bar:30}] {percent}% of the limit",
+        (Counted::Work, None) => "{prefix} {spinner} {elapsed}",
         (Counted::Bytes, _) => "{prefix} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {

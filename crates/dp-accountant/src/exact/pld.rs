@@ -243,6 +243,9 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
         work::cut_short();
         return None;
     }
+    if coarse < COARSE_CELLS {
+        work::change();
+    }
     let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases), coarse)?;
     let mut best: Option<((f64, f64), Composition)> = None;
     let mut width_before = f64::INFINITY;
@@ -300,8 +303,9 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
         discretisation = Discretisation::new(parts, step, outside)?;
     }
     let ((lower, upper), composition) = best?;
-    if restricted && !(relative_width(question, &composition.saddle, (lower, upper)) <= WIDTH) {
-        work::cut_short();
+    if restricted {
+        let is_close = relative_width(question, &composition.saddle, (lower, upper)) <= WIDTH;
+        if is_close { work::change() } else { work::cut_short() }
     }
     Some(Found::Ends((lower, upper), Some(Box::new(composition))))
 }

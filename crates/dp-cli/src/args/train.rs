@@ -200,6 +200,9 @@ pub struct TrainArgs {
     /// Draw noise from this seed: reproducible and therefore NOT private
     #[arg(long, value_name = "NUMBER", help_heading = "Privacy")]
     pub seed: Option<u64>,
+    /// Work that may be spent on finding the noise; 1 is about a second. Where it is reached, there is more noise than needed
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
+    pub limit: Option<f64>,
 
     /// The algorithm
     #[arg(long, value_enum, value_name = "NAME", default_value = "bolt-on-convex", help_heading = "Algorithm")]

@@ -540,3 +540,24 @@ fn the_examples_of_the_help_run() {
     }
     assert!(ran >= 9, "{ran}");
 }
+
+#[test]
+fn a_limit_on_planning_gives_more_noise_and_a_model_that_verifies() {
+    let place = Workplace::new();
+    place.write("people.csv", people(2000, 5));
+    let sgd = ["--algorithm", "dp-sgd", "--epsilon", "1", "--delta", "1e-6", "--batch-size", "1", "--passes", "20"];
+    let noise = |model: &str| {
+        let certificate = place.json(model)["certificate"].clone();
+        certificate["derivation"]["std_dev"].as_f64().unwrap_or_else(|| panic!("{certificate}"))
+    };
+    train(&place, "people.csv", "whole.json", &sgd);
+    let limit = ["--limit", "0.001"];
+    let within =
+        place.dp(&[&["train", "--data", "people.csv", "--out", "within.json"][..], &FROM_DATA, &sgd, &limit].concat());
+    within.says("the limit on work was reached: the noise suffices, and --limit 0.01 may find less");
+    within.json();
+    assert!(noise("within.json") > noise("whole.json"));
+    assert!(place.dp(&["verify", "within.json"]).ok().contains("holds"));
+    let nothing = [&["train", "--data", "people.csv", "--out", "m.json", "--limit", "0"][..], &FROM_DATA].concat();
+    place.dp(&nothing).fails(2, "usage.value");
+}

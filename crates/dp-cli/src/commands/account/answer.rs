@@ -5,9 +5,9 @@ use dp::wording;
 use serde::Serialize;
 
 use super::evaluate::Certified;
-use super::limit;
 use super::question::{self, Question};
 use crate::args::{Sampling, Unknown};
+use crate::limit;
 
 /// The schema of an answer.
 pub const SCHEMA: &str = "dp.account/1";

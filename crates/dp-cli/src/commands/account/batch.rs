@@ -13,7 +13,6 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::limit::{self, Limited};
 use super::line::{Line, refused};
 use super::question::Question;
 use super::solve;
@@ -22,6 +21,7 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::{TextLine, read_line};
 use crate::interrupt;
+use crate::limit::{self, Limited};
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 
 /// The longest line that is read.

@@ -9,7 +9,6 @@ use serde_json::{Map, Value};
 
 use super::answer::SCHEMA;
 use super::evaluate::Reading;
-use super::limit::{self, Limited};
 use super::question::Question;
 use super::{evaluate, picture, solve};
 use crate::args::{Curve, QuestionArgs, Unknown};
@@ -17,6 +16,7 @@ use crate::atomic;
 use crate::commands::dry_run::Foreseen;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::limit::{self, Limited};
 use crate::output::Console;
 use crate::progress::ProgressMode;
 

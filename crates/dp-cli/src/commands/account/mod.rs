@@ -10,7 +10,6 @@ pub mod batch;
 pub mod compare;
 pub mod curve;
 pub mod evaluate;
-pub mod limit;
 pub mod line;
 pub mod picture;
 pub mod question;
@@ -22,9 +21,9 @@ use dp_accountant::Delta;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::Protection;
 
+use crate::limit::{self, Limited};
 use answer::{Answer, Solution};
 use evaluate::Reading;
-use limit::Limited;
 use question::Question;
 use request::Request;
 

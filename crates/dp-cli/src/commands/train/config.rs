@@ -18,6 +18,7 @@ use super::tuning::{Tuning, Way};
 use crate::args::{self, FileName, Format, GlobalArgs, TrainArgs, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict, label_hint};
+use crate::limit;
 use crate::progress::ProgressMode;
 
 /// What to train, on what, and where to write it.
@@ -51,6 +52,8 @@ pub struct TrainConfig {
     pub float: FloatKind,
     /// A seed makes the run reproducible and not private.
     pub seed: Option<u64>,
+    /// Work that may be spent on finding the noise.
+    pub limit: Option<f64>,
     /// Where model and certificate go.
     pub out: Target,
     /// Where the report goes.
@@ -197,6 +200,7 @@ impl TrainConfig {
             ("--labels", args.input.labels.as_deref()),
             ("--schema", args.schema.as_deref()),
         ])?;
+        args.limit.map_or(Ok(()), limit::check)?;
         let input = InputConfig::new(&args.input)?.with_labels()?;
         let knowledge = knowledge(args, input.format)?;
         let method = method(args)?;
@@ -254,6 +258,7 @@ impl TrainConfig {
                 args::Float::F32 => FloatKind::F32,
             },
             seed: args.seed,
+            limit: args.limit,
             out,
             report: args.report.clone(),
             force: args.force,

@@ -32,6 +32,7 @@ use training::load_and_train;
 use crate::args::{GlobalArgs, TrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
+use crate::limit;
 use crate::output::{Console, check_stdout, write_stdout};
 use crate::protection;
 
@@ -106,9 +107,9 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
     if config.out == Target::Stdout {
         check_stdout()?;
     }
-    check_recipe(config)?;
+    check_recipe(config, console)?;
     let known = Known::new(config, console)?;
-    let config = &fitted(config, known.label())?;
+    let config = &fitted(config, known.label(), console)?;
     let trained = match config.float {
         FloatKind::F64 => load_and_train::<f64>(config, known, console)?,
         FloatKind::F32 => load_and_train::<f32>(config, known, console)?,
@@ -153,9 +154,9 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
 pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Failure> {
     warn_before(config, console);
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
-    check_recipe(config)?;
+    check_recipe(config, console)?;
     let known = Known::new(config, console)?;
-    let config = &fitted(config, known.label())?;
+    let config = &fitted(config, known.label(), console)?;
     let encoder = known.check_header(config)?;
     let Some(encoder) = encoder else {
         return Err(crate::input::conflict("--dry-run", "the number of features is not known").help("add --dim"));
@@ -165,7 +166,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     let planned = match (config.method, shape) {
         (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {
             protection::warn(budget, shape.n, "records", console);
-            Some(algorithm.foresee(config, budget, adjacency, shape)?)
+            Some(planning(config, console, || algorithm.foresee(config, budget, adjacency, shape))?)
         }
         _ => None,
     };
@@ -173,18 +174,37 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
 }
 
 /// The configuration for this label, its recipe checked again where the label chose another loss.
-fn fitted(config: &TrainConfig, label: &Label) -> Result<TrainConfig, Failure> {
+fn fitted(config: &TrainConfig, label: &Label, console: &Console) -> Result<TrainConfig, Failure> {
     let fitted = config.for_label(label)?;
     if (fitted.loss, fitted.one_vs_all) != (config.loss, config.one_vs_all) {
-        check_recipe(&fitted)?;
+        check_recipe(&fitted, console)?;
     }
     Ok(fitted)
 }
 
+/// Finds the noise, within the limit if there is one; a note says where it was reached.
+fn planning<T>(
+    config: &TrainConfig,
+    console: &Console,
+    plan: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let found = limit::within(config.limit, 1.0, config.progress, console, plan)?;
+    if let (true, Some(limit)) = (found.is_short, config.limit) {
+        console.note(&format!(
+            "the limit on work was reached: the noise suffices, and --limit {} may find less",
+            10.0 * limit
+        ));
+    }
+    found.value
+}
+
 /// Refuses, before any record is read, what no number of records would make right.
-fn check_recipe(config: &TrainConfig) -> Result<(), Failure> {
+fn check_recipe(config: &TrainConfig, console: &Console) -> Result<(), Failure> {
     match config.method {
-        Method::Private { algorithm, budget, adjacency } => algorithm.check(config, budget, adjacency),
+        Method::Private { algorithm, budget, adjacency } => {
+            let check = || algorithm.check(config, budget, adjacency);
+            limit::within(config.limit, 1.0, config.progress, console, check)?.value
+        }
         Method::NonPrivate => algorithm::non_private(config, Shape { n: 1, dim: 1, sparse: false }).map(drop),
     }
 }

@@ -20,6 +20,7 @@ use dp_optim::recipes::{Budget, Planned, Recipe, TrainsAny};
 
 use super::algorithm::{self, Shape};
 use super::config::{Method, TrainConfig};
+use super::planning;
 use super::refusal::refusal;
 use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
@@ -161,16 +162,16 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
         let recipe = candidates.get(position).or(candidates.first());
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
         let recipe = recipe.ok_or_else(none)?.clone();
-        let trained = train_private::<A, F>(config, recipe.into(), budget, records, rng, console)?;
+        let trained = train_private::<A, F>(config, || Ok(recipe.into()), budget, records, rng, console)?;
         return Ok(TrainedModel { chosen: Some(Chosen::new(tuning, Some(position))), ..trained });
     }
-    let (built, _) = algorithm.recipe(config, budget, adjacency, shape)?;
-    train_private::<A, F>(config, built, budget, records, rng, console)
+    let build = || Ok(algorithm.recipe(config, budget, adjacency, shape)?.0);
+    train_private::<A, F>(config, build, budget, records, rng, console)
 }
 
 fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
-    built: Built,
+    build: impl FnOnce() -> Result<Built, Failure>,
     budget: Budget,
     records: Encoded<F>,
     rng: &mut LentRng<'_>,
@@ -178,7 +179,11 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
 ) -> Result<TrainedModel, Failure> {
     let Encoded { encoder, examples, shape } = records;
     let started = Instant::now();
-    let plan = built.recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
+    let (advice, plan) = planning(config, console, || {
+        let Built { recipe, advice } = build()?;
+        let plan = recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
+        Ok((advice, plan))
+    })?;
     let summary = plan.summary();
     console.detail(&summary.text);
     let records = Records { encoder, examples };
@@ -188,7 +193,7 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     })?;
     let training = started.elapsed();
     let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &released.certificate.derivation));
-    Ok(TrainedModel { released, n: shape.n, training, advice: built.advice, chosen })
+    Ok(TrainedModel { released, n: shape.n, training, advice, chosen })
 }
 
 fn train_baseline<F: Real + Stored + Feature>(

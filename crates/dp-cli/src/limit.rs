@@ -24,21 +24,22 @@ pub struct Limited<T> {
     pub is_short: bool,
 }
 
-/// Computes `f` within the limit, `scale` times of it for what is known to be long, with its progress.
+/// Computes `f` within the limit, if there is one, `scale` times of it for what is known to be long, with its progress.
 ///
 /// # Errors
 /// `usage.value`.
 pub fn within<T>(
-    limit: f64,
+    limit: impl Into<Option<f64>>,
     scale: f64,
     mode: ProgressMode,
     console: &Console,
     f: impl FnOnce() -> T,
 ) -> Result<Limited<T>, Failure> {
-    check(limit)?;
-    let steps = limit * scale * work::USUAL;
-    let progress =
-        Progress::start(mode, console, "accounting", Counted::Work, Some((steps / work::USUAL * 100.0) as u64));
+    let limit = limit.into();
+    limit.map_or(Ok(()), check)?;
+    let units = limit.map(|limit| limit * scale);
+    let total = units.map(|units| (units * 100.0) as u64);
+    let progress = Progress::start(mode, console, "accounting", Counted::Work, total);
     let shown = Rc::new(RefCell::new((progress, 0.0)));
     let tell = Rc::clone(&shown);
     let observer = Rc::new(move |spent: f64| {
@@ -46,7 +47,7 @@ pub fn within<T>(
         *total += spent;
         progress.update((*total / work::USUAL * 100.0) as u64, None);
     });
-    let found = work::observed(observer, || work::limited(steps, f));
+    let found = work::observed(observer, || work::limited(units.map_or(f64::INFINITY, |units| units * work::USUAL), f));
     Ok(Limited { value: found.value, is_short: found.is_short })
 }
 
