@@ -80,6 +80,10 @@ pub enum Theorem {
     LossDistribution,
     /// The Renyi curve at the best order.
     Renyi,
+    /// The best conversion of a zCDP parameter.
+    ZeroConcentrated,
+    /// The exact curve of a Gaussian-DP parameter.
+    GaussianDp,
     /// One record's delta at a part of epsilon, added up along a path of neighbours.
     GroupPrivacy,
 }
@@ -119,6 +123,11 @@ impl fmt::Display for Theorem {
             Self::Renyi => {
                 "Renyi differential privacy (Mironov 2017; Canonne, Kamath and Steinke 2020, Proposition 12)"
             }
+            Self::ZeroConcentrated => {
+                "zero-concentrated differential privacy (Bun and Steinke 2016; Canonne, Kamath and Steinke 2020, \
+                 Proposition 12)"
+            }
+            Self::GaussianDp => "Gaussian differential privacy (Dong, Roth and Su 2022, Corollary 3.3)",
             Self::GroupPrivacy => "group privacy of the tightest curve of one record (Vadhan 2017, Lemma 2.2)",
         })
     }

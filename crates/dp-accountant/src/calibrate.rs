@@ -38,12 +38,11 @@
 //! ```
 
 mod dp_sgd;
-mod evaluator;
 mod most;
 mod search;
 
+pub use crate::evaluator::Evaluator;
 pub use dp_sgd::DpSgd;
-pub use evaluator::Evaluator;
 
 use core::cell::Cell;
 

@@ -47,6 +47,7 @@ pub mod bound;
 pub mod calibrate;
 pub mod certificate;
 pub mod error;
+pub mod evaluator;
 pub mod event;
 pub mod event_log;
 pub mod exact;
@@ -84,6 +85,7 @@ pub use adjacency::{AddRemoveOne, Adjacency, AdjacencyKind, ChangeListLabels, Re
 pub use bound::{Bound, Theorem};
 pub use certificate::Certificate;
 pub use error::Error;
+pub use evaluator::{Evaluation, Evaluator, Interval};
 pub use event::{DpEvent, MarginLoss, Repetitions};
 pub use event_log::{EventLog, LogId};
 pub use exact::{ExactAccountant, PrivacyCurve};

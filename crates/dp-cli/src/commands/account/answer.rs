@@ -2,9 +2,10 @@
 
 use dp::protection::Meaning;
 use dp::wording;
+use dp_accountant::Interval;
 use serde::Serialize;
 
-use super::evaluate::Certified;
+use super::evaluate::accountant_of;
 use super::question::{self, Question};
 use crate::args::{Sampling, Unknown};
 use crate::limit;
@@ -90,11 +91,11 @@ pub struct Solution {
     /// Number of steps.
     pub steps: u64,
     /// Epsilon at `delta`.
-    pub epsilon: Certified,
+    pub epsilon: Interval,
     /// Delta of the promise.
     pub delta: f64,
     /// The interval of delta, where it was computed.
-    pub certified_delta: Option<Certified>,
+    pub certified_delta: Option<Interval>,
 }
 
 impl Answer {
@@ -114,7 +115,7 @@ impl Answer {
             delta_lower: solution.certified_delta.map(|delta| delta.lower),
             delta_upper: solution.certified_delta.map(|delta| delta.upper),
             target_epsilon: calibrated.then_some(question.epsilon),
-            accountant: solution.certified_delta.unwrap_or(solution.epsilon).accountant,
+            accountant: accountant_of(theorem),
             adjacency: question.relation.as_str(),
             n_public: question.relation.n_public(),
             theorem: theorem.to_string(),

@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::answer::SCHEMA;
-use super::evaluate::Reading;
 use super::question::Question;
 use super::{evaluate, picture, solve};
 use crate::args::{Curve, QuestionArgs, Unknown};
@@ -161,9 +160,9 @@ const EPSILON: Axis = Axis { name: "epsilon", title: "epsilon", logarithmic: fal
 fn against_delta(question: &Question, count: usize) -> Result<Points, Failure> {
     let least = if question.delta > 0.0 { DELTAS.0.min(question.delta) } else { DELTAS.0 };
     let event = solved(question)?;
-    let reading = Reading::new(question.accountant, &event, question.relation);
+    let evaluation = solve::evaluation(question, &event)?;
     let points = spread(least, DELTAS.1, count).map(|x| {
-        let epsilon = Delta::new(x).and_then(|delta| reading.epsilon(delta));
+        let epsilon = Delta::new(x).and_then(|delta| evaluation.epsilon(delta));
         let epsilon = epsilon.map_err(|error| question.refused(&error))?;
         Ok(Point { x, lower: epsilon.lower, upper: epsilon.upper })
     });
@@ -182,8 +181,8 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
     steps.dedup();
     let points = steps.into_iter().map(|steps| {
         let event = question.event_at(noise, rate, steps);
-        let reading = Reading::new(question.accountant, &event, question.relation);
-        let epsilon = reading.epsilon(delta).map_err(|error| question.refused(&error))?;
+        let evaluation = solve::evaluation(question, &event)?;
+        let epsilon = evaluation.epsilon(delta).map_err(|error| question.refused(&error))?;
         Ok(Point { x: steps as f64, lower: epsilon.lower, upper: epsilon.upper })
     });
     let x = Axis { name: "steps", title: "steps", logarithmic: true };
@@ -193,8 +192,8 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
 /// The least type II error for each type I error; between the epsilons that were evaluated it is a lower bound still.
 fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
     let event = solved(question)?;
-    let reading = Reading::new(question.accountant, &event, question.relation);
-    let delta_at = |epsilon: f64| reading.delta(epsilon).map(|delta| delta.upper.min(1.0));
+    let evaluation = solve::evaluation(question, &event)?;
+    let delta_at = |epsilon: f64| evaluation.delta(epsilon).map(|delta| delta.upper.min(1.0));
     let errors = TradeOff::new(delta_at, TRADE_OFF_EPSILONS).and_then(|curve| curve.points(count));
     let point = |errors: &Errors| Point { x: errors.type_one, lower: errors.type_two, upper: 1.0 - errors.type_one };
     Ok(Points {

@@ -21,9 +21,7 @@ use dp_accountant::Delta;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::Protection;
 
-use crate::limit::{self, Limited};
 use answer::{Answer, Solution};
-use evaluate::Reading;
 use question::Question;
 use request::Request;
 
@@ -31,6 +29,7 @@ use super::dry_run::Foreseen;
 use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::limit::{self, Limited};
 use crate::output::Console;
 
 /// Answers and prints.
@@ -73,9 +72,9 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
 /// What the guarantee of a solved question means, by the curve of the accountant that answered.
 fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure> {
     let event = solve::event(question, solution);
-    let reading = Reading::new(question.accountant, &event, question.relation);
-    let delta_at = |epsilon: f64| reading.delta(epsilon).map(|delta| delta.upper.min(1.0));
-    reading
+    let evaluation = solve::evaluation(question, &event)?;
+    let delta_at = |epsilon: f64| evaluation.delta(epsilon).map(|delta| delta.upper.min(1.0));
+    evaluation
         .epsilon(Delta::ZERO)
         .and_then(|largest_loss| {
             Protection::of_curve(solution.epsilon.upper, solution.delta, largest_loss.upper, delta_at)

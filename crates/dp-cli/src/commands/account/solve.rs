@@ -1,13 +1,15 @@
 //! From a question to its answer: evaluates the tree, or searches for the number that was left out.
 
-use dp_accountant::calibrate::{Calibration, Evaluator};
-use dp_accountant::{Delta, DpEvent, Error, NoiseMultiplier, SamplingRate, gdp};
+use dp_accountant::calibrate::Calibration;
+use dp_accountant::{
+    Delta, DpEvent, Error, Evaluation, Evaluator, Interval, NoiseMultiplier, SamplingRate, Theorem, gdp,
+};
 
 use super::answer::{Answer, Solution};
-use super::evaluate::{self, Certified, Reading};
+use super::evaluate::evaluator;
 use super::question::Question;
 use super::request::Job;
-use crate::args::{Accountant, Sampling, Unknown};
+use crate::args::{Sampling, Unknown};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 
@@ -28,7 +30,7 @@ pub fn solve(question: &Question) -> Result<Solution, Failure> {
         noise_multiplier: question.noise_multiplier,
         sampling_rate: question.sampling_rate,
         steps: question.steps,
-        epsilon: Certified { lower: 0.0, ..promise(question.epsilon) },
+        epsilon: Interval { lower: 0.0, ..promise(question.epsilon) },
         delta: question.delta,
         certified_delta: None,
     };
@@ -48,47 +50,49 @@ pub fn event(question: &Question, solution: &Solution) -> DpEvent {
     question.event_at(noise, rate, solution.steps)
 }
 
-fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Certified, Failure> {
+/// A tree as the accountant of the question reads it.
+///
+/// # Errors
+/// `privacy.adjacency`, `usage.value`.
+pub fn evaluation<'e>(question: &Question, event: &'e DpEvent) -> Result<Evaluation<'e>, Failure> {
+    Evaluation::new(evaluator(question.accountant), event, question.relation).map_err(|error| question.refused(&error))
+}
+
+fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Interval, Failure> {
     let event = event(question, solution);
-    let reading = Reading::new(question.accountant, &event, question.relation);
-    reading.epsilon(delta).map_err(|error| question.refused(&error))
+    evaluation(question, &event)?.epsilon(delta).map_err(|error| question.refused(&error))
 }
 
 /// Delta at the epsilon that is promised, and from below epsilon at that delta.
 fn delta(question: &Question, given: &Solution) -> Result<Solution, Failure> {
     let event = question.event();
-    let reading = Reading::new(question.accountant, &event, question.relation);
-    let certified = reading.delta(question.epsilon).map_err(|error| question.refused(&error))?;
+    let certified = evaluation(question, &event)?.delta(question.epsilon).map_err(|error| question.refused(&error))?;
     let upper = certified.upper.min(1.0);
     let lower = match Delta::new(upper) {
         Ok(delta) => epsilon(question, given, delta)?.lower.min(question.epsilon),
         // Delta 1 promises nothing, and holds with any epsilon.
         Err(_) => 0.0,
     };
-    let epsilon = Certified { lower, ..promise(question.epsilon) };
-    Ok(Solution { epsilon, delta: upper, certified_delta: Some(Certified { upper, ..certified }), ..*given })
+    let epsilon = Interval { lower, ..promise(question.epsilon) };
+    Ok(Solution { epsilon, delta: upper, certified_delta: Some(Interval { upper, ..certified }), ..*given })
 }
 
 /// A promise as given.
-fn promise(epsilon: f64) -> Certified {
-    let theorem = evaluate::Cited::Bound(dp_accountant::Theorem::NoGuarantee);
-    Certified { lower: 0.0, upper: epsilon, theorem, accountant: "auto" }
+fn promise(epsilon: f64) -> Interval {
+    Interval { lower: 0.0, upper: epsilon, theorem: Theorem::NoGuarantee }
 }
 
 /// The least noise, the largest rate or the most steps that meet the target, and what is spent with it.
 fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure> {
     let delta = question.target_delta()?;
     let refused = |error: Error| question.refused(&error);
-    let evaluator = match question.accountant {
-        Accountant::Auto => Evaluator::Tightest,
-        Accountant::Exact => Evaluator::Exact,
-        Accountant::Rdp => Evaluator::Renyi,
-        Accountant::Zcdp => Evaluator::Zcdp,
-        Accountant::Gdp => {
-            // For what is Gaussian-DP the tightest bound is that curve; anything else is refused here.
+    let evaluator = match evaluator(question.accountant) {
+        Evaluator::Gdp => {
+            // The tightest bound of an event that is Gaussian-DP is that curve; others are refused here.
             gdp::mu(&question.event()).map_err(refused)?;
             Evaluator::Tightest
         }
+        evaluator => evaluator,
     };
     let calibration =
         Calibration::new(question.target_epsilon()?, delta).with_evaluator(evaluator).under(question.relation);
@@ -130,7 +134,7 @@ fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure>
     // Two upper bounds of the same number: the smaller holds.
     let epsilon = epsilon(question, &solution, delta)?;
     let upper = if reached < epsilon.upper { reached } else { epsilon.upper };
-    Ok(Solution { epsilon: Certified { lower: epsilon.lower.min(upper), upper, ..epsilon }, ..solution })
+    Ok(Solution { epsilon: Interval { lower: epsilon.lower.min(upper), upper, ..epsilon }, ..solution })
 }
 
 fn none_fits(question: &Question) -> Failure {
