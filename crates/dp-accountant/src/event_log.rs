@@ -87,6 +87,19 @@ impl<A: Adjacency> EventLog<A> {
         Self { id: LogId::next(), entries: Vec::new(), private: true, assumptions: Vec::new(), relation: PhantomData }
     }
 
+    /// The log of `releases` that together cost `event`: their own events are not counted, their assumptions and their privacy
+    /// are kept.
+    ///
+    /// # Privacy
+    /// That they cost `event` under `A` is the caller's claim, and needs a theorem.
+    pub fn accounting_for<B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> Self {
+        let mut log = Self::new();
+        log.record(event, 1);
+        log.private = releases.private;
+        log.assumptions.clone_from(&releases.assumptions);
+        log
+    }
+
     /// Appends `count` releases of `event`; equal neighbours are merged, which no accountant can tell from separate
     /// entries.
     pub fn record(&mut self, event: DpEvent, count: u64) {

@@ -125,6 +125,14 @@ pub enum Error {
         /// Iterates left, the last one included.
         left: u64,
     },
+    /// A scope held another number of releases than its event accounts for.
+    #[error("{found} releases were made where {prepaid} are accounted for")]
+    NotPrepaid {
+        /// The number that the event accounts for.
+        prepaid: u64,
+        /// The number of releases.
+        found: u64,
+    },
     /// A session was paid for in another log than the one that its answer was to be noted in.
     #[error("the session was started with another log")]
     OtherLog,

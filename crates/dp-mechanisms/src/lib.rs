@@ -86,6 +86,7 @@ mod misuse;
 mod noise;
 pub mod noisy_max;
 pub mod permute_and_flip;
+pub mod prepaid;
 pub mod randomized_response;
 mod ratio;
 #[cfg(feature = "serde")]
@@ -115,6 +116,7 @@ pub use laplace_ball::LaplaceBall;
 pub use mechanism::{Mechanism, PrivacyEvent};
 pub use noisy_max::NoisyMax;
 pub use permute_and_flip::PermuteAndFlip;
+pub use prepaid::Prepaid;
 pub use randomized_response::RandomizedResponse;
 pub use released::Released;
 pub use rng::{DerivedRng, LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};

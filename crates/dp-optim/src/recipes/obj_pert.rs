@@ -73,8 +73,8 @@ mod run;
 mod tests;
 
 pub use objective::Certification;
-pub(super) use objective::Objective;
 pub(crate) use objective::UNSEEN;
+pub(super) use objective::{Objective, RELEASES};
 pub(super) use part::Part;
 pub use perturbation::Perturbation;
 pub(super) use perturbation::under_relation;

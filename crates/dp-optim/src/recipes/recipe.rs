@@ -44,7 +44,7 @@ pub trait RecordAdjacency: Adjacency + PartialEq {
 
 impl RecordAdjacency for ReplaceOne {
     fn from_null_records(log: EventLog<ZeroOut>) -> EventLog<Self> {
-        accounted_as(DpEvent::AddRemoveTwice { event: Box::new(log.to_event()) }, &log)
+        EventLog::accounting_for(DpEvent::AddRemoveTwice { event: Box::new(log.to_event()) }, &log)
     }
 }
 
@@ -147,20 +147,6 @@ pub trait Planned<A: RecordAdjacency> {
 /// `event`, `copies` times on the same records.
 pub(crate) fn repeated(event: DpEvent, copies: u64) -> DpEvent {
     if copies == 1 { event } else { DpEvent::SelfComposed { event: Box::new(event), count: copies } }
-}
-
-/// The log of releases that are accounted for together, as one event: what each of them logged by itself is not counted.
-///
-/// # Privacy
-/// That they cost `event` together is the caller's claim.
-pub(crate) fn accounted_as<A: Adjacency, B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> EventLog<A> {
-    let mut log = EventLog::new();
-    log.record(event, 1);
-    if !releases.is_private() {
-        log.mark_not_private();
-    }
-    releases.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
-    log
 }
 
 /// The least scale of noise with which `copies` events together stay within the budget.

@@ -2,7 +2,7 @@
 
 use dp_accountant::{Delta, DpEvent, EventLog, ZeroOut};
 use dp_losses::Real;
-use dp_mechanisms::{LentRng, Released};
+use dp_mechanisms::{LentRng, Prepaid, Released};
 
 use super::AdmmObjPert;
 use crate::engine::{AdmmOutput, Control, LinearisedAdmm, UpdateRule, project};
@@ -10,9 +10,9 @@ use crate::error::{Error, positive};
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
-use crate::recipes::obj_pert::{Certification, ObjPert, Objective, Part, under_relation};
+use crate::recipes::obj_pert::{Certification, ObjPert, Objective, Part, RELEASES, under_relation};
 use crate::recipes::problem::{Admitted, Problem};
-use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, accounted_as, least_scale, repeated};
+use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale, repeated};
 
 /// The least share of Λ that is ρ's where it is recommended.
 const LEAST_SHARE: f64 = 0.1;
@@ -171,22 +171,18 @@ impl Run for AdmmObjPertRun {
         let parameters = size("dimension", problem.parameters())?;
         let mut split =
             LinearisedAdmm::new(*rho, recipe.map(problem.dim, *rho)?, recipe.output, &vec![0.0; parameters]);
-        // What the releases cost together is the event's to say.
-        let mut unsaid = EventLog::<ZeroOut>::new();
-        let mut released = None;
+        let mut iterations = Prepaid::<ZeroOut>::new(self.event()?);
+        let mut weights = Vec::new();
         for _ in 0..recipe.iterations {
             control.check()?;
             let pull = |(z, y): (&f64, &f64)| (rho * z - y) / (rho + recipe.lambda);
             let mut centre: Vec<f64> = split.sparse().iter().zip(split.dual()).map(pull).collect();
             project(&mut centre, within);
-            let x = objective.release::<F, _>(*release, source, &centre, &mut unsaid, rng, control)?;
-            released = Some(x.map(|x| {
-                let wide: Vec<f64> = x.into_iter().map(|weight| weight.to_subset_unchecked()).collect();
-                split.split(&wide);
-                split.point(&wide).iter().map(|&weight| nalgebra::convert(weight)).collect()
-            }));
+            let x = objective.release::<F, _>(*release, source, &centre, iterations.log(), rng, control)?;
+            let x: Vec<f64> = x.into_inner().into_iter().map(|weight| weight.to_subset_unchecked()).collect();
+            split.split(&x);
+            weights = split.point(&x).iter().map(|&weight| nalgebra::convert(weight)).collect();
         }
-        let weights = released.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
-        Ok((weights, accounted_as(self.event()?, &unsaid)))
+        Ok(iterations.finish(weights, recipe.iterations.saturating_mul(RELEASES))?)
     }
 }

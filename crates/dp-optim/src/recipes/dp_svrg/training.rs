@@ -6,7 +6,7 @@ use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{DpEvent, EventLog, ZeroOut};
 use dp_data::{Block, Order, RowSource};
 use dp_losses::{Differences, Model, ModelVisitor, Real, ScaledSteps};
-use dp_mechanisms::{Gaussian, L2Sensitivity, LentRng, ReleaseRng, Released};
+use dp_mechanisms::{Gaussian, L2Sensitivity, LentRng, Prepaid, ReleaseRng, Released};
 use nalgebra::convert;
 
 use super::{Svrg, TwoNoises};
@@ -20,7 +20,7 @@ use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noisy_run::Batching;
 use crate::recipes::problem::Admitted;
-use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
+use crate::recipes::recipe::{RecordAdjacency, Summary};
 use crate::schedule::StepSizes;
 
 /// What a training releases, as an attacker sees it.
@@ -118,12 +118,14 @@ impl SvrgRun {
         observe: &mut Observer<'_, F>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         let steps = &self.run.steps;
+        // Each epoch has two sessions: the full gradient, and the steps.
+        let releases = self.run.epochs.saturating_mul(2);
         if steps.relation == steps.relation_of_steps {
-            let (released, log) = self.train_under::<F, A>(source, rng, control, observe)?;
-            return Ok((released, accounted_as(self.event()?, &log)));
+            let (weights, epochs) = self.train_under::<F, A>(source, rng, control, observe)?;
+            return Ok(epochs.finish(weights, releases)?);
         }
-        let (released, log) = self.train_under::<F, ZeroOut>(source, rng, control, observe)?;
-        Ok((released, accounted_as(self.event()?, &log)))
+        let (weights, epochs) = self.train_under::<F, ZeroOut>(source, rng, control, observe)?;
+        Ok(epochs.finish(weights, releases)?)
     }
 
     fn train_under<F: Real, A: RecordAdjacency>(
@@ -132,7 +134,7 @@ impl SvrgRun {
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
         observe: &mut Observer<'_, F>,
-    ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
+    ) -> Result<(Vec<F>, Prepaid<A>), Error> {
         let training: Training<'_, '_, '_, '_, F, A> =
             Training { svrg: self, source, rng, control, observe, relation: PhantomData };
         self.run.steps.loss.visit_model(size("dimension", self.run.steps.dim)?, training)
@@ -184,7 +186,7 @@ struct Training<'t, 'c, 'o, 'r, F, A> {
 }
 
 impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F, A> {
-    type Output = Result<(Released<Vec<F>>, EventLog<A>), Error>;
+    type Output = Result<(Vec<F>, Prepaid<A>), Error>;
 
     fn visit<M>(mut self, model: M) -> Self::Output
     where
@@ -207,18 +209,17 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
             weights: svrg.weights.clone(),
         };
         let noise = run.steps.noise::<A>(svrg.noises.std_dev, svrg.noise_mode)?;
-        // Each session's own account: what the releases cost together is the caller's to log.
-        let mut log = EventLog::<A>::new();
-        let mut released = None;
+        let mut epochs = Prepaid::<A>::new(svrg.event()?);
+        let mut released = Vec::new();
         for epoch in 0..run.epochs {
-            let mut full = self.full_gradient(&model, &point, &mut log)?;
+            let mut full = self.full_gradient(&model, &point, epochs.log())?;
             let share: F = convert(run.steps.divisor / run.steps.n as f64);
             full.iter_mut().for_each(|entry| *entry *= share);
             // A key of its own for each epoch's batches: independent of the noise and of other epochs.
             let key = BatchKey::draw(&mut *self.rng);
             let batches = StepBatches::Drawn { n: run.steps.n, law, steps: run.epoch_steps };
             let gradient =
-                NoisyGradient::start(&model, batches, run.steps.sum, noise.into(), &mut log, &mut *self.rng)?;
+                NoisyGradient::start(&model, batches, run.steps.sum, noise.into(), epochs.log(), &mut *self.rng)?;
             let there = model.pass(0);
             let observe = &mut *self.observe;
             let estimate = Corrected { run, gradient, there, snapshot: &point, full: &full, observe };
@@ -233,11 +234,10 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
                 average.iter_mut().zip(&output).for_each(|(sum, &part)| *sum += part);
             }
             let output = if averaged { average.clone() } else { output };
-            released = Some(estimate.gradient.finish(output, &mut log)?);
+            released = estimate.gradient.finish(output, epochs.log())?.into_inner();
             point = last;
         }
-        let released = released.ok_or(Error::Count { name: "epochs", value: 0, range: "1 or more" })?;
-        Ok((released, log))
+        Ok((released, epochs))
     }
 }
 

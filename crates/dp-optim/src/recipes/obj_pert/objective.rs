@@ -37,6 +37,9 @@ const CENTRE_RADIUS: f64 = 1000.0;
 /// The tolerance over the least that rounding lets be certified for the expected noise: room for more noise than expected.
 const ROOM: f64 = 8.0;
 
+/// Releases of one [`Objective::release`]: the linear term and the minimiser.
+pub(in crate::recipes) const RELEASES: u64 = 2;
+
 /// `Σ ℓ(⟨w, x_i⟩, y_i) + (Λ/2) ‖w - c‖² + ⟨b, w⟩`, as public numbers.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::recipes) struct Objective<'o> {

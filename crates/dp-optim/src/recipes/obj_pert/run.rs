@@ -3,8 +3,9 @@
 use dp_accountant::{DpEvent, EventLog, ZeroOut};
 use dp_data::RowSource;
 use dp_losses::Real;
-use dp_mechanisms::{LentRng, Released};
+use dp_mechanisms::{LentRng, Prepaid, Released};
 
+use super::objective::RELEASES;
 use super::{ObjPert, Perturbation};
 use crate::engine::{Control, project};
 use crate::error::Error;
@@ -12,7 +13,7 @@ use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::{Admitted, Problem};
-use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
+use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// A release by objective perturbation, resolved: regulariser, noises and tolerance.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,12 +121,12 @@ impl Run for ObjPertRun {
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         let source = rows.into_source();
-        // What the releases cost together is the event's to say.
-        let mut unsaid = EventLog::<ZeroOut>::new();
-        let centre = self.centre::<F>(source, &mut unsaid, rng, control)?;
+        let mut scope = Prepaid::<ZeroOut>::new(self.event()?);
+        let centre = self.centre::<F>(source, scope.log(), rng, control)?;
         let objective = self.perturbation.objective(&self.recipe, &self.problem);
         let release = self.perturbation.release;
-        let weights = objective.release::<F, _>(release, source, &centre, &mut unsaid, rng, control)?;
-        Ok((weights, accounted_as(self.event()?, &unsaid)))
+        let weights = objective.release::<F, _>(release, source, &centre, scope.log(), rng, control)?;
+        let of_centre = u64::from(self.perturbation.centre.is_some());
+        Ok(scope.finish(weights.into_inner(), of_centre + RELEASES)?)
     }
 }

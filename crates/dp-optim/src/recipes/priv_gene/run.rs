@@ -4,7 +4,7 @@ use dp_accountant::{DpEvent, Epsilon, EventLog};
 use dp_data::{RowSource, Rows};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::scores::Scores;
-use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, LentRng, Mechanism, Released};
+use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, LentRng, Mechanism, Prepaid, Released};
 use nalgebra::convert;
 
 use super::{PrivGene, Rounds, event, sensitivity};
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::problem::{Admitted, Problem};
-use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
+use crate::recipes::recipe::{RecordAdjacency, Summary};
 
 /// Rounds of choices among steps along the coordinates.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,23 +88,16 @@ impl Run for GeneRun {
         let source = rows.into_source();
         let choice = self.choice::<A>()?;
         let mut weights = vec![0.0f64; size("dimension", self.problem.dim)?];
-        let mut last: Option<Released<usize>> = None;
-        let mut unsaid = EventLog::<A>::new();
+        let mut rounds = Prepaid::<A>::new(self.event()?);
         for (round, step) in (0u32..).zip(self.recipe.steps(self.rounds.rounds)) {
             let utilities = self.utilities::<F>(source, &weights, step, round, control)?;
             let scores = Bounded::with_proven_sensitivity(Scores::new(utilities)?, choice.sensitivity());
-            let chosen = choice.release(scores, &mut unsaid, rng)?;
+            let chosen = choice.release(scores, rounds.log(), rng)?;
             if let Some(weight) = weights.get_mut(*chosen.get() / 2) {
                 *weight += if chosen.get().is_multiple_of(2) { step } else { -step };
             }
-            last = Some(chosen);
         }
-        let Some(last) = last else {
-            return Err(Error::Count { name: "steps", value: 0, range: "1 or more" });
-        };
-        // A function of what all rounds released.
-        let weights = last.map(|_| weights.into_iter().map(convert).collect());
-        Ok((weights, accounted_as(self.event()?, &unsaid)))
+        Ok(rounds.finish(weights.into_iter().map(convert).collect(), self.rounds.rounds)?)
     }
 }
 

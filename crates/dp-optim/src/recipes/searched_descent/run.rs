@@ -114,14 +114,7 @@ impl SearchRun {
         control: &mut Control<'_>,
         observe: impl FnMut(Observation<'_>),
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
-        let (weights, releases) = Training::<F, A, _>::new(self, source, rng, control, observe)?.descend()?;
-        // The filter's budget is what is said. Sums of losses keep what a search promises of its scores: it is no assumption.
-        let mut log = EventLog::new();
-        log.record(self.event()?, 1);
-        if !releases.is_private() {
-            log.mark_not_private();
-        }
-        Ok((weights, log))
+        Training::<F, A, _>::new(self, source, rng, control, observe)?.descend()
     }
 }
 

@@ -1,10 +1,11 @@
 //! The run itself: gradients and searches until the filter refuses.
 
+use dp_accountant::certificate::Assumption;
 use dp_accountant::{DpEvent, EventLog};
 use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::clip::ClippingNorm;
-use dp_mechanisms::{LentRng, Mechanism, PrivacyEvent, Released};
+use dp_mechanisms::{LentRng, Mechanism, Prepaid, PrivacyEvent, Released};
 use nalgebra::convert;
 use rand::Rng as _;
 
@@ -46,8 +47,10 @@ pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     run: &'r SearchRun,
     records: Records<'s, 'c, F>,
     filter: BudgetFilter<A>,
-    /// What the releases themselves say of their cost: the filter's budget is what is said.
-    unsaid: EventLog<A>,
+    /// The releases, which the filter's budget accounts for.
+    releases: Prepaid<A>,
+    /// Number of releases that the filter has admitted.
+    admitted: u64,
     rng: &'r mut LentRng<'g>,
     observe: O,
     weights: Vec<f64>,
@@ -58,7 +61,6 @@ pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     /// C and C_o, which may have shrunk.
     clipping: f64,
     most_loss: f64,
-    released: Option<Released<Vec<f64>>>,
 }
 
 /// An estimate of the mean gradient, and its precision.
@@ -110,7 +112,8 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
             run,
             records: Records::new(source, control, run.loss, problem.n, dim, sampler),
             filter: BudgetFilter::new(run.budget, delta)?,
-            unsaid: EventLog::new(),
+            releases: Prepaid::new(run.budget.event()?).proving(Assumption::MonotonicScores),
+            admitted: 0,
             rng,
             observe,
             weights: vec![0.0; dim],
@@ -119,22 +122,21 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
             of_search: share,
             clipping: recipe.clipping,
             most_loss: recipe.most_loss,
-            released: None,
         })
     }
 
     /// Descends until the filter refuses.
     pub(super) fn descend(mut self) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         self.steps()?;
-        let Self { unsaid, weights, released, .. } = self;
-        let released = released.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
-        // A function of everything that was released before.
-        Ok((released.map(|_| weights.into_iter().map(convert).collect()), unsaid))
+        let Self { releases, admitted, weights, .. } = self;
+        Ok(releases.finish(weights.into_iter().map(convert).collect(), admitted)?)
     }
 
     /// Asks the filter, before anything is read.
     fn admitted(&mut self, event: DpEvent) -> Result<bool, Error> {
-        self.filter.admits(&self.run.recipe.sampled(self.run.problem.n, event)?)
+        let is_admitted = self.filter.admits(&self.run.recipe.sampled(self.run.problem.n, event)?)?;
+        self.admitted += u64::from(is_admitted);
+        Ok(is_admitted)
     }
 
     /// A noisy gradient for this price; `None` where the budget is spent.
@@ -144,12 +146,11 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
             return Ok(None);
         }
         let sum = self.records.gradient::<A>(&self.weights, ClippingNorm::new(self.clipping)?)?;
-        let released = noise.release(sum, &mut self.unsaid, self.rng)?;
+        let released = noise.release(sum, self.releases.log(), self.rng)?;
         let (weights, noisy_sum) = (&self.weights[..], &released.get()[..]);
         (self.observe)(Observation::Gradient { weights, noisy_sum, std_dev: noise.std_dev(), clipping: self.clipping });
         let divisor = self.run.divisor()?;
         let mean = noisy_sum.iter().map(|sum| sum / divisor).collect();
-        self.released = Some(released);
         // The inverse of the noise's variance, up to a constant.
         Ok(Some(Estimate { mean, precision: noise.std_dev().powi(-2) }))
     }
@@ -164,7 +165,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         let steps = recipe.candidates(self.step);
         let losses = self.records.losses(&self.weights, direction, &steps, self.most_loss)?;
         let sums = Sums { losses, required: self.run.required(&self.weights, direction, &steps, self.most_loss)? };
-        let chosen = searcher.choose(&sums, &mut self.unsaid, self.rng)?;
+        let chosen = searcher.choose(&sums, self.releases.log(), self.rng)?;
         let (weights, rho) = (&self.weights[..], self.of_search);
         (self.observe)(Observation::Choice { weights, direction, steps: &steps, rho, chosen });
         Ok(Some(chosen.checked_sub(1).and_then(|candidate| steps.get(candidate)).copied().unwrap_or(0.0)))

@@ -204,14 +204,9 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
                 (zeros, None, log)
             }
         };
-        // The theorem's event in place of the repetitions': what those cost together is what it says.
-        let mut log = EventLog::new();
-        log.record(self.promise.event().clone(), 1);
-        if !of_best.is_private() {
-            log.mark_not_private();
-        }
-        // What the best takes on trust and no more, so that nothing tells which others were tried.
-        of_best.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
+        // The theorem's event accounts for all repetitions. Only the best's assumptions are kept, so that nothing tells which
+        // others were tried.
+        let log = EventLog::accounting_for(self.promise.event().clone(), &of_best);
         let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
         self.promise.kept(weights, log, AnyDerivation::RandomStopping(derivation), self.terms.noise_mode)
     }
