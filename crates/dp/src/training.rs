@@ -16,7 +16,7 @@ use dp_optim::MemorySource;
 use dp_optim::catalogue::{self, Built, Entry, Request, Settings};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Recipe, TrainsAny, train_without_privacy};
+use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Compiled, Recipe, TrainsAny, train_without_privacy};
 
 use crate::error::{Error, ErrorKind};
 use crate::model::{Model, ModelFile};
@@ -286,7 +286,10 @@ impl<F: Real + Feature> Records<F> {
         key: [u8; 32],
         versions: BTreeMap<String, String>,
         control: &mut Control<'_>,
-    ) -> Result<Released, TrainError> {
+    ) -> Result<Released, TrainError>
+    where
+        F: Compiled,
+    {
         let Self { encoder, examples } = self;
         let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
         let weights = train_without_privacy(&recipe, &mut source, key, control)?;

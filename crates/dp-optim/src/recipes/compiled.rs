@@ -1,4 +1,4 @@
-//! Training any recipe, compiled once.
+//! Training any recipe, and the baseline without privacy, compiled once.
 
 use dp_accountant::{ReplaceOne, ZeroOut};
 use dp_data::RowSource;
@@ -6,6 +6,7 @@ use dp_losses::Real;
 use dp_mechanisms::LentRng;
 
 use super::any::{AnyDerivation, AnyPlan};
+use super::non_private::{self, NonPrivate, NonPrivateDerivation};
 use super::recipe::{Planned, RecordAdjacency};
 use crate::engine::Control;
 use crate::error::Error;
@@ -67,3 +68,47 @@ macro_rules! compiled {
 }
 
 compiled!(ZeroOut, f32; ZeroOut, f64; ReplaceOne, f32; ReplaceOne, f64);
+
+/// An arithmetic in which training without privacy is compiled with this crate: `f32` and `f64`.
+pub trait Compiled: Real {
+    /// [`train_without_privacy`].
+    ///
+    /// # Errors
+    /// Those of [`train_without_privacy`].
+    fn baseline(
+        recipe: &NonPrivateDerivation,
+        source: &mut dyn RowSource<Self>,
+        key: [u8; 32],
+        control: &mut Control<'_>,
+    ) -> Result<NonPrivate<Vec<Self>>, Error>;
+}
+
+macro_rules! baseline {
+    ($($real:ty),+) => {
+        $(impl Compiled for $real {
+            fn baseline(
+                recipe: &NonPrivateDerivation,
+                source: &mut dyn RowSource<Self>,
+                key: [u8; 32],
+                control: &mut Control<'_>,
+            ) -> Result<NonPrivate<Vec<Self>>, Error> {
+                non_private::train(recipe, source, key, control)
+            }
+        })+
+    };
+}
+
+baseline!(f32, f64);
+
+/// Trains without privacy, rows in the order given by `key`: a baseline, for the curator's eyes.
+///
+/// # Errors
+/// Parameters outside their range, a source that fails, [`Error::Interrupted`].
+pub fn train_without_privacy<F: Compiled>(
+    recipe: &NonPrivateDerivation,
+    source: &mut dyn RowSource<F>,
+    key: [u8; 32],
+    control: &mut Control<'_>,
+) -> Result<NonPrivate<Vec<F>>, Error> {
+    F::baseline(recipe, source, key, control)
+}

@@ -80,11 +80,8 @@ impl NonPrivateDerivation {
     }
 }
 
-/// Trains without privacy, rows in the order given by `key`: a baseline, for the curator's eyes.
-///
-/// # Errors
-/// Parameters outside their range, a source that fails, [`Error::Interrupted`].
-pub fn train_without_privacy<F: Real>(
+/// [`train_without_privacy`](super::train_without_privacy), for any arithmetic.
+pub(super) fn train<F: Real>(
     recipe: &NonPrivateDerivation,
     source: &mut dyn RowSource<F>,
     key: [u8; 32],

@@ -16,7 +16,7 @@ use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::catalogue::{Advice, Built};
 use dp_optim::engine::Control;
-use dp_optim::recipes::{Budget, Planned, Recipe, TrainsAny};
+use dp_optim::recipes::{Budget, Compiled, Planned, Recipe, TrainsAny};
 
 use super::algorithm::{self, Shape};
 use super::config::{Method, TrainConfig};
@@ -49,7 +49,7 @@ pub(super) struct TrainedModel {
 }
 
 /// Reads the records, then trains.
-pub(super) fn load_and_train<F: Real + Stored + Feature>(
+pub(super) fn load_and_train<F: Compiled + Stored + Feature>(
     config: &TrainConfig,
     known: Known,
     console: &Console,
@@ -196,7 +196,7 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     Ok(TrainedModel { released, n: shape.n, training, advice, chosen })
 }
 
-fn train_baseline<F: Real + Stored + Feature>(
+fn train_baseline<F: Compiled + Stored + Feature>(
     config: &TrainConfig,
     records: Encoded<F>,
     key: [u8; 32],
