@@ -80,8 +80,13 @@ pub fn encoder_for(file: &ModelFile, input: &InputConfig) -> Result<Encoder, Fai
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let exit = match error.kind() {
-            ErrorKind::NotFinite | ErrorKind::Unwritable | ErrorKind::Memory => ExitStatus::Failed,
-            ErrorKind::Format { .. } | ErrorKind::OtherKind | ErrorKind::Work { .. } => ExitStatus::Input,
+            ErrorKind::NotFinite | ErrorKind::Unwritable | ErrorKind::Memory | ErrorKind::Random => ExitStatus::Failed,
+            ErrorKind::Format { .. }
+            | ErrorKind::OtherKind
+            | ErrorKind::Work { .. }
+            | ErrorKind::Key
+            | ErrorKind::WeakKey
+            | ErrorKind::SignatureFormat => ExitStatus::Input,
             _ => ExitStatus::Verification,
         };
         let mut failure = match error.kind() {

@@ -51,6 +51,16 @@ pub enum ErrorKind {
     Memory,
     /// The certificate says itself that there is no guarantee.
     NotPrivate,
+    /// The text is no key of the kind that was asked for.
+    Key,
+    /// A key for which anybody can sign.
+    WeakKey,
+    /// The text is no signature.
+    SignatureFormat,
+    /// The signature does not hold for this certificate and key.
+    Signature,
+    /// The system's generator failed.
+    Random,
     /// The guarantee does not follow from the recipe.
     Guarantee,
     /// The certificate states other assumptions than its guarantee rests on.
@@ -99,6 +109,10 @@ impl Error {
             ErrorKind::Unwritable => "output.write",
             ErrorKind::Memory => DataErrorKind::MemoryExhausted.code(),
             ErrorKind::NotPrivate => "verify.not_private",
+            ErrorKind::Key | ErrorKind::WeakKey => "key.format",
+            ErrorKind::SignatureFormat => "signature.format",
+            ErrorKind::Signature => "verify.signature",
+            ErrorKind::Random => "sign.random",
             ErrorKind::Guarantee => "verify.guarantee",
             ErrorKind::Assumption => "verify.assumption",
             ErrorKind::Weights => "verify.weights",

@@ -30,6 +30,8 @@ pub mod protection;
 pub mod ranker;
 pub mod report;
 pub mod sealed;
+#[cfg(feature = "signatures")]
+pub mod signature;
 pub mod training;
 pub mod verify;
 pub mod wording;

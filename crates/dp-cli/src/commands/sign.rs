@@ -1,5 +1,6 @@
 //! `dp sign`: a curator's keys, and their word for a model.
 
+use dp::signature::{Detached, STATEMENT};
 use dp::wording::one_line;
 use serde::Serialize;
 
@@ -9,7 +10,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::input::conflict;
 use crate::output::Console;
-use crate::signature::{self, Detached, STATEMENT};
+use crate::signature;
 
 /// A new key pair.
 #[derive(Debug, Serialize)]
@@ -47,7 +48,7 @@ fn new_key(args: &SignNewKeyArgs, console: &Console) -> Result<(), Failure> {
         schema: "dp.sign-new-key/1",
         secret_key_file: atomic::shown(&args.key),
         public_key_file: atomic::shown(&public),
-        public_key,
+        public_key: public_key.to_string(),
     };
     let text = format!(
         "secret key {} (keep it to yourself)\npublic key {} (publish it, by another way than the models)\n           {}",

@@ -1,8 +1,8 @@
 //! `dp verify`: recomputes the guarantee of a model, or a ranker, from its file alone. [`dp::verify`] says what is found out.
 
+use dp::signature::{PublicKey, STATEMENT};
 use dp::verify::Verification;
 use dp::wording::{self, one_line};
-use ed25519_dalek::VerifyingKey;
 use serde::Serialize;
 
 use crate::args::VerifyArgs;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::files;
 use crate::input::conflict;
 use crate::output::Console;
-use crate::signature::{self, Detached, STATEMENT};
+use crate::signature;
 
 /// What holds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -42,7 +42,7 @@ pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
 }
 
 /// Demands the signature of a certificate by this key, and returns what it states.
-fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &VerifyingKey) -> Result<&'static str, Failure> {
+fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &PublicKey) -> Result<&'static str, Failure> {
     let file = match &args.signature {
         Some(file) => file.clone(),
         None if &*args.model == "-" => {
@@ -51,8 +51,8 @@ fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &VerifyingK
         }
         None => signature::beside(&args.model),
     };
-    let at_file = |failure: Failure| failure.at_file(atomic::shown(&file));
-    Detached::open(&file)?.check(certificate_sha256, key).map_err(at_file)?;
+    let at_file = |error| Failure::from(error).at_file(atomic::shown(&file));
+    signature::detached(&file)?.check(certificate_sha256, key).map_err(at_file)?;
     Ok(STATEMENT)
 }
 
