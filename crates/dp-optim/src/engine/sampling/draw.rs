@@ -11,7 +11,7 @@ use crate::error::Error;
 ///
 /// # Formula
 /// ```text
-/// Poisson     each record independently with probability q = 1 - e^(-b/n)
+/// Poisson     each record by itself with probability q = 1 - e^(-b/n)
 /// FixedSize   b distinct records, every set of b equally likely
 /// ```
 /// with `b` the stated number. A Poisson batch is made of `N ~ Poisson(b)` darts, each of which hits a uniform record: the

@@ -1,5 +1,4 @@
-//! One noisy release of the second moments, and the least squares solved from it: a model by itself, and the point that
-//! others start from.
+//! One noisy release of the second moments and the least-squares solution: a model itself, and the start or centre of others.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog};
@@ -16,16 +15,17 @@ use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::{Problem, Setting};
 
-/// The ridge over the noise's standard deviation times `√d`, about a third of the noise matrix's norm.
+/// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
 
-/// Whether there is room for the moments of `dim` features with `outputs` targets: exact, released, as a matrix and factorised.
+/// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
+/// matrix.
 pub(crate) fn check_square(dim: usize, outputs: usize) -> Result<(), OutOfMemory> {
     let numbers = dim.saturating_mul(dim.saturating_add(outputs));
     memory::check(numbers.saturating_mul(3 * size_of::<f64>()), "the second moments of this many features")
 }
 
-/// What the moments are taken of, all public.
+/// The public numbers that determine the moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stage {
     pub(in crate::recipes) loss: LossKind,
@@ -37,16 +37,16 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// The moments of a problem's records.
+    /// Creates the stage of a problem's records.
     pub(in crate::recipes) fn of(problem: &Problem) -> Self {
         let Problem { setting: Setting { loss, row_norm, target_bound, .. }, n, dim, .. } = *problem;
         Self { loss, n, dim, row_norm, target_bound }
     }
 
-    /// An empty sum of the moments.
+    /// Creates an empty sum of the moments.
     fn sum<A: Adjacency>(&self) -> Result<MomentSum<A>, Error> {
         let outputs = self.loss.outputs() as usize;
-        // A class is a unit vector.
+        // A class is encoded as a unit vector.
         let target_norm = if outputs > 1 { 1.0 } else { self.target_bound };
         let (rows, targets) = (ClippingNorm::new(self.row_norm)?, ClippingNorm::new(target_norm)?);
         let dim = size("dimension", self.dim)?;
@@ -54,7 +54,7 @@ impl Stage {
         Ok(MomentSum::new(dim, outputs, rows, targets, self.n)?)
     }
 
-    /// How far neighbouring data sets move the moments.
+    /// Returns the sensitivity of the moments.
     pub(crate) fn sensitivity<A: Adjacency>(&self) -> Result<f64, Error> {
         Ok(self.sum::<A>()?.sensitivity().get())
     }
@@ -66,10 +66,11 @@ impl Stage {
         u64::try_from(moments).unwrap_or(u64::MAX)
     }
 
-    /// By what least squares is multiplied to be weights of the loss: their slopes at prediction 0 agree then.
+    /// Returns the factor from least-squares solutions to weights of the loss: the slopes at prediction 0 agree then.
     ///
-    /// For targets `y` of -1 and +1, least squares estimates `E y`, and the logistic loss half the logarithm of the odds,
-    /// which is twice that, and more for larger ones. For one of `C` classes it estimates the probability less `1/C`, and
+    /// For targets `y` of -1 and +1, least squares estimates `E y`, and the logistic loss the logarithm of the odds, which is
+    /// twice `E y`, and more for larger ones. For one of `C` classes least squares estimates the probability less `1/C`, and
+    /// softmax the logarithm of the probability, `C` times that.
     /// softmax the logarithm of the probability, `C` times that.
     fn to_weights(self) -> f64 {
         match self.loss {
@@ -115,7 +116,7 @@ impl Stage {
         }))
     }
 
-    /// The moments of a pass.
+    /// Sums the moments of a pass.
     fn add_up<F: Real, A: Adjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -161,8 +162,8 @@ impl Stage {
         Ok(sum.finish())
     }
 
-    /// A record's targets: its number, or its class as a unit vector less the mean of all of them. `false` for a number
-    /// that is no class, of a record that does not count.
+    /// Encodes a record's target: its number, or its class as a unit vector minus the mean of all unit vectors. Returns
+    /// `false` for a target that is no class index, whose record does not count.
     pub(super) fn code<F: Real>(&self, target: F, coded: &mut [f64]) -> bool {
         let number: f64 = target.to_subset_unchecked();
         if let [only] = coded {

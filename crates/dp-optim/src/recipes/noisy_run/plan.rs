@@ -38,8 +38,8 @@ impl StepsRun {
         Ok(Self { run, sensitivity, std_dev, noise_mode, steps, weights })
     }
 
-    /// The L2 sensitivity of a step's sum, rounding allowed for: to a record's presence under Poisson sampling, else to
-    /// the relation's change of a record.
+    /// Returns the L2 sensitivity of a step's sum, with an allowance for rounding: to a record's presence under Poisson
+    /// sampling, otherwise to the relation's change of a record.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
@@ -54,13 +54,13 @@ impl StepsRun {
         self.run.updates()
     }
 
-    /// What a step's sum is divided by: the mean number of records in a batch.
+    /// Returns the divisor of a step's sum, the mean number of records in a batch.
     pub fn divisor(&self) -> f64 {
         self.run.divisor
     }
 
-    /// Standard deviation of the noise in the sum of all steps up to one, the largest over the steps, where the noise of
-    /// the steps is correlated; else NaN.
+    /// Returns the maximum over the steps of the standard deviation of the noise in the sum of all steps so far, for
+    /// correlated noise; otherwise NaN.
     pub fn error_of_sums(&self) -> f64 {
         self.run.factor.as_ref().map_or(f64::NAN, |factor| self.std_dev * factor.largest_error())
     }
