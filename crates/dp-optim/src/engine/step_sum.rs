@@ -121,7 +121,6 @@ impl Summation {
 ///
 /// All other records contribute the same bits to both sums, since a record's contribution depends on the parameters and on the
 /// record only.
-/// and on itself only.
 ///
 /// # Examples
 /// ```

@@ -71,7 +71,6 @@ impl Stage {
     /// For targets `y` of -1 and +1, least squares estimates `E y`, and the logistic loss the logarithm of the odds, which is
     /// twice `E y`, and more for larger ones. For one of `C` classes least squares estimates the probability less `1/C`, and
     /// softmax the logarithm of the probability, `C` times that.
-    /// softmax the logarithm of the probability, `C` times that.
     fn to_weights(self) -> f64 {
         match self.loss {
             LossKind::Logistic => 2.0,

@@ -1,4 +1,4 @@
-//! Objective perturbation with everything derived that does not need data, and the training that follows it.
+//! The run of objective perturbation, with all numbers that do not depend on data, and its training.
 
 use dp_accountant::{DpEvent, EventLog, ZeroOut};
 use dp_data::RowSource;
@@ -14,7 +14,7 @@ use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary, accounted_as};
 
-/// A release by objective perturbation, resolved: regulariser, noises and tolerance.
+/// A resolved release by objective perturbation: regulariser, noises and tolerance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjPertRun {
     recipe: ObjPert,
@@ -42,7 +42,7 @@ impl ObjPertRun {
         self.perturbation.noise
     }
 
-    /// τ: how near the minimiser a point is certified to be before it is released.
+    /// Returns τ, the distance from the minimiser that is certified before the release.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
@@ -57,7 +57,7 @@ impl ObjPertRun {
         self.perturbation.centre
     }
 
-    /// The minimiser for a given linear term, not released.
+    /// Returns the minimiser for a given linear term, not released.
     #[cfg(any(test, feature = "audit"))]
     pub(crate) fn minimiser<F: Real>(
         &self,
@@ -70,7 +70,7 @@ impl ObjPertRun {
         objective.minimiser(self.tolerance, source, noise, centre, control)
     }
 
-    /// The centre: released least squares within its ball, or the origin.
+    /// Returns the centre: released least squares projected onto its ball, or the origin.
     fn centre<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -111,8 +111,8 @@ impl Run for ObjPertRun {
         }
     }
 
-    /// Noise so long that rounding could not be told from it is an error, which depends on no record and has probability
-    /// below `e^-32`.
+    /// Fails if the noise drawn is so long that rounding errors could not be certified; this depends on no record and has
+    /// probability below `e^-32`.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,
@@ -120,7 +120,7 @@ impl Run for ObjPertRun {
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         let source = rows.into_source();
-        // What the releases cost together is the event's to say.
+        // The event states the cost of the releases together.
         let mut unsaid = EventLog::<ZeroOut>::new();
         let centre = self.centre::<F>(source, &mut unsaid, rng, control)?;
         let objective = self.perturbation.objective(&self.recipe, &self.problem);

@@ -1,4 +1,4 @@
-//! The run itself: gradients and searches until the filter refuses.
+//! The training: gradients and searches until the filter refuses.
 
 use dp_accountant::{DpEvent, EventLog};
 use dp_data::RowSource;
@@ -18,35 +18,36 @@ use crate::error::Error;
 use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 
-/// ξ: by how much a share of the budget grows.
+/// ξ: relative growth of a share of the budget.
 const GROWTH: f64 = 0.3;
-/// The same of DP-AGD's gradients, which costs the difference alone.
+/// The same for DP-AGD's gradients, where only the difference is paid.
 const INCREMENT: f64 = 0.1;
-/// Two gradients at one point disagree at more, and agree at less, than so many times the usual angle between steps.
+/// Multiples of the usual angle between steps: two gradients at one point agree below the first, and disagree above the
+/// second.
 const ANGLES: (f64, f64) = (0.5, 1.1);
-/// ψ: how slowly the usual angle follows.
+/// ψ: smoothing factor of the usual angle.
 const SLOWNESS: f64 = 0.8;
-/// τ: after so many steps the longest candidate is set by those that were taken, and by how much above.
+/// τ: number of steps after which the longest candidate is reset, and its ratio to the longest step taken since.
 const REVIEW: (usize, f64) = (10, 1.2);
-/// The same of DP-AGD.
+/// The same for DP-AGD.
 const REVIEW_OF_MIN: (usize, f64) = (10, 1.1);
 
-/// What a run released.
+/// The releases of a run.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(any(test, feature = "audit")), expect(dead_code, reason = "for tests and audits"))]
 pub(crate) enum Observation<'o> {
     /// A noisy sum of gradients at these weights.
     Gradient { weights: &'o [f64], noisy_sum: &'o [f64], std_dev: f64, clipping: f64 },
-    /// A choice among steps along a direction, at this share of the budget: 0 for none.
+    /// A choice among steps along a direction, at this cost: 0 for no step.
     Choice { weights: &'o [f64], direction: &'o [f64], steps: &'o [f64], rho: f64, chosen: usize },
 }
 
-/// A run under way.
+/// The state of a run.
 pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     run: &'r SearchRun,
     records: Records<'s, 'c, F>,
     filter: BudgetFilter<A>,
-    /// What the releases themselves say of their cost: the filter's budget is what is said.
+    /// The releases' own log; the filter's budget is the stated event.
     unsaid: EventLog<A>,
     rng: &'r mut LentRng<'g>,
     observe: O,
@@ -69,7 +70,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// The mean by precision, which is as good as one measurement for both prices.
+    /// Returns the mean weighted by precision, as good as one measurement for both costs.
     fn with(self, other: &Self) -> Self {
         let precision = self.precision + other.precision;
         let (own, others) = (self.precision / precision, other.precision / precision);
@@ -78,7 +79,7 @@ impl Estimate {
     }
 }
 
-/// The angle between two vectors in degrees; 90 where one of them is zero.
+/// Returns the angle between two vectors in degrees; 90 if one of them is zero.
 pub(super) fn angle(one: &[f64], other: &[f64]) -> f64 {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let norms = (product(one, one) * product(other, other)).sqrt();
@@ -100,7 +101,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         let sampler = match recipe.law(problem.n) {
             None => None,
             Some(law) => {
-                // A key of its own for each training, from which nothing else is drawn.
+                // A fresh key for each training, from which nothing else is drawn.
                 let mut key = [0; 32];
                 rng.fill_bytes(&mut key);
                 Some(Sampler::new(law, problem.n, key)?)
@@ -128,7 +129,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         self.steps()?;
         let Self { unsaid, weights, released, .. } = self;
         let released = released.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
-        // A function of everything that was released before.
+        // A function of all earlier releases.
         Ok((released.map(|_| weights.into_iter().map(convert).collect()), unsaid))
     }
 
@@ -137,7 +138,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         self.filter.admits(&self.run.recipe.sampled(self.run.problem.n, event)?)
     }
 
-    /// A noisy gradient for this price; `None` where the budget is spent.
+    /// Measures a noisy gradient at this cost; `None` if the budget is spent.
     fn measure(&mut self, rho: f64) -> Result<Option<Estimate>, Error> {
         let noise = self.run.noise::<A>(rho, self.clipping)?;
         if !self.admitted(noise.event())? {
@@ -154,7 +155,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         Ok(Some(Estimate { mean, precision: noise.std_dev().powi(-2) }))
     }
 
-    /// Chooses a step along `direction`: `Some(0.0)` for none, `None` where the budget is spent.
+    /// Chooses a step along `direction`: `Some(0.0)` for no step, `None` if the budget is spent.
     fn search(&mut self, direction: &[f64]) -> Result<Option<f64>, Error> {
         let recipe = &self.run.recipe;
         let searcher = Searcher::<A>::new(recipe.search, self.of_search)?;
@@ -170,7 +171,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         Ok(Some(chosen.checked_sub(1).and_then(|candidate| steps.get(candidate)).copied().unwrap_or(0.0)))
     }
 
-    /// Where a step leads: along the gradient of loss and regulariser, normalised under [`Search::NoisyMin`].
+    /// Returns the direction of a step: the gradient of loss and regulariser, normalised for [`Search::NoisyMin`].
     fn direction(&self, gradient: &Estimate) -> Vec<f64> {
         let recipe = &self.run.recipe;
         let mut direction: Vec<f64> =
@@ -184,7 +185,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         direction
     }
 
-    /// Clips more, down to next to nothing.
+    /// Shrinks the clipping norms, down to a tiny minimum.
     fn shrink_clipping(&mut self) {
         let kept = 1.0 - self.run.recipe.clip_decay;
         self.clipping = (kept * self.clipping).max(1e-50);
