@@ -31,7 +31,6 @@
 //!
 //! The number of gradients of the solver, and so the running time, depends on the data and is not covered by the guarantee. It
 //! is neither returned nor reported.
-//! neither returned nor reported.
 //!
 //! # The law
 //! Without delta the noise has norm about `p/ε`, with delta `z √p`, for `p` parameters and the Gaussian's multiplier `z`, four
