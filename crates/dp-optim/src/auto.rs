@@ -113,7 +113,7 @@ pub const CENTRED_FEATURES: u64 = 500;
 pub const CENTRED_FEATURES_WHEN_PURE: u64 = 10;
 /// Minimum of `n ε` per moment for a centre with noise that needs no delta.
 const RECORDS_OF_A_MOMENT: f64 = 40.0;
-/// A given λ is raised to this fraction of the noise on the mean gradient.
+/// Lower bound of a given λ, as a fraction of the noise on the mean gradient.
 const LEAST_OF_THE_USERS: f64 = 0.2;
 /// `a`: regularisation over `q^{3/2}`, for classification losses.
 pub const BALANCE: f64 = 0.3;

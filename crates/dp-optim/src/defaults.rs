@@ -44,8 +44,8 @@ pub const SQUARED_TOTAL_STEP: f64 = 0.6;
 pub const HUBER_TOTAL_STEP: f64 = 0.4;
 /// t for targets in `[-1, 1]`; [`LARGEST_NOISE`] is for log-odds.
 pub const LARGEST_NOISE_OF_NUMBERS: f64 = 0.15;
-/// `(2c/W²)^{1/3}` on unit rows: regularisation of a strongly convex run, over `q^{2/3}`. A smaller norm of the model and a
-/// larger curvature affect it in opposite directions; one constant serves the logistic loss and the Huber SVM.
+/// `(2c/W²)^{1/3}` on unit rows: regularisation of a strongly convex run, over `q^{2/3}`. One constant serves the logistic loss
+/// and the Huber SVM.
 pub const LAMBDA: f64 = 0.25;
 /// t: maximum standard deviation of the noise on a unit row's prediction (in log-odds).
 pub const LARGEST_NOISE: f64 = 0.5;

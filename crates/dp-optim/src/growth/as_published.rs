@@ -64,7 +64,7 @@ pub fn stopped_on_training_error(n: u64, gamma: f64, lipschitz: f64) -> f64 {
 
 /// Appendix E read literally: `log` of the noise density at norm `norm`, up to a constant, if the direction is drawn from the
 /// unit *ball* and the length from `Gamma(d, θ)`. It is `ln E₁(‖z‖/θ)` in every dimension, infinite at the origin, so that no
-/// shift satisfies any epsilon.
+/// epsilon holds for any shift.
 pub fn log_density_of_ball_direction(norm: f64, scale: f64) -> f64 {
     exponential_integral(norm / scale).ln()
 }

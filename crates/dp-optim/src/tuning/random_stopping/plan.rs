@@ -1,4 +1,4 @@
-//! Candidates planned for a repetition, and the repetitions.
+//! The plan of the candidates for a repetition, and the repetitions.
 
 use dp_accountant::certificate::Derivation as Derives;
 use dp_accountant::{Delta, Epsilon, EventLog, Repetitions, bound};
@@ -22,7 +22,7 @@ use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portion::Unfinished;
 use crate::tuning::repetitions;
 
-/// The best of a random number of repetitions, planned.
+/// The plan of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<A: RecordAdjacency> {
     candidates: Vec<AnyPlan<A>>,
@@ -33,7 +33,7 @@ pub struct Plan<A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// What a trained repetition is.
+/// The outcome of a repetition.
 struct Outcome<F, A: RecordAdjacency> {
     score: i64,
     candidate: u32,
@@ -81,12 +81,12 @@ impl<A: RecordAdjacency> Plan<A> {
         })
     }
 
-    /// The candidates, each planned for one repetition.
+    /// Returns the candidates, each planned for one repetition.
     pub fn candidates(&self) -> &[AnyPlan<A>] {
         &self.candidates
     }
 
-    /// The epsilon at which each candidate is planned, at the budget's delta; the score comes on top.
+    /// Returns the epsilon at which each candidate is planned, at the budget's delta; the score's cost is added.
     pub fn repetition_epsilon(&self) -> f64 {
         self.repetition_epsilon
     }
@@ -101,7 +101,7 @@ impl<A: RecordAdjacency> Plan<A> {
         &self.derivation
     }
 
-    /// One repetition.
+    /// Runs one repetition.
     fn repeat<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -109,9 +109,9 @@ impl<A: RecordAdjacency> Plan<A> {
         control: &Control<'_>,
     ) -> Result<Outcome<F, A>, Error> {
         let candidate = exact::uniform_below(self.candidates.len() as u128, rng)? as usize;
-        // Progress would tell how often it was repeated.
+        // Progress would reveal the number of repetitions.
         let quiet = &mut Control { progress: None, ..*control };
-        // Behind a pointer: the type of a source of sources of sources would have no end.
+        // Behind a pointer: otherwise the type of nested sources would be infinite.
         let all: &mut dyn RowSource<F> = &mut Unfinished(&mut *source);
         let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, &mut rng.lend(), quiet)?;
         let right = agreement(&mut Unfinished(source), weights.get(), control)?;
@@ -119,7 +119,7 @@ impl<A: RecordAdjacency> Plan<A> {
         Ok(Outcome { score, candidate: candidate as u32, weights, log })
     }
 
-    /// All repetitions, and the best.
+    /// Runs all repetitions, and returns the best.
     fn best<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -137,7 +137,7 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 }
 
-/// The model of zeros: the one outcome of a choice among one, so that it comes from a mechanism as every release does.
+/// Releases the model of zeros: a choice with one outcome, so that it comes from a mechanism like every release.
 fn zeros<F: Real, A: RecordAdjacency>(
     weights: u64,
     rng: &mut impl ReleaseRng,
@@ -204,13 +204,13 @@ impl<A: RecordAdjacency> Planned<A> for Plan<A> {
                 (zeros, None, log)
             }
         };
-        // The theorem's event in place of the repetitions': what those cost together is what it says.
+        // The theorem's event replaces those of the repetitions: it is their joint cost.
         let mut log = EventLog::new();
         log.record(self.promise.event().clone(), 1);
         if !of_best.is_private() {
             log.mark_not_private();
         }
-        // What the best takes on trust and no more, so that nothing tells which others were tried.
+        // Only the assumptions of the best, so that nothing reveals which others were tried.
         of_best.assumptions().iter().for_each(|assumption| log.assume(assumption.clone()));
         let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
         self.promise.kept(weights, log, AnyDerivation::RandomStopping(derivation), self.terms.noise_mode)
