@@ -159,15 +159,15 @@ pub struct Auto {
     pub lambda: Option<f64>,
     /// T, if given: each step is a pass.
     pub passes: Option<u64>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
     /// The floating-point type of training.
     pub float: FloatKind,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces.
+    /// Bound on the targets' absolute value, which the source enforces.
     pub target_bound: f64,
 }
 
@@ -478,7 +478,7 @@ impl Auto {
         .into()
     }
 
-    /// The same with noise for pure differential privacy.
+    /// Returns the same with noise for pure differential privacy.
     fn laplace(&self, character: &Character, pace: &Pace, n: u64) -> AnyRecipe {
         Scs13 {
             lambda: pace.lambda,

@@ -162,7 +162,7 @@ impl AveragingWeights {
         matches!(self.rule, Rule::Suffix { first, weight } if first == self.updates && weight == 1.0)
     }
 
-    /// `Σ_t |α_t|` over a stretch, rounded up.
+    /// Returns `Σ_t |α_t|` over a stretch, rounded up.
     pub(crate) fn total(&self) -> f64 {
         match &self.rule {
             Rule::Suffix { .. } | Rule::Polynomial { .. } | Rule::Restarts { .. } => {

@@ -45,7 +45,7 @@ pub(crate) const RELEASE: u64 = 1 << 24;
 
 /// A private recipe's derivation, with its requirements on the model.
 pub trait DerivesModel: Derives<Error = Error> {
-    /// Number of records that the release is planned for, public.
+    /// Returns the number of records that the release is planned for, public.
     fn records(&self) -> u64;
 
     /// Returns the terms that the model must meet.

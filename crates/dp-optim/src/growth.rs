@@ -255,7 +255,7 @@ impl Growth {
         Ok(Sensitivity { bound: self.cap(run.distance, &checked), by_position: run.by_position })
     }
 
-    /// Updates per pass, `⌈n/b⌉`.
+    /// Returns the number of updates per pass, `⌈n/b⌉`.
     pub fn updates_per_pass(&self) -> u64 {
         self.n.div_ceil(self.batch_size.max(1))
     }

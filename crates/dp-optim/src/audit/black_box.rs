@@ -30,7 +30,7 @@ const RECIPE: &str = "black box";
 /// Cost of each row that a training reads, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.5;
 
-/// The claim for a reached guarantee: epsilon at the requested delta.
+/// Returns the claim for a reached guarantee: epsilon at the requested delta.
 fn claim(EpsilonDelta { epsilon, delta }: EpsilonDelta) -> Claim {
     let event = if delta > 0.0 { DpEvent::ApproximateDp { epsilon, delta } } else { DpEvent::PureDp { epsilon } };
     Claim { event, delta }
@@ -139,7 +139,7 @@ impl Target {
 
 /// Returns the cost of a run that reads this many rows.
 fn cost(recipe: &AnyRecipe, rows: u64) -> f64 {
-    /// The cost without the rows.
+    /// Returns the cost without the rows.
     fn of_a_run(recipe: &AnyRecipe) -> f64 {
         let sum = |all: &[AnyRecipe]| all.iter().map(of_a_run).sum::<f64>();
         match recipe {

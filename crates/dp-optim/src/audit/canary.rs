@@ -18,7 +18,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record that contributes nothing.
+    /// Returns the record that contributes nothing.
     pub fn null(dim: usize) -> Self {
         Self { features: vec![0.0; dim], target: 0.0 }
     }

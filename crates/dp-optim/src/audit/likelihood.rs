@@ -33,7 +33,7 @@ impl Law {
     }
 }
 
-/// `ln Σ exp`; if no number is finite, the largest one.
+/// Returns `ln Σ exp`; if no number is finite, the largest one.
 pub(super) fn log_sum_exp(logs: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {

@@ -33,7 +33,7 @@ impl Range {
         }
     }
 
-    /// The range in words.
+    /// Returns the range in words.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Positive => "a finite number greater than 0",

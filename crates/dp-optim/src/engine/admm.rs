@@ -71,12 +71,12 @@ impl<F: RealField + Copy> LinearisedAdmm<F> {
         Self { lambda, radius, ..self }
     }
 
-    /// The dual variable `y`.
+    /// Returns the dual variable `y`.
     pub fn dual(&self) -> &[F] {
         &self.dual
     }
 
-    /// The sparse copy `z`.
+    /// Returns the sparse copy `z`.
     pub fn sparse(&self) -> &[F] {
         &self.sparse
     }

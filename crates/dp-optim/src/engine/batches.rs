@@ -20,7 +20,7 @@ pub enum BatchSizes {
 }
 
 impl BatchSizes {
-    /// Size of batch `index` (from 0) of a pass; `None` after the last.
+    /// Returns the size of batch `index` (from 0) of a pass; `None` after the last.
     #[inline]
     pub fn at(&self, index: usize) -> Option<usize> {
         match self {
@@ -29,7 +29,7 @@ impl BatchSizes {
         }
     }
 
-    /// Size of the largest batch, used to allocate buffers.
+    /// Returns the size of the largest batch, used to allocate buffers.
     pub fn largest(&self) -> usize {
         match self {
             Self::Equal(size) => (*size).max(1),

@@ -67,12 +67,12 @@ impl<F: RealField + Copy> ConsensusAdmm<F> {
         Self { lambda, radius, ..self }
     }
 
-    /// `w_i` of the party at this index, from 0.
+    /// Returns `w_i` of the party at this index, from 0.
     pub fn model_of(&self, party: usize) -> Option<&[F]> {
         self.parties.get(party).map(|party| &party.model[..])
     }
 
-    /// `γ_i` of the party at this index, from 0.
+    /// Returns `γ_i` of the party at this index, from 0.
     pub fn dual_of(&self, party: usize) -> Option<&[F]> {
         self.parties.get(party).map(|party| &party.dual[..])
     }

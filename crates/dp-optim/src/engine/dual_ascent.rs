@@ -153,7 +153,7 @@ impl Terms {
 }
 
 impl Certificate {
-    /// Distance from the minimiser that is certified.
+    /// Returns the certified distance from the minimiser.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }

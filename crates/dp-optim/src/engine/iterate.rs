@@ -30,10 +30,10 @@ pub trait Iterate<F, M: Model<F>> {
     /// Restarts at the average so far, and starts a new average. Does nothing if the output is the last iterate.
     fn restart(&mut self);
 
-    /// The current point.
+    /// Returns the current point.
     fn current(&mut self) -> &[F];
 
-    /// The output: `Σ α_t w_t`.
+    /// Returns the output: `Σ α_t w_t`.
     fn into_output(self) -> Vec<F>;
 }
 

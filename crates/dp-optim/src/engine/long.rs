@@ -38,7 +38,7 @@ impl Long {
         Self((&self.0 << DIGITS) / &other.0)
     }
 
-    /// `e^x` for `x <= 700`: the series at `x / 2^k`, squared k times.
+    /// Returns `e^x` for `x <= 700`: the series at `x / 2^k`, squared k times.
     pub(super) fn exponential(&self) -> Self {
         if self.value() < -300.0 {
             return Self(BigInt::ZERO); // below the last digit

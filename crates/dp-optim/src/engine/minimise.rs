@@ -179,7 +179,7 @@ impl Certificate {
         Self::new(risk, least).map(|certificate| certificate.tolerance)
     }
 
-    /// Distance from the minimiser that is certified.
+    /// Returns the certified distance from the minimiser.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
@@ -218,7 +218,7 @@ impl Certificate {
 /// empty for none.
 ///
 /// # Errors
-/// A source that fails or delivers another number of examples than planned; [`Error::Interrupted`].
+/// A source that fails or delivers a number of examples other than planned; [`Error::Interrupted`].
 pub fn certified<F, M, B>(
     model: &M,
     batches: &mut B,
@@ -259,7 +259,7 @@ enum Found<F> {
     Near(Vec<F>),
 }
 
-/// The limited-memory quasi-Newton method with a line search on slopes alone: along a line a convex function's slope
+/// Runs the limited-memory quasi-Newton method with a line search on slopes alone: along a line a convex function's slope
 /// increases, and a step is taken once the slope's magnitude has halved.
 fn quasi_newton<F, M, B>(
     full: &mut FullGradient<'_, F, M>,
@@ -328,7 +328,7 @@ where
     Ok(Found::Near(point))
 }
 
-/// Nesterov's method.
+/// Runs Nesterov's accelerated gradient method.
 fn accelerated<F, M, B>(
     full: &mut FullGradient<'_, F, M>,
     model: &M,

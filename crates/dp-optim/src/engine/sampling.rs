@@ -41,7 +41,7 @@ use crate::schedule::StepSizes;
 pub struct BatchKey([u8; 32]);
 
 impl BatchKey {
-    /// A fresh key.
+    /// Draws a fresh key.
     pub fn draw<R: ReleaseRng + ?Sized>(rng: &mut R) -> Self {
         let mut key = [0; 32];
         rng.fill_bytes(&mut key);

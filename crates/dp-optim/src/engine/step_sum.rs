@@ -34,7 +34,8 @@ pub enum Contributions {
 }
 
 impl Contributions {
-    /// The gradients of a loss without its regulariser, for rows of `features` numbers in `domain`, computed in `float`.
+    /// Returns the gradients of a loss without its regulariser, for rows of `features` numbers in `domain`, computed in
+    /// `float`.
     ///
     /// # Formula
     /// The derivatives of a linear model are taken at rounded predictions, with a separate error for each record. With `υ` the
@@ -151,7 +152,7 @@ pub struct StepSum {
 }
 
 impl StepSum {
-    /// A sum for steps of at most `examples` examples, in microbatches of up to 1024.
+    /// Creates a sum for steps of at most `examples` examples, in microbatches of up to 1024.
     pub fn whole(contributions: Contributions, examples: u64, float: FloatKind) -> Self {
         Self { contributions, examples, microbatch: examples.clamp(1, MICROBATCH), float, plain_microbatch: None }
     }

@@ -85,7 +85,7 @@ impl<F: Real, M: ScaledSteps<F>> TwoParts<F, M> {
     }
 }
 
-/// `‖s v‖² - R²` in two parts.
+/// Returns `‖s v‖² - R²` in two parts.
 fn excess_of_square<F: Real>(scale: (f64, f64), direction: &CompensatedSum<F>, radius: f64) -> (f64, f64) {
     let (mut high, mut low) = (0.0, 0.0);
     let mut add = |term: f64, rest: f64| {

@@ -70,7 +70,7 @@ impl<F: RealField + Copy> UpdateRule<F> for GradientDescent {
     }
 }
 
-/// `Π_R`: projects onto the ball of radius `radius` around the origin.
+/// Applies `Π_R`: projects onto the ball of radius `radius` around the origin.
 pub fn project<F: RealField + Copy>(parameters: &mut [F], radius: f64) {
     let radius: F = convert(radius);
     let norm = squared_norm(parameters).sqrt();
@@ -80,7 +80,7 @@ pub fn project<F: RealField + Copy>(parameters: &mut [F], radius: f64) {
     }
 }
 
-/// `‖v‖²` with eight accumulators, since with one every addition would wait for the previous one.
+/// Returns `‖v‖²`, with eight accumulators, since with one every addition would wait for the previous one.
 pub(super) fn squared_norm<F: RealField + Copy>(vector: &[F]) -> F {
     let (blocks, left) = vector.as_chunks::<8>();
     let mut sums = [F::zero(); 8];

@@ -86,7 +86,7 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
     })
 }
 
-/// `Σ_{i < count} x^i`.
+/// Returns `Σ_{i < count} x^i`.
 fn powers(x: f64, count: u64) -> f64 {
     let mut sum = 0.0;
     let mut power = 1.0;

@@ -88,13 +88,13 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
 
 /// An algorithm with its noise on a problem: everything that is known before data is read.
 pub trait Run: Clone + core::fmt::Debug + PartialEq {
-    /// The event of the release, of the numbers that [`train`](Self::train) draws noise with.
+    /// Returns the event of the release, of the numbers that [`train`](Self::train) draws noise with.
     ///
     /// # Errors
-    /// Noise that is none.
+    /// Noise that is not positive and finite.
     fn event(&self) -> Result<DpEvent, Error>;
 
-    /// Sensitivity, noise and settings, for people.
+    /// Returns sensitivity, noise and settings, for display.
     fn summary(&self) -> Summary;
 
     /// Trains, releases and logs.
@@ -112,7 +112,7 @@ pub trait Run: Clone + core::fmt::Debug + PartialEq {
     /// ```
     ///
     /// # Errors
-    /// A source that fails, [`Error::Interrupted`]. Nothing has been released then.
+    /// A failing source, [`Error::Interrupted`]. Nothing has been released then.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

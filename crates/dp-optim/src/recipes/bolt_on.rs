@@ -107,20 +107,20 @@ pub struct BoltOn {
     pub lambda: f64,
     /// Passes over the data, at least 1.
     pub passes: u64,
-    /// Records per batch; more than there are means all of them.
+    /// Records per batch, capped at the number of records.
     pub batch_size: u64,
     /// The step sizes; `None` is the algorithm's default: `1/√n` but at most `2/β`, or `min(1/β, 1/(λt))`.
     pub schedule: Option<Schedule>,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
-    /// Which combination of the iterates is released.
+    /// The combination of the iterates that is released.
     pub averaging: Averaging,
     /// One permutation for all passes, or one for each.
     pub order: OrderPolicy,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key.
     pub declared_order: bool,
-    /// What a batch's gradient is divided by.
+    /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
     /// When training stops.
     pub stopping: Stopping,
@@ -139,12 +139,12 @@ pub struct BoltOn {
     pub arithmetic: Arithmetic,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
-    /// index for softmax.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses, the largest class index
+    /// for softmax.
     pub target_bound: f64,
 }
 
-/// The noise mode of recipes serialised before the field existed.
+/// Returns the noise mode of recipes serialised before the field existed.
 #[cfg(feature = "serde")]
 fn unsaid_noise_mode() -> NoiseMode {
     NoiseMode::Rounded

@@ -98,17 +98,17 @@ pub struct Bst14 {
     pub calibration: Bst14Calibration,
     /// The combination of the iterates that is released; the last one in the papers.
     pub averaging: Averaging,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -220,7 +220,7 @@ impl Bst14 {
         StepsRun::new(run, &schedule, &self.averaging, std_dev, self.noise_mode)
     }
 
-    /// L: Lipschitz constant of the regularised loss within the ball.
+    /// Returns L, the Lipschitz constant of the regularised loss within the ball.
     pub(crate) fn lipschitz(&self, problem: &Problem) -> Result<f64, Error> {
         let constants = self.loss.constants(L2::new(self.lambda)?, &problem.domain(Some(self.radius))?);
         Ok(constants.data_lipschitz + self.lambda * self.radius)

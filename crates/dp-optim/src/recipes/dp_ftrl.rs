@@ -91,7 +91,7 @@ pub struct DpFtrl {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
     pub lambda: f64,
-    /// b: records in a batch; more than there are means as many as there are.
+    /// b: records per batch, capped at the number of records.
     pub batch_size: u64,
     /// k: passes over the records, in one order.
     pub passes: u64,
@@ -102,25 +102,25 @@ pub struct DpFtrl {
     pub schedule: Option<Schedule>,
     /// C: clipping norm of each record's gradient; `None` uses the loss's own bound, without clipping.
     pub clipping: Option<ClippingNorm>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// The combination of the iterates that is released. All iterates may be published.
     pub averaging: Averaging,
-    /// Whether steps are taken straight, or with momentum; it costs no privacy.
+    /// The descent method, such as momentum, which costs no privacy.
     pub descent: Descent,
     /// True if rows are read in the source's order, a stream that may be known to anyone; otherwise the order is random, the
     /// same in each pass. The guarantee is the same.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -112,11 +112,11 @@ pub struct DpNewton {
     /// In each step `ω` is such that the curvature alone would have `f/(1 - f)` times the squared sensitivity of the gradient;
     /// for the logistic loss this costs nothing up to 0.409. If released once, the moments get this share of the cost.
     pub share: f64,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1.
     pub target_bound: f64,
 }
 
@@ -197,7 +197,7 @@ impl DpNewton {
         Ok(Joint::new(Margin::of(self.loss)?, self.row_norm, self.share))
     }
 
-    /// The moments from which the upper bound of the Hessian is computed.
+    /// Returns the stage of the moments from which the upper bound of the Hessian is computed.
     fn stage(&self, n: u64, dim: u64) -> Stage {
         Stage { loss: self.loss, n, dim, row_norm: self.row_norm, target_bound: self.target_bound }
     }

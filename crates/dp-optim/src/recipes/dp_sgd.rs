@@ -76,7 +76,7 @@ pub struct DpSgd {
     pub lambda: f64,
     /// The selection of the records of a step.
     pub sampling: Sampling,
-    /// b: records in a batch, on average under [`Sampling::Poisson`]; more than there are means as many as there are.
+    /// b: records per batch, on average under [`Sampling::Poisson`]; capped at the number of records.
     pub batch_size: u64,
     /// Passes over the data: `⌈n/b⌉` steps each, also for drawn batches.
     pub passes: u64,
@@ -86,12 +86,11 @@ pub struct DpSgd {
     pub schedule: Option<Schedule>,
     /// C: clipping norm of each record's gradient; `None` uses the loss's own bound, without clipping.
     pub clipping: Option<ClippingNorm>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// The combination of the iterates that is released. All iterates may be published.
     pub averaging: Averaging,
-    /// Whether steps are taken straight, or with momentum; it costs no privacy. A serialised recipe that does not say goes
-    /// straight.
+    /// The descent method, such as momentum, which costs no privacy; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
     pub descent: Descent,
     /// P: a penalty that makes the model sparse or simple. Its proximal map is applied after each step, or to the copy of
@@ -110,17 +109,17 @@ pub struct DpSgd {
     /// With [`Sampling::Passes`]: true if rows are read in the source's order, which the curator declares independent of their
     /// values; otherwise the order is random.
     pub declared_order: bool,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -85,7 +85,7 @@ pub struct DpSvrg {
     pub lambda: f64,
     /// The sampling of the records of a step: [`Sampling::Poisson`], or under replace-one [`Sampling::FixedSize`].
     pub sampling: Sampling,
-    /// b: records in a batch, on average under [`Sampling::Poisson`]; more than there are means as many as there are.
+    /// b: records per batch, on average under [`Sampling::Poisson`]; capped at the number of records.
     pub batch_size: u64,
     /// Number of snapshots, each with a gradient of all records.
     pub epochs: u64,
@@ -98,21 +98,21 @@ pub struct DpSvrg {
     /// C: clipping norm of each record's gradient, and of its difference from the snapshot's; `None` uses the loss's own
     /// bound.
     pub clipping: Option<ClippingNorm>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// The combination of the iterates of all epochs that is released. All iterates may be published.
     pub averaging: Averaging,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -277,7 +277,7 @@ impl Svrg {
         by_curvature.min(self.bound).max(LEAST_REACH * self.bound)
     }
 
-    /// The L2 sensitivity of the sum of all records' gradients.
+    /// Returns the L2 sensitivity of the sum of all records' gradients.
     fn full_sensitivity(&self) -> Result<f64, Error> {
         self.full.sensitivity(self.steps.relation_of_steps)
     }
@@ -296,7 +296,7 @@ impl Svrg {
         Ok(self.under_relation(DpEvent::Composed { events }))
     }
 
-    /// The event under the release's relation.
+    /// Returns the event under the release's relation.
     fn under_relation(&self, event: DpEvent) -> DpEvent {
         let NoisyRun { relation, relation_of_steps, .. } = self.steps;
         if relation == relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }

@@ -131,7 +131,7 @@ impl Descent {
         Ok(Self { inputs, problem: *problem, passes, updates, terms })
     }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         self.problem.parameters()
     }
@@ -171,7 +171,7 @@ impl Descent {
         1.01 * f64::EPSILON / 2.0 * (per_update + update.step * per_step)
     }
 
-    /// The mechanism, with noise of standard deviation `std_dev` on each mean gradient.
+    /// Returns the mechanism, with noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn mechanism<A: RecordAdjacency>(&self, std_dev: f64) -> Result<LastIterate<A>, Error> {
         let Constants { smoothness, .. } = self.terms.constants;
         let ball = self.ball(std_dev);
@@ -196,7 +196,7 @@ impl Descent {
         update.step * self.terms.gradient_difference / update.batch_size as f64 * (1.0 + 4.0 * f64::EPSILON)
     }
 
-    /// The event under noise of standard deviation `std_dev` on each mean gradient.
+    /// Returns the event under noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
         positive("standard deviation", std_dev)?;
         // The event does not depend on the relation: any will do.
@@ -210,7 +210,7 @@ impl Descent {
         Ok(ReleaseLattice::on_grid(grid.step()).within(self.inputs.radius))
     }
 
-    /// The least noise with which all copies meet the budget.
+    /// Returns the least noise with which all copies meet the budget.
     pub(super) fn least_noise(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: self.inputs.recipe, why: "Gaussian noise needs delta > 0" });

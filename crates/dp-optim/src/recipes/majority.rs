@@ -48,12 +48,12 @@ const RECIPE: &str = "majority";
 pub struct Majority {
     /// The loss, of one prediction, which determines the meaning of the answer.
     pub loss: LossKind,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
-    /// the certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces. Nothing depends on it.
     pub row_norm: f64,
-    /// Y: bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Y: bound on the targets' size, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -74,7 +74,7 @@ impl NoiseScale {
         }
     }
 
-    /// Standard deviation of one of `dim` coordinates of the noise: `scale √(dim + 1)` for the ball.
+    /// Returns the standard deviation of one of `dim` coordinates of the noise: `scale √(dim + 1)` for the ball.
     pub fn coordinate_std_dev(self, dim: u64) -> f64 {
         match self {
             Self::LaplaceBall { scale } => scale * (dim as f64 + 1.0).sqrt(),

@@ -69,11 +69,11 @@ pub struct NoisyMoments {
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²` of the mean of `(⟨w, x⟩ - y)²/2`, in addition to the ridge that the noise
     /// needs.
     pub lambda: f64,
-    /// How noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces.
+    /// Bound on the targets' absolute value, which the source enforces.
     pub target_bound: f64,
 }
 

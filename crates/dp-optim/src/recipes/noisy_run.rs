@@ -292,17 +292,17 @@ impl NoisyRun {
         Ok(Some((ProximalMap::new(penalty.clone(), self.layout()?, step)?, step)))
     }
 
-    /// Number of parameters.
+    /// Returns the number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         self.loss.parameters(self.dim)
     }
 
-    /// Number of steps.
+    /// Returns the number of steps.
     pub(crate) fn updates(&self) -> u64 {
         self.plan.steps()
     }
 
-    /// The L2 sensitivity of a step's sum, rounding allowed for.
+    /// Returns the L2 sensitivity of a step's sum, with an allowance for rounding.
     pub(super) fn sensitivity(&self) -> Result<f64, Error> {
         self.sum.sensitivity(self.relation_of_steps)
     }
@@ -322,7 +322,7 @@ impl NoisyRun {
         if self.relation == self.relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
     }
 
-    /// The least standard deviation with which all copies meet the budget.
+    /// Returns the least standard deviation with which all copies meet the budget.
     pub(super) fn least_std_dev(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: self.recipe, why: "Gaussian noise needs delta > 0" });
@@ -336,7 +336,7 @@ impl NoisyRun {
         Ok(multiplier * sensitivity)
     }
 
-    /// The mechanism of each step.
+    /// Returns the mechanism of each step.
     pub(super) fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
         let sensitivity = L2Sensitivity::<A>::new(self.sensitivity()?)?;
         Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)

@@ -59,7 +59,7 @@ pub struct NonPrivateDerivation {
     pub averaging: Averaging,
     /// If set, training continues to a point within this distance of the minimiser; needs a regulariser.
     pub minimiser_within: Option<f64>,
-    /// How the iterate is carried.
+    /// The representation of the iterate.
     pub arithmetic: Arithmetic,
 }
 

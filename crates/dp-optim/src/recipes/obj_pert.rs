@@ -144,7 +144,7 @@ pub struct ObjPert {
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -264,7 +264,7 @@ impl ObjPert {
         Objective { recipe: self, problem, regularization, noise, centred, certification }.release_in_a_prediction()
     }
 
-    /// The moments from which the centre is solved.
+    /// Returns the stage of the moments from which the centre is solved.
     fn stage(&self, &Problem { n, dim, .. }: &Problem) -> Stage {
         Stage { loss: self.loss, n, dim, row_norm: self.row_norm, target_bound: self.target_bound }
     }

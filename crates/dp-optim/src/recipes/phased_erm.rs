@@ -77,14 +77,14 @@ pub struct PhasedErm {
     /// Run in stages that use the regulariser's strong convexity ([`Reduction`](crate::recipes::phases::Reduction)); needs λ >
     /// 0.
     pub restarts: bool,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -67,7 +67,7 @@ pub struct PhasedSgd {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; may be 0.
     pub lambda: f64,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: f64,
     /// D: bound on the distance from the origin to the best point, used for the step size only; `None` is the radius.
     pub distance: Option<f64>,
@@ -77,17 +77,17 @@ pub struct PhasedSgd {
     /// Run in stages that use the regulariser's strong convexity ([`Reduction`](crate::recipes::phases::Reduction)); needs λ >
     /// 0.
     pub restarts: bool,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// How the iterate is carried.
+    /// The representation of the iterate.
     pub arithmetic: Arithmetic,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
-    /// index for softmax.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses, the largest class index
+    /// for softmax.
     pub target_bound: f64,
 }
 

@@ -46,7 +46,7 @@ const MOST_LISTED: u64 = 1 << 25;
 pub enum Batching {
     /// All of this size; the last batch holds the remaining records, and its sum is divided by the same number.
     Equal {
-        /// Records per batch; more than there are means all of them.
+        /// Records per batch, capped at the number of records.
         size: u64,
     },
     /// These sizes in order; records beyond their sum are not used.
@@ -97,16 +97,16 @@ pub struct Pnsgd {
     pub schedule: Option<Schedule>,
     /// D: rough distance of the best parameters from the origin, used for the default step size only.
     pub distance: f64,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
     /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
     /// order is random under a secret key, on which the guarantee does not rely.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -21,7 +21,7 @@ pub struct Setting {
     pub loss: LossKind,
     /// Bound on the rows' L2 norm.
     pub row_norm: f64,
-    /// Bound on the targets' size; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value; at most 1 for binary losses.
     pub target_bound: f64,
     /// The noise mode: exact or rounded.
     pub noise_mode: NoiseMode,
@@ -100,7 +100,7 @@ impl Problem {
         })
     }
 
-    /// Number of weights.
+    /// Returns the number of weights.
     pub fn parameters(&self) -> u64 {
         self.setting.loss.parameters(self.dim)
     }
@@ -114,7 +114,7 @@ impl Problem {
     /// Checks relation, floating-point type, shape and bounds before a training.
     ///
     /// # Errors
-    /// [`Error::Relation`], [`Error::FloatKind`], [`Error::Shape`], [`Error::Bound`], and a source that fails.
+    /// [`Error::Relation`], [`Error::FloatKind`], [`Error::Shape`], [`Error::Bound`], and a failing source.
     pub(crate) fn admit<'s, F: Real, A: RecordAdjacency>(
         &self,
         source: &'s mut dyn RowSource<F>,
@@ -152,7 +152,7 @@ pub struct Admitted<'s, F, A: RecordAdjacency> {
 }
 
 impl<'s, F, A: RecordAdjacency> Admitted<'s, F, A> {
-    /// The rows.
+    /// Returns the rows.
     pub fn into_source(self) -> &'s mut dyn RowSource<F> {
         self.source
     }

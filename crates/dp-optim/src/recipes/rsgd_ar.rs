@@ -88,7 +88,7 @@ pub struct RsgdAr {
     pub lambda: f64,
     /// T: passes over the data.
     pub passes: u64,
-    /// Records per batch; more than there are means all of them.
+    /// Records per batch, capped at the number of records.
     pub batch_size: u64,
     /// η₀: the first step size.
     pub step: f64,
@@ -99,12 +99,12 @@ pub struct RsgdAr {
     pub restart_every: Option<u64>,
     /// Averages over the record's secret position in the permutation if that needs less noise. Costs nothing.
     pub hide_position: bool,
-    /// What a batch's gradient is divided by.
+    /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
-    /// the certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
     /// The floating-point type of training.
     pub float: FloatKind,
@@ -112,7 +112,7 @@ pub struct RsgdAr {
     pub arithmetic: Arithmetic,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -105,18 +105,17 @@ pub struct Scs13 {
     pub lambda: f64,
     /// Passes over the data, at least 1.
     pub passes: u64,
-    /// Records per batch; more than there are means all of them.
+    /// Records per batch, capped at the number of records.
     pub batch_size: u64,
     /// The step sizes; `None` is `1/√t`.
     pub schedule: Option<Schedule>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// Clipping norm of each record's gradient; `None` uses the loss's own bound.
     pub clipping: Option<ClippingNorm>,
     /// The combination of the iterates that is released. All iterates may be published.
     pub averaging: Averaging,
-    /// Whether steps are taken straight, or with momentum; it costs no privacy. A serialised recipe that does not say goes
-    /// straight.
+    /// The descent method, such as momentum, which costs no privacy; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
     pub descent: Descent,
     /// One permutation for all passes, or one for each.
@@ -130,18 +129,18 @@ pub struct Scs13 {
     pub law: StepLaw,
     /// The calibration of the noise to the budget.
     pub calibration: StepCalibration,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
-    /// index for softmax.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses, the largest class index
+    /// for softmax.
     pub target_bound: f64,
 }
 

@@ -145,7 +145,7 @@ pub struct SearchedDescent {
     pub noise_mode: NoiseMode,
     /// Bound on the rows' L2 norm, which the source enforces.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

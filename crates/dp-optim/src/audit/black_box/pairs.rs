@@ -343,7 +343,7 @@ impl Pairs {
         Ok(Self { relation, all, leading })
     }
 
-    /// The pairs.
+    /// Returns the pairs.
     pub fn all(&self) -> &[Pair] {
         &self.all
     }
@@ -353,7 +353,7 @@ impl Pairs {
         self.leading
     }
 
-    /// The relation.
+    /// Returns the relation.
     pub fn relation(&self) -> AdjacencyKind {
         self.relation
     }

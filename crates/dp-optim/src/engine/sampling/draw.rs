@@ -186,8 +186,8 @@ impl Sampler {
 /// Maximum number of consecutive rejections, each of probability below 1/2, before the generator counts as stuck.
 const REJECTIONS: u32 = 256;
 
-/// A uniform integer in `0..n`: the high half of `n` times a word, unless the low half is one of the `2^64 mod n` values for
-/// which some high half would occur once more than others.
+/// Draws a uniform integer in `0..n`: the high half of `n` times a word, unless the low half is one of the `2^64 mod n` values
+/// for which some high half would occur once more than others.
 ///
 /// # References
 /// Lemire, "Fast random integer generation in an interval", ACM TOMACS 2019, Algorithm 5.

@@ -99,22 +99,22 @@ impl AdmmObjPertRun {
         self.found.rho
     }
 
-    /// Λ: coefficient of `‖x - c‖²/2` in the sum over records.
+    /// Returns Λ, the coefficient of `‖x - c‖²/2` in the sum over records.
     pub fn regularization(&self) -> f64 {
         self.problem.n as f64 * (self.found.rho + self.recipe.lambda)
     }
 
-    /// The noise in each linear term: the law and scale of `b`.
+    /// Returns the noise in each linear term: the law and scale of `b`.
     pub fn noise(&self) -> NoiseScale {
         self.found.noise
     }
 
-    /// The noise on each minimiser.
+    /// Returns the noise on each minimiser.
     pub fn release_noise(&self) -> NoiseScale {
         self.found.release
     }
 
-    /// Each iteration's objective.
+    /// Returns the objective of each iteration.
     fn objective(&self) -> Objective<'_> {
         let Self { each: recipe, problem, found: AdmmPerturbation { noise, certification, .. }, .. } = self;
         let (regularization, centred) = (self.regularization(), true);

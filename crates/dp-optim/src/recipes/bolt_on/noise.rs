@@ -109,7 +109,7 @@ impl NoiseScale {
         }
     }
 
-    /// The scale or the standard deviation.
+    /// Returns the scale or the standard deviation.
     pub const fn scale(self) -> f64 {
         match self {
             Self::LaplaceBall { scale } => scale,
@@ -117,7 +117,7 @@ impl NoiseScale {
         }
     }
 
-    /// `E‖Z‖²` in `dim` dimensions.
+    /// Returns `E‖Z‖²` in `dim` dimensions.
     pub(in crate::recipes) fn mean_squared_norm(self, dim: u64) -> f64 {
         match self {
             Self::LaplaceBall { scale } => dim as f64 * ((dim as f64 + 1.0) * scale * scale),

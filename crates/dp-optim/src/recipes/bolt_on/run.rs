@@ -148,12 +148,12 @@ impl OutputRun {
         self.derived.sensitivity
     }
 
-    /// The noise on the model.
+    /// Returns the noise on the model.
     pub fn noise(&self) -> NoiseScale {
         self.noise
     }
 
-    /// Root of the expected squared norm of the noise.
+    /// Returns the root of the expected squared norm of the noise.
     pub fn noise_norm(&self) -> f64 {
         self.noise.mean_squared_norm(self.weights()).sqrt()
     }
@@ -163,17 +163,17 @@ impl OutputRun {
         &self.derived.terms.constants
     }
 
-    /// The recursion's input: schedule, batches, constants.
+    /// Returns the recursion's input: schedule, batches, constants.
     pub fn growth(&self) -> &Growth {
         &self.derived.terms.growth
     }
 
-    /// The problem of one model.
+    /// Returns the problem of one model.
     pub(in crate::recipes) fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// The bolt-on recipe that runs.
+    /// Returns the bolt-on recipe that runs.
     #[cfg(feature = "audit")]
     pub(crate) fn recipe(&self) -> &BoltOn {
         &self.recipe

@@ -104,7 +104,7 @@ impl Joint {
         Self { margin, row_norm, share }
     }
 
-    /// `f/(1 - f)`: the squared norm of a record's largest Hessian, relative to that of its largest gradient.
+    /// Returns `f/(1 - f)`: the squared norm of a record's largest Hessian, relative to that of its largest gradient.
     fn ratio(self) -> f64 {
         self.share / (1.0 - self.share)
     }
@@ -114,7 +114,7 @@ impl Joint {
         self.ratio().sqrt() / (self.margin.largest() * self.row_norm)
     }
 
-    /// The L2 sensitivity of the vector.
+    /// Returns the L2 sensitivity of the vector.
     ///
     /// # Errors
     /// [`Error::Adjacency`] unless the number of records is public under the relation.

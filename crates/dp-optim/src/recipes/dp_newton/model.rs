@@ -11,7 +11,7 @@ impl Bend {
         Self(SymmetricEigen::new(matrix))
     }
 
-    /// `(H₊ + ridge I)⁻¹ v`.
+    /// Returns `(H₊ + ridge I)⁻¹ v`.
     fn solve(&self, ridge: f64, v: &DVector<f64>) -> DVector<f64> {
         let mut along = self.0.eigenvectors.tr_mul(v);
         for (entry, eigenvalue) in along.iter_mut().zip(&self.0.eigenvalues) {

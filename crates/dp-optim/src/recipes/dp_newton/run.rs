@@ -110,7 +110,7 @@ pub struct NewtonRun {
 }
 
 impl NewtonRun {
-    /// The noise of both kinds of sums.
+    /// Returns the noise of both kinds of sums.
     pub fn noise(&self) -> NewtonNoise {
         self.noise
     }
@@ -160,7 +160,7 @@ impl NewtonRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, noise, sensitivities, regularization, loss, joint })
     }
 
-    /// Standard deviation of the noise on each number of each step's sums.
+    /// Returns the standard deviation of the noise on each number of each step's sums.
     pub fn std_dev(&self) -> f64 {
         self.noise.std_dev
     }
@@ -175,7 +175,7 @@ impl NewtonRun {
         self.sensitivities.step
     }
 
-    /// Λ: coefficient of `‖w‖²/2` in the sum over records.
+    /// Returns Λ, the coefficient of `‖w‖²/2` in the sum over records.
     pub fn regularization(&self) -> f64 {
         self.regularization
     }

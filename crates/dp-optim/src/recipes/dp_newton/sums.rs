@@ -103,7 +103,7 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
     }
 }
 
-/// The sensitivity of the sum of gradients alone.
+/// Returns the sensitivity of the sum of gradients alone.
 pub(super) fn of_gradient(joint: Joint, relation: AdjacencyKind) -> Result<f64, Error> {
     match relation {
         AdjacencyKind::ZeroOut => Ok(joint.row_norm),

@@ -88,12 +88,12 @@ impl SvrgRun {
         self.run.steps.sensitivity()
     }
 
-    /// The noise of both kinds of sums.
+    /// Returns the noise of both kinds of sums.
     pub fn noises(&self) -> TwoNoises {
         self.noises
     }
 
-    /// Number of steps of all epochs.
+    /// Returns the number of steps of all epochs.
     pub fn steps(&self) -> u64 {
         self.run.steps.updates()
     }
@@ -242,7 +242,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
 }
 
 impl<F: Real, A: RecordAdjacency> Training<'_, '_, '_, '_, F, A> {
-    /// The noisy sum of all records' gradients at `point`.
+    /// Returns the noisy sum of all records' gradients at `point`.
     fn full_gradient<M>(&mut self, model: &M, point: &[F], log: &mut EventLog<A>) -> Result<Vec<F>, Error>
     where
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,

@@ -30,7 +30,7 @@ impl DescentRun {
         &self.descent.updates
     }
 
-    /// σ: standard deviation of the noise on each batch's mean gradient.
+    /// Returns σ, the standard deviation of the noise on each batch's mean gradient.
     pub fn std_dev(&self) -> f64 {
         self.std_dev
     }

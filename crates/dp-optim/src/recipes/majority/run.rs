@@ -27,7 +27,7 @@ pub struct AnswerRun {
 }
 
 impl AnswerRun {
-    /// Scale of the noise on the sum of the targets, in units of their bound.
+    /// Returns the scale of the noise on the sum of the targets, in units of their bound.
     pub fn scale(&self) -> f64 {
         self.noise.scale
     }

@@ -26,12 +26,12 @@ pub struct MomentsRun {
 }
 
 impl MomentsRun {
-    /// The noise on the moments.
+    /// Returns the noise on the moments.
     pub fn noise(&self) -> NoiseScale {
         self.noise
     }
 
-    /// The L2 sensitivity of all moments together.
+    /// Returns the L2 sensitivity of all moments together.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }

@@ -59,7 +59,7 @@ impl Stage {
         Ok(self.sum::<A>()?.sensitivity().get())
     }
 
-    /// The number of moments.
+    /// Returns the number of moments.
     pub(in crate::recipes) fn moments(&self) -> u64 {
         let square = u128::from(self.dim) * (u128::from(self.dim) + 1) / 2;
         let moments = square + u128::from(self.dim) * u128::from(self.loss.outputs());
@@ -179,7 +179,7 @@ impl Stage {
     }
 }
 
-/// `(A₊ + ridge I)⁻¹ V`.
+/// Returns `(A₊ + ridge I)⁻¹ V`.
 fn least_squares(moments: Moments, ridge: f64) -> DMatrix<f64> {
     let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(moments.matrix);
     let mut along = eigenvectors.tr_mul(&moments.vectors);

@@ -44,12 +44,12 @@ impl StepsRun {
         self.sensitivity
     }
 
-    /// Standard deviation of the noise on each coordinate of a step's sum.
+    /// Returns the standard deviation of the noise on each coordinate of a step's sum.
     pub fn std_dev(&self) -> f64 {
         self.std_dev
     }
 
-    /// Number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> u64 {
         self.run.updates()
     }
@@ -65,7 +65,7 @@ impl StepsRun {
         self.run.factor.as_ref().map_or(f64::NAN, |factor| self.std_dev * factor.largest_error())
     }
 
-    /// The first step size.
+    /// Returns the first step size.
     #[cfg(feature = "audit")]
     pub(crate) fn first_step(&self) -> f64 {
         self.steps.at(1)

@@ -233,7 +233,7 @@ impl Objective<'_> {
         Ok([self.minimiser_event()?, release])
     }
 
-    /// The noise on the minimiser.
+    /// Returns the noise on the minimiser.
     pub(in crate::recipes) fn release_noise(&self) -> Result<NoiseScale, Error> {
         let in_units = self.release_in_units();
         Ok(in_units.with_scale(in_units.scale() * 2.0 * self.tolerance()? * (1.0 + 8.0 * f64::EPSILON)))

@@ -97,7 +97,7 @@ impl Perturbation {
         Objective { recipe, problem, regularization, noise, centred: self.centre.is_some(), certification }
     }
 
-    /// The event of a release.
+    /// Returns the event of a release.
     pub(super) fn event(&self, recipe: &ObjPert, problem: &Problem) -> Result<DpEvent, Error> {
         if self.centre.is_some() != (recipe.centre_share > 0.0) {
             return Err(Error::NotProved { recipe: RECIPE, why: "there is noise on a centre where there is a centre" });

@@ -32,12 +32,12 @@ impl ObjPertRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, perturbation, tolerance, event })
     }
 
-    /// Λ: coefficient of `‖w - c‖²/2` in the sum over records.
+    /// Returns Λ, the coefficient of `‖w - c‖²/2` in the sum over records.
     pub fn regularization(&self) -> f64 {
         self.perturbation.regularization
     }
 
-    /// The noise in the linear term: the law and scale of `b`.
+    /// Returns the noise in the linear term: the law and scale of `b`.
     pub fn noise(&self) -> NoiseScale {
         self.perturbation.noise
     }
@@ -47,12 +47,12 @@ impl ObjPertRun {
         self.tolerance
     }
 
-    /// The noise on the minimiser.
+    /// Returns the noise on the minimiser.
     pub fn release_noise(&self) -> NoiseScale {
         self.perturbation.release
     }
 
-    /// The noise on the moments from which the centre is solved, if there is one.
+    /// Returns the noise on the moments from which the centre is solved, if there is one.
     pub fn centre_noise(&self) -> Option<NoiseScale> {
         self.perturbation.centre
     }

@@ -71,7 +71,7 @@ impl<A: RecordAdjacency> Plan<A> {
         Ok(Self { classes: Softmax::new(recipe.classes)?, models, derivation, terms, promise })
     }
 
-    /// How the release follows from public parameters.
+    /// Returns the derivation of the release from public parameters.
     pub fn derivation(&self) -> &OneVsAllDerivation {
         &self.derivation
     }

@@ -77,7 +77,7 @@ impl<A: Adjacency> PhaseNoise<A> {
         Ok(PhaseRun { noise: self, parts, releases, origin, radius })
     }
 
-    /// Standard deviation of the noise of each phase.
+    /// Returns the standard deviation of the noise of each phase.
     pub(super) fn std_devs(&self) -> impl Iterator<Item = f64> {
         self.mechanisms.iter().map(Gaussian::std_dev)
     }

@@ -36,7 +36,7 @@ pub struct PhasedRun {
 }
 
 impl PhasedRun {
-    /// The phases, in order.
+    /// Returns the phases, in order.
     pub fn phases(&self) -> &[Phase] {
         &self.phases
     }
@@ -47,7 +47,7 @@ impl PhasedRun {
         &self.sensitivities
     }
 
-    /// Standard deviation of each phase's noise.
+    /// Returns the standard deviation of each phase's noise.
     pub fn std_devs(&self) -> Vec<f64> {
         // The scale does not depend on the relation: any will do.
         self.noise::<ReplaceOne>().map_or_else(|_| Vec::new(), |noise| noise.std_devs().collect())
@@ -75,7 +75,7 @@ impl PhasedRun {
         }
     }
 
-    /// The noise of each phase.
+    /// Returns the noise of each phase.
     fn noise<A: Adjacency>(&self) -> Result<PhaseNoise<A>, Error> {
         PhaseNoise::new(&self.sensitivities, self.noise_multiplier, self.problem.setting.noise_mode)
     }

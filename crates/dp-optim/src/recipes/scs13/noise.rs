@@ -39,7 +39,7 @@ impl Calibrated {
         }
     }
 
-    /// `E‖Z‖²` in `dim` dimensions.
+    /// Returns `E‖Z‖²` in `dim` dimensions.
     pub(super) fn mean_squared_norm(&self, dim: u64) -> f64 {
         let dim = dim as f64;
         match self.scale {

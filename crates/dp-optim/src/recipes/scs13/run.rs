@@ -38,12 +38,12 @@ impl UpdatesRun {
         self.terms.sensitivity
     }
 
-    /// The noise on the sum of each batch.
+    /// Returns the noise on the sum of each batch.
     pub fn noise(&self) -> NoiseScale {
         self.noise.scale
     }
 
-    /// Root of the expected squared norm of the noise on a batch's sum.
+    /// Returns the root of the expected squared norm of the noise on a batch's sum.
     pub fn noise_norm(&self) -> f64 {
         self.noise.mean_squared_norm(self.terms.dim).sqrt()
     }

@@ -59,7 +59,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         each_record(&mut *self.source, pass, self.control, of_block)
     }
 
-    /// `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
+    /// Returns `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
     pub(super) fn gradient<A: Adjacency>(
         &mut self,
         weights: &[f64],

@@ -18,8 +18,8 @@ pub(crate) enum Searcher<A: Adjacency> {
     NoisyMin(PermuteAndFlip<A>),
 }
 
-/// Length of the interval, containing 0, of all changes of a step's sum of losses relative to that of no step, in units of the
-/// largest loss.
+/// Returns the length of the interval, containing 0, of all changes of a step's sum of losses relative to that of no step, in
+/// units of the largest loss.
 fn interval(relation: AdjacencyKind) -> Result<f64, Error> {
     match relation {
         AdjacencyKind::ReplaceOne => Ok(2.0),

@@ -80,7 +80,7 @@ impl<A: RecordAdjacency> Plan<A> {
         &self.choice
     }
 
-    /// How the release follows from public parameters.
+    /// Returns the derivation of the release from public parameters.
     pub fn derivation(&self) -> &PortionsDerivation {
         &self.derivation
     }

@@ -91,12 +91,12 @@ impl<A: RecordAdjacency> Plan<A> {
         self.repetition_epsilon
     }
 
-    /// The noise on a score.
+    /// Returns the noise on a score.
     pub fn score_noise(&self) -> ScoreNoise {
         self.derivation.score
     }
 
-    /// How the release follows from public parameters.
+    /// Returns the derivation of the release from public parameters.
     pub fn derivation(&self) -> &RandomStoppingDerivation {
         &self.derivation
     }
