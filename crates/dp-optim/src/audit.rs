@@ -17,7 +17,7 @@
 //!
 //! let audited = recipe("bolt-on-convex").unwrap().subjects(&Parameters::default())?;
 //! for audited in &audited {
-//!     // One record moves the trained model no further than is claimed, and nearly as far.
+//!     // One record moves the trained model by at most the claim, and nearly attains it.
 //!     assert!(audited.distance.holds() && audited.distance.ratio() > 0.5);
 //! }
 //! # Ok::<(), dp_optim::Error>(())

@@ -145,7 +145,7 @@ pub const COST_FACTOR: f64 = 3.0;
 /// let choice = Auto::new(LossKind::Logistic).choose(40_000, 100, budget, AdjacencyKind::ZeroOut)?;
 /// let AnyRecipe::ObjPert(recipe) = &choice.recipe else { panic!("{choice:?}") };
 /// assert_eq!(recipe.centre_share, 0.1);
-/// // About a twentieth of what the features gain over naming the larger class.
+/// // About a twentieth of the features' gain over predicting the majority class.
 /// assert!(choice.expected_cost.share > 0.02 && choice.expected_cost.share < 0.1);
 /// let plan = choice.recipe.plan_copies::<ZeroOut>(40_000, 100, budget, 1)?;
 /// assert!(plan.reached().epsilon <= 0.4);

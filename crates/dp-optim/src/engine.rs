@@ -77,7 +77,7 @@ use crate::schedule::StepSizes;
 pub struct Run {
     /// Number of examples; every pass must deliver this many.
     pub n: u64,
-    /// How a pass is cut into batches.
+    /// The batch sizes of a pass.
     pub batches: BatchSizes,
     /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,

@@ -90,7 +90,7 @@ pub enum Divisor {
 ///     radius: None,
 ///     rounding: None,
 /// };
-/// // G/(γ n), whatever the batch size and the number of passes.
+/// // G/(γ n), for any batch size and number of passes.
 /// assert!((growth.bound()? - 2.0 / (0.1 * 100.0)).abs() < 1e-12);
 /// # Ok::<(), dp_optim::Error>(())
 /// ```
@@ -143,9 +143,9 @@ pub struct Sensitivity {
 /// # Examples
 /// ```
 /// use dp_optim::growth::expansion;
-/// assert_eq!(expansion(2.0, 1.0, 0.0), 1.0); // convex, at the largest harmless step 2/β
+/// assert_eq!(expansion(2.0, 1.0, 0.0), 1.0); // convex, at the largest non-expansive step 2/β
 /// assert_eq!(expansion(0.5, 1.0, 0.5), 0.75); // a contraction
-/// assert_eq!(expansion(2.5, 1.0, 0.0), 1.5); // too long a step expands, and still has a bound
+/// assert_eq!(expansion(2.5, 1.0, 0.0), 1.5); // too long a step expands, but is bounded
 /// ```
 #[inline]
 pub fn expansion(step: f64, smoothness: f64, strong_convexity: f64) -> f64 {

@@ -51,7 +51,7 @@
 //! let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.05);
 //! let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 //! let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget)?;
-//! // A seeded generator repeats itself and is no protection: the log is marked accordingly.
+//! // A seeded generator is reproducible and gives no protection: the log is marked accordingly.
 //! let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(7), &mut Control::default())?;
 //! assert!(!trained.log.is_private());
 //! let weights = trained.weights.get();

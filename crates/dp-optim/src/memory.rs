@@ -31,7 +31,7 @@ const ORDER: &str = "the order of the rows";
 /// let mut source = MemorySource::new(examples, 1.0, 1.0);
 /// assert_eq!(source.describe()?.n, 2);
 /// let dp_data::Rows::Dense { values, .. } = source.examples().block().rows else { unreachable!() };
-/// assert!((values[0] - 0.6f64).abs() < 1e-12 && values[2] == 0.1); // clipped; left alone
+/// assert!((values[0] - 0.6f64).abs() < 1e-12 && values[2] == 0.1); // clipped; unchanged
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MemorySource<F> {

@@ -88,7 +88,7 @@ fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewt
     let dim = weights.len();
     let count = dim + dim * (dim + 1) / 2;
     if record.features.iter().any(|x| x.is_nan()) || record.target == 0.0 {
-        return vec![0.0; count]; // A null record counts nowhere.
+        return vec![0.0; count]; // A null record contributes nothing.
     }
     let margin = record.target * record.features.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>();
     let (slope, bend) = match plan.derivation().recipe.loss {

@@ -106,7 +106,7 @@ fn more_records_or_budget_mean_less_regularisation_and_longer_runs() {
             let at = |n, dim, epsilon| choose(loss, n, dim, budget(epsilon, delta));
             let base = at(4000, 20, 0.2);
             if matches!(base.recipe, AnyRecipe::ObjPert(_)) {
-                continue; // Its plan chooses λ, see its own tests.
+                continue; // Its plan chooses λ; see its tests.
             }
             let replaced = Auto::new(loss).choose(4000, 20, budget(0.2, delta), AdjacencyKind::ReplaceOne).unwrap();
             assert!(base.expected_cost.share <= replaced.expected_cost.share);

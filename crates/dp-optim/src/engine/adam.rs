@@ -21,7 +21,7 @@ use super::update::{Step, UpdateRule, project};
 /// let mut rule = Adam::new(0.9, 0.999, Denominator::Plus { epsilon: 1e-8 }, &[0.0; 2]);
 /// let mut w = [0.0_f64, 0.0];
 /// rule.apply(&mut w, &[6.0, -0.002], &Step { update: 1, step_size: 0.3, divisor: 2.0, weight: 1.0 });
-/// // The first step is as long in each direction, whatever the gradient.
+/// // The first step has the same length in each coordinate, for any gradient.
 /// assert!((w[0] + 0.3).abs() < 1e-5 && (w[1] - 0.3).abs() < 1e-5);
 /// ```
 ///

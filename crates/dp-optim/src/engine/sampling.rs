@@ -31,7 +31,7 @@ use crate::schedule::StepSizes;
 /// # fn twice(run: &dp_optim::engine::SampledRun, key: dp_optim::engine::BatchKey) {
 /// fn used(_: dp_optim::engine::BatchKey) {}
 /// used(key);
-/// used(key); // the same batches again would be paid for as fresh ones
+/// used(key); // the same batches would be charged as fresh ones
 /// # }
 /// ```
 /// A known key cannot be turned into a `BatchKey`.

@@ -34,7 +34,7 @@ pub enum Contributions {
 }
 
 impl Contributions {
-    /// Returns the gradients of a loss without its regulariser, for rows of `features` numbers in `domain`, computed in
+    /// Returns the bounds for the gradients of a loss without its regulariser, for rows of `features` numbers in `domain`, computed in
     /// `float`.
     ///
     /// # Formula

@@ -45,7 +45,7 @@ pub trait UpdateRule<F> {
 /// let mut rule = GradientDescent { lambda: 0.1, radius: Some(2.0) };
 /// let mut w = [3.0, 0.0];
 /// rule.apply(&mut w, &[0.0, -20.0], &Step { update: 1, step_size: 1.0, divisor: 10.0, weight: 1.0 });
-/// // (2.7, 2.0) has norm 3.36 and is pulled back to the ball.
+/// // (2.7, 2.0) has norm 3.36 and is projected onto the ball.
 /// assert!((f64::hypot(w[0], w[1]) - 2.0).abs() < 1e-12);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]

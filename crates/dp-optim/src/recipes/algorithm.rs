@@ -106,7 +106,7 @@ pub trait Run: Clone + core::fmt::Debug + PartialEq {
     /// # use dp_data::RowSource; use dp_mechanisms::LentRng; use dp_optim::engine::Control;
     /// # use dp_optim::recipes::{BoltOn, Plan, Run};
     /// fn train(plan: &Plan<BoltOn, ZeroOut>, source: &mut dyn RowSource<f64>, rng: &mut LentRng<'_>) {
-    ///     // The noise of one relation under the name of another, on rows that nobody has checked.
+    ///     // The noise of one relation under the name of another, on unchecked rows.
     ///     let _ = plan.run().train::<f64, ReplaceOne>(source, rng, &mut Control::default());
     /// }
     /// ```

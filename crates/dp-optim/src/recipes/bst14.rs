@@ -72,7 +72,7 @@ pub enum Bst14Calibration {
 /// let calibration = Bst14Calibration::AsPublished { iota: 1.0 };
 /// let published = Bst14 { calibration, sampling: Sampling::FixedSize, ..recipe };
 /// let published = published.plan::<ReplaceOne>(60_000, 50, budget)?;
-/// // The published noise is twelve times what is needed, and buys much more than its paper says.
+/// // The published noise is twelve times the necessary one, and its guarantee is stronger than the paper's.
 /// assert!(published.run().std_dev() / plan.run().std_dev() > 12.0 && published.reached().epsilon < 0.2 / 4.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

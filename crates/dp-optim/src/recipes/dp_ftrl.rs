@@ -77,7 +77,7 @@ const MOST_WORK: u64 = 1 << 24;
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let recipe = DpFtrl { batch_size: 100, ..DpFtrl::new(LossKind::Logistic) };
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, Budget { epsilon, delta })?; // before any data
-/// // In the sum of a thousand gradients there is no more than 3.3 times the noise of one release.
+/// // The sum of a thousand gradients has at most 3.3 times the noise of a single release.
 /// let one = gaussian::noise_multiplier(epsilon, delta)?.get();
 /// assert!((plan.run().error_of_sums() / one - 3.27).abs() < 0.01);
 /// assert!(plan.reached().epsilon <= 1.0);

@@ -88,7 +88,7 @@ pub enum Curvature {
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let recipe = DpNewton { steps: 4, ..DpNewton::new(LossKind::Logistic) };
 /// let plan = recipe.plan::<ZeroOut>(10_000, 5, Budget { epsilon, delta })?; // before any data
-/// // Four gradients on twice the noise of one, and the curvature for nothing.
+/// // Four gradients at twice the noise of one; the Hessians cost nothing.
 /// let one = gaussian::noise_multiplier(epsilon, delta)?.get();
 /// assert!((plan.run().std_dev() / (2.0 * one) - 1.0).abs() < 1e-4);
 /// assert!(plan.reached().epsilon <= 1.0);

@@ -61,7 +61,7 @@ const RECIPE: &str = "dp-sgd";
 /// // A record's gradient has norm at most 1, and the noise on each of 2000 sums is 1.2 times that.
 /// assert!((plan.run().sensitivity() - 1.0).abs() < 1e-7 && (plan.run().std_dev() - 1.2022).abs() < 1e-3);
 /// assert!(plan.reached().epsilon <= 1.0);
-/// // A replaced record is one taken out and another put in.
+/// // A replacement is a removal and an addition.
 /// let replaced = recipe.plan::<ReplaceOne>(100_000, 20, budget)?;
 /// assert!(replaced.run().std_dev() / plan.run().std_dev() < 1.85);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

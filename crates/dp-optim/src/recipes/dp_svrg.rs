@@ -70,7 +70,7 @@ const RECIPE: &str = "dp-svrg";
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
 /// assert_eq!(plan.run().steps(), 4 * 200);
-/// // Noise on four sums of all records, and on the sums of 800 batches, in units of what a record adds to each.
+/// // Noise on four sums of all records and on the sums of 800 batches, in units of a record's contribution to each.
 /// assert!(plan.run().noises().full_std_dev > plan.run().noises().std_dev);
 /// assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

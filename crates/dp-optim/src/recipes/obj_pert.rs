@@ -113,7 +113,7 @@ pub const CENTRE_SHARE: f64 = 0.1;
 ///
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let plan = ObjPert::new(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, Budget { epsilon, delta })?;
-/// // The noise of one Gaussian release of one record's gradient, within a tenth.
+/// // Within a tenth of the noise of one Gaussian release of one record's gradient.
 /// assert!(plan.run().noise().scale() < 1.1 * gaussian::noise_multiplier(epsilon, delta)?.get());
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -88,7 +88,7 @@ impl Share {
 /// use dp_optim::engine::Control;
 /// use dp_optim::recipes::{BoltOn, Budget, OneVsAll, Planned, Recipe};
 ///
-/// // Three classes, each with a feature of its own.
+/// // Three classes, each with a separate feature.
 /// let n = 3000;
 /// let rows = (0..n).flat_map(|i| [0, 1, 2].map(|j| if i % 3 == j { 1.0 } else { 0.0 })).collect();
 /// let targets = (0..n).map(|i| (i % 3) as f64).collect();

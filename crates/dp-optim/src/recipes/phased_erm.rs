@@ -53,7 +53,7 @@ const WIDEST: f64 = 16.0;
 /// let recipe = PhasedErm { step: Some(0.1), ..PhasedErm::new(LossKind::Hinge, 5.0) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
-/// // L η_1 = 0.025, and a hundredth for the distance from the minimiser.
+/// // L η_1 = 0.025, plus a hundredth for the distance from the minimiser.
 /// assert!((plan.run().sensitivities()[0] - 1.01 * 0.025).abs() < 1e-9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -54,7 +54,7 @@ const RECIPE: &str = "phased-sgd";
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
 /// assert_eq!(plan.run().phases().len(), 12); // a thirteenth would have one record
-/// // The noise that stays is that of the last phase.
+/// // The remaining noise is that of the last phase.
 /// assert!(plan.run().noise_norm() < 1e-7);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

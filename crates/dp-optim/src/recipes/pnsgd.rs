@@ -71,11 +71,11 @@ pub enum Batching {
 /// let recipe = Pnsgd { batching: Batching::Equal { size: 50 }, ..Pnsgd::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let once = recipe.plan::<ReplaceOne>(10_000, 5, budget)?;
-/// // As much as one noisy mean of 50 gradients, whatever the number of batches.
+/// // The cost of one noisy mean of 50 gradients, for any number of batches.
 /// let mu = 2.0 / 50.0 / once.run().std_dev();
 /// assert!((dp_accountant::gaussian::epsilon(mu, budget.delta)? - 1.0).abs() < 1e-4);
 ///
-/// // Nineteen more passes cost a twentieth of one more.
+/// // Nineteen more passes raise the noise by less than 5 percent.
 /// let twenty = Pnsgd { passes: 20, ..recipe }.plan::<ReplaceOne>(10_000, 5, budget)?;
 /// assert!((twenty.run().std_dev() / once.run().std_dev() - (1.0 + 19.0 / 200.0f64).sqrt()).abs() < 1e-3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -71,8 +71,8 @@ pub enum PassSteps {
 /// let recipe = RsgdAr { batch_size: 4000, ..RsgdAr::new(LossKind::Logistic, 1e-3) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
 /// let plan = recipe.plan::<ReplaceOne>(36_000, 100, budget)?; // before any data
-/// // The first batch of nine moves the model most, the last one least: averaged over the hidden position there is less
-/// // noise than for the worst one.
+/// // The first of nine batches affects the model most, the last one least: averaging over the hidden position needs
+/// // less noise than the worst position.
 /// assert!((plan.run().sensitivity() - 1.712e-3).abs() < 1e-6);
 /// let worst = RsgdAr { hide_position: false, ..recipe }.plan::<ReplaceOne>(36_000, 100, budget)?;
 /// assert!(plan.run().noise().scale() < 0.97 * worst.run().noise().scale());

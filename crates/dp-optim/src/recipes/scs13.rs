@@ -90,7 +90,7 @@ pub enum StepCalibration {
 /// let recipe = Scs13 { passes: 1, ..Scs13::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
-/// // Two records' gradients differ by at most 2, whatever the batch size.
+/// // Two records' gradients differ by at most 2, for any batch size.
 /// assert!((plan.run().sensitivity() - 2.0).abs() < 1e-11);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -108,7 +108,7 @@ pub enum Search {
 ///
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = SearchedDescent::dp_blgd(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, budget)?;
-/// // All that is ever spent, whatever the records: the most zCDP that gives (1, 1e-6).
+/// // The most zCDP that gives (1, 1e-6): no run spends more, for any records.
 /// assert!(matches!(plan.run().budget(), FilterBudget::Zcdp { rho } if (rho - 0.0243).abs() < 1e-4));
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -42,7 +42,7 @@ const RECIPE: &str = "snowball-sgd";
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 20, budget)?; // before any data
 /// let (first, last) = (plan.run().updates().first().unwrap(), plan.run().updates().last().unwrap());
 /// assert!(first.batch_size == 1 && last.batch_size > 30);
-/// // About as much noise as gradient.
+/// // The noise is about as long as a gradient.
 /// assert!((plan.run().std_dev() * 20f64.sqrt() - 1.0).abs() < 0.02);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

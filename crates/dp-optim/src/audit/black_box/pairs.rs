@@ -388,7 +388,7 @@ fn enumerated(relation: AdjacencyKind, classes: u8, symmetries: &[Symmetry]) -> 
                     }
                     for n in FEWEST_RECORDS as u8..=MOST_RECORDS as u8 {
                         if n == 2 && first != second {
-                            continue; // There is one other.
+                            continue; // There is only one other record.
                         }
                         let mut places = vec![0, n / 2, n - 1];
                         places.dedup();

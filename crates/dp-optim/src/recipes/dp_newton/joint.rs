@@ -88,7 +88,7 @@ impl Margin {
 /// use dp_accountant::AdjacencyKind;
 /// use dp_optim::recipes::DpNewton;
 /// let free = DpNewton::new("logistic".parse()?).joint()?;
-/// assert!((free.sensitivity(AdjacencyKind::ZeroOut)? - 1.0).abs() < 1e-8); // that of the gradient alone
+/// assert!((free.sensitivity(AdjacencyKind::ZeroOut)? - 1.0).abs() < 1e-8); // the gradient's alone
 /// assert!((free.sensitivity(AdjacencyKind::ReplaceOne)? - 2.0).abs() < 1e-8);
 /// # Ok::<(), dp_optim::Error>(())
 /// ```

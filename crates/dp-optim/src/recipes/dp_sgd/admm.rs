@@ -132,7 +132,7 @@ pub fn std_dev_on_the_model(std_dev: f64, step: f64, rho: f64) -> f64 {
     std_dev * step / (1.0 + step * rho)
 }
 
-/// Returns the inverse of [`std_dev_on_the_model`]: `σ = σ_x (1 + ηρ) / η`.
+/// Inverts [`std_dev_on_the_model`]: `σ = σ_x (1 + ηρ) / η`.
 pub fn std_dev_on_the_gradient(std_dev: f64, step: f64, rho: f64) -> f64 {
     std_dev * (1.0 + step * rho) / step
 }

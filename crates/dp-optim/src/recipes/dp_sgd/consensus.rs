@@ -48,8 +48,8 @@ impl DpSgd {
     ///
     /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
     /// let plan = |parties| DpSgd::dp_admm(LossKind::Logistic, parties).plan::<ZeroOut>(40_000, 20, budget);
-    /// // A record is one party's: the noise on a sum does not depend on how many there are.
-    /// assert!((plan(2)?.run().std_dev() / plan(8)?.run().std_dev() - 1.0).abs() < 1e-6); // but for rounding
+    /// // A record belongs to one party: the noise on a sum does not depend on their number.
+    /// assert!((plan(2)?.run().std_dev() / plan(8)?.run().std_dev() - 1.0).abs() < 1e-6); // up to rounding
     /// assert_eq!((plan(8)?.run().steps(), plan(8)?.run().divisor()), (80, 5000.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

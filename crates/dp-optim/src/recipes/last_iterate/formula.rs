@@ -19,7 +19,7 @@ pub type Zcdp = f64;
 /// ```
 /// use dp_optim::recipes::pnsgd::per_batch;
 /// let costs = per_batch(&[(0.1, 1, 1.0); 3], 1.0, 0.0, 2.0);
-/// assert!((costs[2] - 2.0).abs() < 1e-12); // the last batch: its own noise alone
+/// assert!((costs[2] - 2.0).abs() < 1e-12); // the last batch: hidden by its own noise alone
 /// assert!((costs[0] - 2.0 / 3.0).abs() < 1e-12); // the first: hidden by three draws
 /// ```
 ///

@@ -170,7 +170,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
 
 #[test]
 fn records_of_other_phases_and_the_last_of_each_do_not_count() {
-    let n = 13; // phases of 6 and 3 records; a third of 1 and four left over
+    let n = 13; // phases of 6 and 3 records; a third of 1 and four unused
     let plan = PhasedSgd::new(LossKind::Logistic, 3.0).plan::<ReplaceOne>(n, 2, budget()).unwrap();
     assert_eq!(plan.run().phases().iter().map(|phase| phase.records).collect::<Vec<_>>(), [6, 3]);
     let run = |changed: usize| {
