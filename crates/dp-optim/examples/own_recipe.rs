@@ -81,7 +81,7 @@ impl Algorithm for DpAdaGrad {
     fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(StdDev, AdaGradRun), Error> {
         let at = |std_dev| AdaGradRun { recipe: self.clone(), problem: *problem, std_dev };
         at(1.0).event()?;
-        // An event that cannot be stated counts as no privacy.
+        // Invalid events count as non-private.
         let std_dev = least_scale(budget, copies, |noise| at(noise).event().unwrap_or(DpEvent::NonPrivate))?;
         Ok((StdDev { std_dev }, at(std_dev)))
     }
@@ -143,7 +143,7 @@ impl Run for AdaGradRun {
     }
 }
 
-/// Visitor that receives the model as a type parameter.
+/// Visitor of the model's type.
 struct Training<'t, 'r, 'c, F> {
     run: &'t AdaGradRun,
     source: &'t mut dyn RowSource<F>,

@@ -159,15 +159,15 @@ pub struct Auto {
     pub lambda: Option<f64>,
     /// T, if given: each step is a pass.
     pub passes: Option<u64>,
-    /// R: radius of the ball onto which every iterate is projected.
+    /// R: radius of the ball that bounds every iterate, by projection.
     pub radius: Option<f64>,
     /// The noise mode.
     pub noise_mode: NoiseMode,
     /// The floating-point type of training.
     pub float: FloatKind,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces.
+    /// Bound on the targets' absolute value, enforced by the source.
     pub target_bound: f64,
 }
 

@@ -230,7 +230,7 @@ fn arithmetic(sparse: bool) -> Arithmetic {
     if sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
 }
 
-/// Returns an error for a setting that contradicts the algorithm or another setting.
+/// Returns the error for a setting that contradicts the algorithm or another setting.
 fn conflict(name: &'static str, why: &'static str) -> Error {
     Error::Setting { name, why, expected: None, help: None }
 }

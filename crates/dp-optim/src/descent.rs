@@ -132,7 +132,7 @@ impl Descent {
         matches!(self, Self::Plain | Self::Accelerated { .. })
     }
 
-    /// Returns an error for parameters with which the iterate may diverge.
+    /// Rejects parameters with which the iterate may diverge.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let within = |name, value: f64, low: f64, high: f64, range| {
             if value >= low && value <= high { Ok(()) } else { Err(Error::OutOfRange { name, value, range }) }
@@ -166,8 +166,8 @@ impl Descent {
         }
     }
 
-    /// Returns an error for runs whose iterates could exceed the range of the float type, where they might fail for some data
-    /// and not for others.
+    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail for some data and not for
+    /// others.
     ///
     /// # Formula
     /// A step moves the iterate by at most `D = η_t sum / divisor`; the regulariser alone moves it towards the origin if

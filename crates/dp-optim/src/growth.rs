@@ -104,7 +104,7 @@ pub struct Growth {
     pub passes: u64,
     /// Step sizes.
     pub schedule: Schedule,
-    /// The combination of the iterates that is released.
+    /// The released combination of the iterates.
     pub averaging: Averaging,
     /// One permutation or one per pass.
     pub order: OrderPolicy,

@@ -54,7 +54,7 @@ use crate::recipes::AnyRecipe;
 /// Maximum number of candidates: each takes planning time and space in a certificate.
 pub const MOST_CANDIDATES: usize = 1000;
 
-/// Returns an error for candidates that cannot be tuned, whatever the number of records.
+/// Rejects candidates that cannot be tuned, whatever the number of records.
 fn check_candidates(recipe: &'static str, candidates: &[AnyRecipe], copies: u64) -> Result<(), Error> {
     check_number(candidates.len())?;
     if candidates.iter().any(|candidate| matches!(candidate, AnyRecipe::Portions(_) | AnyRecipe::RandomStopping(_))) {
@@ -126,7 +126,7 @@ fn common_assumptions(each: &[AnyDerivation]) -> Vec<Assumption> {
     all
 }
 
-/// Returns an error for a position that names no candidate.
+/// Rejects a position that names no candidate.
 fn check_chosen(chosen: Option<u32>, candidates: usize) -> Result<(), Error> {
     match chosen {
         Some(chosen) if chosen as usize >= candidates => Err(Error::Count {

@@ -25,7 +25,7 @@ const FEWEST_PAIRS: u64 = 8;
 /// Maximum number of canary positions in the likelihood of a hidden position.
 const MOST_PLACES: u64 = 256;
 
-/// Costs of a pass over a row, and of the rest of a run, in units of releasing one number.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 4.0;
 
@@ -161,7 +161,7 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs };
     let pure = matches!(noise, NoiseScale::LaplaceBall { .. });
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
     let examples = [canary.examples(Side::Base, n, at)?, canary.examples(Side::Neighbour, n, at)?];
     let pair = canary.describe();

@@ -17,7 +17,7 @@ use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::{Majority, Plan, PrivGene, Recipe as _, RecordAdjacency};
 
-/// Costs of a row, and of the rest of a run, in units of releasing one number.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 8.0;
 

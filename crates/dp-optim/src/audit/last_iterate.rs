@@ -18,7 +18,7 @@ use crate::schedule::Schedule;
 /// Default λ, so large that a step forgets all earlier noise, and only its own noise hides the canary.
 const LAMBDA: f64 = 50.0;
 
-/// Costs of a pass over a row, and of the rest of a run, in units of releasing one number.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 4.0;
 

@@ -56,7 +56,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Par
     let sides = [moments(&canary.base), moments(&canary.neighbour)];
     let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let (name, pair) = (format!("{NAME}/{mode}"), canary.describe());

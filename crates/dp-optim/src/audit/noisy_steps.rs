@@ -260,7 +260,7 @@ impl<'p> Form<'p> {
             Ok(Law::new(NoiseScale::Gaussian { std_dev }, centres))
         };
         let laws = [law(&canary.base)?, law(&canary.neighbour)?];
-        // The event that a verifier recomputes, not the one stored in the plan.
+        // The recomputed event, not the plan's.
         let event = dp_accountant::certificate::Derivation::event(&release.derivation())?;
         let claim = Claim { event, delta: self.parameters.delta };
         let [base, neighbour] = sides.map(|side| canary.examples(side, n, 0));

@@ -65,7 +65,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Paramete
     let slope = |side: &OnAxis| side.target.map_or(0.0, |target| terms(recipe.loss, minimiser[0], target).0);
     let claimed = if A::KIND == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 } * recipe.row_norm;
     let distance = Distance { reached: (slope(&sides[0]) - slope(&sides[1])).abs(), claimed, pairs: 1 };
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let other = if neighbour.is_none() { "a null record" } else { "one that agrees with them" };

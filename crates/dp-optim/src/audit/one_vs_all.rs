@@ -19,7 +19,7 @@ use crate::recipes::{BoltOn, OneVsAll, OutputNoise, Planned, Recipe, RecordAdjac
 /// Two classes are as informative as any number: each model moves by its maximum when the record changes class.
 const CLASSES: u32 = 2;
 
-/// Costs of a pass over a row, and of the rest of a run, in units of releasing one number.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 4.0;
 
@@ -120,7 +120,7 @@ fn audited<A: RecordAdjacency + 'static>(
     };
     let laws = [laws(Side::Base)?, laws(Side::Neighbour)?];
     let pure = recipe.output_noise == OutputNoise::LaplaceBall;
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
     let distance = Distance { reached, claimed: one.run().sensitivity() * f64::from(CLASSES).sqrt(), pairs };
     let examples = [examples(&canary, Side::Base, n, at)?, examples(&canary, Side::Neighbour, n, at)?];

@@ -120,7 +120,7 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
     let law = |side| -> Result<Law, Error> { Ok(Law::new(noise, [(1.0, output(&canary, side)?)])) };
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
     let distance = Distance { reached, claimed: first(run.sensitivities()), pairs };
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
     let cost = COST_OF_A_RUN + parameters.n as f64 * parameters.dim as f64 * if minimises { 20.0 } else { 0.2 };

@@ -67,7 +67,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         radius: parameters.radius,
         output_noise: OutputNoise::LaplaceBall,
         noise_mode,
-        // An order that the attacker knows: the claim holds for every order.
+        // An order known to the attacker: the claim holds for all orders.
         declared_order: true,
         ..BoltOn::convex(parameters.loss)
     };
@@ -111,7 +111,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         Ok(Best { model: Law::new(trained.calibrated.noise, [(1.0, centre)]), chosen })
     };
     let laws = [law(0)?, law(1)?];
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one with the other label" };

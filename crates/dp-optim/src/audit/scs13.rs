@@ -51,7 +51,7 @@ fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Au
                 batch_size: parameters.batch_size,
                 radius: parameters.radius,
                 schedule: Some(Schedule::Constant { step: STEP }),
-                // An order that the attacker knows: the claim holds for every order.
+                // An order known to the attacker: the claim holds for all orders.
                 declared_order: true,
                 ..Scs13::new(parameters.loss)
             };
@@ -107,7 +107,7 @@ fn audited<A: RecordAdjacency + 'static>(
     let Farthest { canary, distance } = farthest;
     let n = size("number of records", parameters.n)?;
     let batch_size = size("batch size", plan.derivation().recipe.batch_size.min(parameters.n))?;
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta };
     let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
     let single = |record: &Record| {

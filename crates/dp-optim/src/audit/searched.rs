@@ -91,7 +91,7 @@ fn audited<A: RecordAdjacency + 'static>(
     let sums = [0, 1].map(|side: usize| sides[side].gradient(0.0, recipe.clipping));
     let claimed = plan.run().noise::<A>(1.0, recipe.clipping)?.sensitivity().get();
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed, pairs: 1 };
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let pair = format!("a record of one class against {}", if other.is_some() { "the other" } else { "a null record" });
     // Under each of the two data sets, for each possible batch.

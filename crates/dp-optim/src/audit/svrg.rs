@@ -93,7 +93,7 @@ fn every_step<A: RecordAdjacency + 'static>(
     let subject = EveryStep {
         name,
         pair: canary.describe(),
-        // The event that a verifier recomputes, not the one stored in the plan.
+        // The recomputed event, not the plan's.
         claim: Claim { event: plan.derivation().event()?, delta: parameters.delta },
         cost: COST_OF_A_RUN
             + COST_OF_A_STEP * plan.run().steps() as f64

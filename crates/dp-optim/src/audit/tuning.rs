@@ -100,7 +100,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         Ok(plan.choice().probabilities(&Scores::new(scores)?)?)
     };
     let laws = [law(&scores[0])?, law(&scores[1])?];
-    // The event that a verifier recomputes, not the one stored in the plan.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one that only the second gets right" };

@@ -278,8 +278,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         self.noise.add(&mut self.sum, self.rng)
     }
 
-    /// Returns an error for a step outside the loop passed to [`begin`](GradientEstimate::begin), whose batch may not have
-    /// been paid for.
+    /// Rejects a step outside the loop passed to [`begin`](GradientEstimate::begin), whose batch may not have been paid for.
     pub(crate) fn expect_driven(&self) -> Result<(), Error> {
         if self.drive == Drive::Running { Ok(()) } else { Err(OTHER_BATCHES) }
     }

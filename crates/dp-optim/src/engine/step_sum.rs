@@ -163,7 +163,7 @@ impl StepSum {
         Self { plain_microbatch, ..self }
     }
 
-    /// Returns the L2 sensitivity of a step's sum, with an allowance for rounding.
+    /// Returns the L2 sensitivity of a step's sum, rounding included.
     ///
     /// # Errors
     /// [`Error::Adjacency`] unless the number of records is public under the relation; [`Error::OutOfRange`] for a bound

@@ -97,9 +97,9 @@ pub struct AdmmObjPert {
     pub law: OutputNoise,
     /// The noise mode, of the objectives and of the releases.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -167,7 +167,7 @@ impl AdmmObjPert {
         }
     }
 
-    /// Returns an error for parameters outside their range.
+    /// Rejects parameters outside their range.
     fn check(&self) -> Result<(), Error> {
         self.each().check()?;
         non_negative("lambda", self.lambda)?;

@@ -111,9 +111,9 @@ pub struct BoltOn {
     pub batch_size: u64,
     /// The step sizes; `None` is the algorithm's default: `1/√n` but at most `2/β`, or `min(1/β, 1/(λt))`.
     pub schedule: Option<Schedule>,
-    /// R: radius of the ball onto which the iterates and the released model are projected.
+    /// R: radius of the ball that bounds the iterates and the model, by projection.
     pub radius: Option<f64>,
-    /// The combination of the iterates that is released.
+    /// The released combination of the iterates.
     pub averaging: Averaging,
     /// One permutation for all passes, or one for each.
     pub order: OrderPolicy,
@@ -137,10 +137,10 @@ pub struct BoltOn {
     pub float: FloatKind,
     /// The representation of the iterate; [`Arithmetic::suited_to`] returns the faster one.
     pub arithmetic: Arithmetic,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses, the largest class index
-    /// for softmax.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses, the largest class index for
+    /// softmax.
     pub target_bound: f64,
 }
 

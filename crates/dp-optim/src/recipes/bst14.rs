@@ -86,7 +86,7 @@ pub struct Bst14 {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; positive for the strongly convex algorithm.
     pub lambda: f64,
-    /// R: radius of the ball onto which every iterate is projected.
+    /// R: radius of the ball that bounds every iterate, by projection.
     pub radius: f64,
     /// k: passes, `⌊kn/b⌋` steps in all.
     pub passes: u64,
@@ -96,7 +96,7 @@ pub struct Bst14 {
     pub sampling: Sampling,
     /// The calibration of the noise to the budget.
     pub calibration: Bst14Calibration,
-    /// The combination of the iterates that is released; the last one in the papers.
+    /// The released combination of the iterates; the last one in the papers.
     pub averaging: Averaging,
     /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
     /// names.
@@ -106,9 +106,9 @@ pub struct Bst14 {
     /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -114,9 +114,9 @@ pub struct DpNewton {
     pub share: f64,
     /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1.
     pub target_bound: f64,
 }
 
@@ -173,7 +173,7 @@ impl DpNewton {
         self.check(&self.problem(1, 1, AdjacencyKind::ZeroOut)?)
     }
 
-    /// Returns an error for parameters outside their range.
+    /// Rejects parameters outside their range.
     fn check(&self, problem: &Problem) -> Result<Joint, Error> {
         let dim = problem.dim;
         if !(1..=MOST_FEATURES).contains(&dim) {

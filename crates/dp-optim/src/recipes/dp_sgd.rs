@@ -86,9 +86,9 @@ pub struct DpSgd {
     pub schedule: Option<Schedule>,
     /// C: clipping norm of each record's gradient; `None` uses the loss's own bound, without clipping.
     pub clipping: Option<ClippingNorm>,
-    /// R: radius of the ball onto which every iterate is projected.
+    /// R: radius of the ball that bounds every iterate, by projection.
     pub radius: Option<f64>,
-    /// The combination of the iterates that is released. All iterates may be published.
+    /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
     /// The descent method, such as momentum, which costs no privacy; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
@@ -117,9 +117,9 @@ pub struct DpSgd {
     /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -98,7 +98,7 @@ pub struct DpSvrg {
     /// C: clipping norm of each record's gradient, and of its difference from the snapshot's; `None` uses the loss's own
     /// bound.
     pub clipping: Option<ClippingNorm>,
-    /// R: radius of the ball onto which every iterate is projected.
+    /// R: radius of the ball that bounds every iterate, by projection.
     pub radius: Option<f64>,
     /// The combination of the iterates of all epochs that is released. All iterates may be published.
     pub averaging: Averaging,
@@ -110,9 +110,9 @@ pub struct DpSvrg {
     /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -144,7 +144,7 @@ impl Algorithm for DpSvrg {
             return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
         }
         let (of_full, of_step) = (run.full_sensitivity()?, run.steps.sensitivity()?);
-        // An event that cannot be stated counts as no privacy.
+        // Invalid events count as non-private.
         let unstated = |_| DpEvent::NonPrivate;
         // The noise on full gradients for the whole budget, scaled to their share of the cost.
         let alone = least_scale(budget, copies, |multiplier| {

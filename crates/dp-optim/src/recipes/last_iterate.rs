@@ -199,13 +199,13 @@ impl Descent {
     /// Returns the event under noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
         positive("standard deviation", std_dev)?;
-        // The event does not depend on the relation: any will do.
+        // The event is the same for any relation.
         Ok(self.mechanism::<ReplaceOne>(std_dev)?.event())
     }
 
     /// Returns the lattice of the released iterate, for noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn lattice(&self, std_dev: f64) -> Result<ReleaseLattice, Error> {
-        // The grid does not depend on the relation: any will do.
+        // The grid is the same for any relation.
         let grid = self.mechanism::<ReplaceOne>(std_dev)?.last_grid();
         Ok(ReleaseLattice::on_grid(grid.step()).within(self.inputs.radius))
     }

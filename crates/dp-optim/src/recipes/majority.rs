@@ -51,9 +51,9 @@ pub struct Majority {
     /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
     /// names.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces. Nothing depends on it.
+    /// Bound on the rows' L2 norm, enforced by the source. Nothing depends on it.
     pub row_norm: f64,
-    /// Y: bound on the targets' size, which the source enforces; at most 1 for binary losses.
+    /// Y: bound on the targets' size, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -84,7 +84,7 @@ impl Algorithm for Majority {
         // The noise is the same under either relation.
         let sensitivity = L2Sensitivity::<ReplaceOne>::new(sensitivity(problem)?)?;
         let mut noise = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, 1)?;
-        // The accountant rounds the quotient up: increase the scale by a few ulps until its result meets the budget.
+        // The accountant rounds the quotient up: increase the scale by ulps until it agrees.
         for _ in 0..8 {
             if bound::epsilon(&repeated(noise.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
                 break;

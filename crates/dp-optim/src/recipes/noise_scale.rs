@@ -49,7 +49,7 @@ impl NoiseScale {
         Self::new(self.is_pure(), scale)
     }
 
-    /// Returns an error for a scale that is not positive and finite.
+    /// Rejects a scale that is not positive and finite.
     pub(crate) fn check(self) -> Result<(), Error> {
         match self {
             Self::LaplaceBall { scale } => positive("noise scale", scale)?,

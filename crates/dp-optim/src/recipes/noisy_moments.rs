@@ -71,9 +71,9 @@ pub struct NoisyMoments {
     pub lambda: f64,
     /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces.
+    /// Bound on the targets' absolute value, enforced by the source.
     pub target_bound: f64,
 }
 

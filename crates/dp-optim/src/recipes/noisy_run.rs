@@ -241,7 +241,7 @@ impl NoisyRun {
         Ok(run)
     }
 
-    /// Returns an error for a penalty that does not fit the model, or that the descent would not use.
+    /// Rejects a penalty that does not fit the model, or that the descent would not use.
     fn check_penalty(&self) -> Result<(), Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
         match (&self.penalty, self.descent) {
@@ -302,7 +302,7 @@ impl NoisyRun {
         self.plan.steps()
     }
 
-    /// Returns the L2 sensitivity of a step's sum, with an allowance for rounding.
+    /// Returns the L2 sensitivity of a step's sum, rounding included.
     pub(super) fn sensitivity(&self) -> Result<f64, Error> {
         self.sum.sensitivity(self.relation_of_steps)
     }

@@ -142,9 +142,9 @@ pub struct ObjPert {
     pub gradient_tolerance: Option<f64>,
     /// The noise mode, of the objective and of the release.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -223,7 +223,7 @@ impl ObjPert {
         }
     }
 
-    /// Returns an error for parameters outside their range.
+    /// Rejects parameters outside their range.
     pub(super) fn check(&self) -> Result<(), Error> {
         positive("target bound", self.target_bound)?;
         if let Some(lambda) = self.lambda {

@@ -67,7 +67,7 @@ pub struct PhasedSgd {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; may be 0.
     pub lambda: f64,
-    /// R: radius of the ball onto which the iterates and the released model are projected.
+    /// R: radius of the ball that bounds the iterates and the model, by projection.
     pub radius: f64,
     /// D: bound on the distance from the origin to the best point, used for the step size only; `None` is the radius.
     pub distance: Option<f64>,
@@ -84,10 +84,10 @@ pub struct PhasedSgd {
     pub noise_mode: NoiseMode,
     /// The representation of the iterate.
     pub arithmetic: Arithmetic,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses, the largest class index
-    /// for softmax.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses, the largest class index for
+    /// softmax.
     pub target_bound: f64,
 }
 

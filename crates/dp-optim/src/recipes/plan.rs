@@ -27,7 +27,7 @@ pub struct Plan<R: Algorithm, A: RecordAdjacency> {
 }
 
 impl<R: Algorithm, A: RecordAdjacency> Plan<R, A> {
-    /// Returns the derivation of the release from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &Derivation<R> {
         &self.derivation
     }

@@ -76,9 +76,9 @@ pub struct PrivGene {
     /// C: bound on the change of a record's loss by a step of length s, divided by s; larger changes are clamped. `None` is
     /// the loss's own Lipschitz constant, for which the clamp has no effect.
     pub slope: Option<f64>,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

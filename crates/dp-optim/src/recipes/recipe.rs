@@ -119,7 +119,7 @@ pub trait Planned<A: RecordAdjacency> {
         self.promise().reached()
     }
 
-    /// Returns the derivation of the release from public parameters.
+    /// Returns the derivation of the release.
     fn derivation(&self) -> Self::Derivation;
 
     /// Returns sensitivity, noise and settings, for display.
@@ -169,7 +169,7 @@ pub fn least_scale(budget: Budget, copies: u64, event_at: impl Fn(f64) -> DpEven
     Ok(calibrate::least_scale(budget.epsilon, budget.delta, |scale| repeated(event_at(scale), copies))?)
 }
 
-/// Returns an error for 0 copies, which would need no noise.
+/// Rejects 0 copies, which would need no noise.
 pub(crate) fn check_copies(copies: u64) -> Result<(), Error> {
     if copies == 0 {
         return Err(Error::Count { name: "copies", value: 0, range: "1 or more" });

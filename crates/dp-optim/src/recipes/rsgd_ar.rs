@@ -101,7 +101,7 @@ pub struct RsgdAr {
     pub hide_position: bool,
     /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
-    /// R: radius of the ball onto which the iterates and the released model are projected.
+    /// R: radius of the ball that bounds the iterates and the model, by projection.
     pub radius: Option<f64>,
     /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
     /// names.
@@ -110,9 +110,9 @@ pub struct RsgdAr {
     pub float: FloatKind,
     /// The representation of the iterate; [`Arithmetic::suited_to`] returns the faster one.
     pub arithmetic: Arithmetic,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -253,7 +253,7 @@ impl RsgdAr {
         }
     }
 
-    /// Returns an error for parameters that the run itself would accept.
+    /// Rejects parameters that the run itself would accept.
     fn check(&self) -> Result<(), Error> {
         match self.restart_every {
             Some(0) => Err(Error::Count { name: "passes between restarts", value: 0, range: "1 or more" }),

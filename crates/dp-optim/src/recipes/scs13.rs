@@ -109,11 +109,11 @@ pub struct Scs13 {
     pub batch_size: u64,
     /// The step sizes; `None` is `1/√t`.
     pub schedule: Option<Schedule>,
-    /// R: radius of the ball onto which every iterate is projected.
+    /// R: radius of the ball that bounds every iterate, by projection.
     pub radius: Option<f64>,
     /// Clipping norm of each record's gradient; `None` uses the loss's own bound.
     pub clipping: Option<ClippingNorm>,
-    /// The combination of the iterates that is released. All iterates may be published.
+    /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
     /// The descent method, such as momentum, which costs no privacy; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
@@ -137,10 +137,10 @@ pub struct Scs13 {
     /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses, the largest class index
-    /// for softmax.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses, the largest class index for
+    /// softmax.
     pub target_bound: f64,
 }
 
@@ -258,8 +258,8 @@ impl Scs13 {
         self.schedule.clone().unwrap_or(Schedule::InverseSqrt { step: 1.0 })
     }
 
-    /// Returns an error for runs whose iterates could exceed the range of the float type, where they might fail for some data
-    /// and not for others.
+    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail for some data and not for
+    /// others.
     ///
     /// # Formula
     /// With `K` a bound on the norm of a step's noise, a step's noisy sum has norm at most `bC + K`; [`Descent::check_range`]

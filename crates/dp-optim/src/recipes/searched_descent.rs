@@ -143,9 +143,9 @@ pub struct SearchedDescent {
     pub clip_decay: f64,
     /// The noise mode of the gradient; searches always use exact noise.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -238,7 +238,7 @@ impl SearchedDescent {
         })
     }
 
-    /// Returns an error for parameters outside their range.
+    /// Rejects parameters outside their range.
     fn check(&self, &Problem { n, dim, relation, .. }: &Problem) -> Result<ScalarLoss, Error> {
         for (name, value) in [("number of records", n), ("dimension", dim), ("steps", self.steps)] {
             if !(1..1 << 32).contains(&value) {

@@ -58,16 +58,16 @@ pub struct SnowballSgd {
     pub steps: SnowballSteps,
     /// D: bound on the distance of the best parameters from the origin; it determines the step sizes.
     pub distance: f64,
-    /// R: radius of the ball onto which the iterates and the released model are projected.
+    /// R: radius of the ball that bounds the iterates and the model, by projection.
     pub radius: Option<f64>,
     /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
     /// order is random under a secret key, on which the guarantee does not rely.
     pub declared_order: bool,
     /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' absolute value, which the source enforces; at most 1 for binary losses.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 

@@ -97,7 +97,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
             for (here, there) in [(0, 1), (1, 0)] {
                 let (Some(here), Some(there)) = (halves.get(here), halves.get(there)) else { continue };
                 let quiet = &mut Control { progress: None, ..*control };
-                // Behind a pointer: otherwise the type of nested sources would be infinite.
+                // A pointer keeps the type of nested sources finite.
                 let half: &mut dyn RowSource<F> = &mut Portion::new(&mut *public, here);
                 let model = A::train_any(&plan, half, &mut rng.lend(), quiet)?;
                 let other = &mut Portion::new(&mut *public, there);

@@ -24,7 +24,7 @@ use crate::error::Error;
 const LEAST_GAMMA: f64 = 1e-6;
 const LARGEST_MEAN: f64 = 1e6;
 
-/// Returns an error for laws that cannot be drawn here.
+/// Rejects laws that cannot be drawn here.
 pub(super) fn check(repetitions: Repetitions) -> Result<(), Error> {
     let within = |name, value: f64, within: bool, range| {
         if within { Ok(()) } else { Err(Error::OutOfRange { name, value, range }) }

@@ -28,7 +28,7 @@ pub struct AdmmPerturbation {
     pub noise: NoiseScale,
     /// The noise on each minimiser.
     pub release: NoiseScale,
-    /// The method that certifies the released point to be near the minimiser.
+    /// The certification of the released point.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Certification::is_plain"))]
     pub certification: Certification,
 }
@@ -75,7 +75,7 @@ impl AdmmObjPertRun {
         };
         let mut run = Self::new(recipe, problem, at(1.0))?;
         run.event_in_units()?;
-        // An event that cannot be stated counts as no privacy.
+        // Invalid events count as non-private.
         let event_at = |scale| Self { found: at(scale), ..run.clone() }.event_in_units().unwrap_or(DpEvent::NonPrivate);
         run.found = at(least_scale(Budget { delta, ..budget }, copies, event_at)?);
         run.found.release = run.objective().release_noise()?;

@@ -66,10 +66,10 @@ impl NoiseScale {
 
     /// Calibrates the Laplace ball for pure epsilon, which implies the guarantee for any delta.
     fn laplace_ball(sensitivity: f64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
-        // The event does not depend on the relation: any will do.
+        // The event is the same for any relation.
         let sensitivity = L2Sensitivity::<ReplaceOne>::new(sensitivity)?;
         let mut ball = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, dim)?;
-        // The accountant rounds the quotient up: increase the scale by a few ulps until its result meets the budget.
+        // The accountant rounds the quotient up: increase the scale by ulps until it agrees.
         for _ in 0..8 {
             if bound::epsilon(&repeated(ball.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
                 break;

@@ -143,7 +143,7 @@ impl OutputRun {
         self.problem.parameters().saturating_mul(self.models.into())
     }
 
-    /// Returns the L2 sensitivity of the model before noise, with an allowance for rounding.
+    /// Returns the L2 sensitivity of the model before noise, rounding included.
     pub fn sensitivity(&self) -> f64 {
         self.derived.sensitivity
     }

@@ -115,7 +115,7 @@ impl NewtonRun {
         self.noise
     }
 
-    /// Creates the run with the least noise with which all copies meet the budget.
+    /// Creates the run with the least noise that meets the budget for all copies.
     pub(super) fn calibrated(recipe: &DpNewton, problem: &Problem, budget: Budget, copies: u64) -> Result<Self, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
@@ -124,7 +124,7 @@ impl NewtonRun {
         let at = |multiplier| noise_at(recipe, sensitivities, multiplier);
         let event = |multiplier| sensitivities.event(recipe.steps, at(multiplier));
         event(1.0)?;
-        // An event that cannot be stated counts as no privacy.
+        // Invalid events count as non-private.
         let multiplier = least_scale(budget, copies, |multiplier| event(multiplier).unwrap_or(DpEvent::NonPrivate))?;
         let run = Self::new(recipe, problem, sensitivities, multiplier, at(multiplier))?;
         run.check_range()?;
@@ -170,7 +170,7 @@ impl NewtonRun {
         self.noise.moments_std_dev
     }
 
-    /// Returns the L2 sensitivity of each step's sums, with an allowance for rounding.
+    /// Returns the L2 sensitivity of each step's sums, rounding included.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivities.step
     }

@@ -53,7 +53,7 @@ impl<F: Real> StepSums<'_, '_, F> {
     }
 }
 
-/// Visitor that receives the loss as a type parameter.
+/// Visitor of the loss's type.
 struct At<'w, 's, 'c, F, A> {
     sums: StepSums<'s, 'c, F>,
     weights: &'w [f64],

@@ -71,7 +71,7 @@ impl Svrg {
 }
 
 impl SvrgRun {
-    /// Returns the L2 sensitivity of the sum of all records' gradients, with an allowance for rounding.
+    /// Returns the L2 sensitivity of the sum of all records' gradients, rounding included.
     ///
     /// # Errors
     /// None for a run that was planned.
@@ -79,8 +79,8 @@ impl SvrgRun {
         self.run.full_sensitivity()
     }
 
-    /// Returns the L2 sensitivity of a batch's sum of differences in units of D, with an allowance for rounding: to a record's
-    /// presence under Poisson sampling, otherwise to the relation's change of a record.
+    /// Returns the L2 sensitivity of a batch's sum of differences in units of D, rounding included: to a record's presence
+    /// under Poisson sampling, otherwise to the relation's change of a record.
     ///
     /// # Errors
     /// None for a run that was planned.
@@ -173,7 +173,7 @@ impl Run for SvrgRun {
     }
 }
 
-/// Visitor that receives the model as a type parameter.
+/// Visitor of the model's type.
 struct Training<'t, 'c, 'o, 'r, F, A> {
     svrg: &'t SvrgRun,
     source: &'t mut dyn RowSource<F>,

@@ -95,7 +95,7 @@ impl Descent {
     }
 }
 
-/// Visitor that receives the model as a type parameter.
+/// Visitor of the model's type.
 struct Visitor<'t, 'c, 'r, F, A: RecordAdjacency> {
     descent: &'t Descent,
     run: &'t Run,

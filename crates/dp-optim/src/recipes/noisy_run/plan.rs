@@ -38,13 +38,13 @@ impl StepsRun {
         Ok(Self { run, sensitivity, std_dev, noise_mode, steps, weights })
     }
 
-    /// Returns the L2 sensitivity of a step's sum, with an allowance for rounding: to a record's presence under Poisson
-    /// sampling, otherwise to the relation's change of a record.
+    /// Returns the L2 sensitivity of a step's sum, rounding included: to a record's presence under Poisson sampling, otherwise
+    /// to the relation's change of a record.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
 
-    /// Returns the standard deviation of the noise on each coordinate of a step's sum.
+    /// Returns the noise's standard deviation on each coordinate of a step's sum.
     pub fn std_dev(&self) -> f64 {
         self.std_dev
     }

@@ -108,7 +108,7 @@ enum Law<A: Adjacency> {
     Stream(Box<MatrixFactorisation<A>>),
 }
 
-/// Visitor that receives the model as a type parameter.
+/// Visitor of the model's type.
 struct Training<'t, 'c, 'r, F, A: Adjacency> {
     run: &'t NoisyRun,
     noise: Law<A>,

@@ -305,7 +305,7 @@ fn least_tolerance_of_plain_sums(risk: &Risk) -> f64 {
     4.01 * (sums + risk.linear_error) / strong_convexity
 }
 
-/// Visitor that receives the model as a type parameter.
+/// Visitor of the model's type.
 struct Minimise<'t, 'c, 'd, F> {
     source: &'t mut dyn RowSource<F>,
     linear: &'t [F],

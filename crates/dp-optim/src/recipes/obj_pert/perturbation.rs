@@ -29,7 +29,7 @@ pub struct Perturbation {
     pub release: NoiseScale,
     /// The noise on the moments from which the centre `c` is solved; if `None`, `c` is 0.
     pub centre: Option<NoiseScale>,
-    /// The method that certifies the released point to be near the minimiser.
+    /// The certification of the released point.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Certification::is_plain"))]
     pub certification: Certification,
 }
@@ -62,7 +62,7 @@ impl Perturbation {
                 Self { regularization, noise, release: noise, centre, certification }
             };
             at(1.0).event_in_units(recipe, problem)?;
-            // An event that cannot be stated counts as no privacy.
+            // Invalid events count as non-private.
             let event_at = |scale| at(scale).event_in_units(recipe, problem).unwrap_or(DpEvent::NonPrivate);
             match (least_scale(budget_of_calibration, copies, event_at), centre) {
                 (Ok(scale), _) => break at(scale),

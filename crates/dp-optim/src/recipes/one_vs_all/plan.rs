@@ -71,7 +71,7 @@ impl<A: RecordAdjacency> Plan<A> {
         Ok(Self { classes: Softmax::new(recipe.classes)?, models, derivation, terms, promise })
     }
 
-    /// Returns the derivation of the release from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &OneVsAllDerivation {
         &self.derivation
     }
@@ -89,7 +89,7 @@ impl<A: RecordAdjacency> Plan<A> {
             Models::Each(plan) => {
                 let mut train = |class| {
                     let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
-                    // Behind a pointer: otherwise the type of nested sources would be infinite.
+                    // A pointer keeps the type of nested sources finite.
                     let source: &mut dyn RowSource<F> = &mut source;
                     let Trained { weights, log: of_class, .. } = plan.train::<F>(source, rng, control)?;
                     log.record_all(of_class);

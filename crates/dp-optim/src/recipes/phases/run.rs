@@ -41,8 +41,7 @@ impl PhasedRun {
         &self.phases
     }
 
-    /// Returns the L2 sensitivity of each phase's point, with an allowance for rounding and for the distance from the
-    /// minimiser.
+    /// Returns the L2 sensitivity of each phase's point, rounding included and for the distance from the minimiser.
     pub fn sensitivities(&self) -> &[f64] {
         &self.sensitivities
     }
@@ -82,7 +81,7 @@ impl PhasedRun {
 
     /// Returns the lattice of the released model.
     pub(in crate::recipes) fn lattice(&self) -> Result<ReleaseLattice, Error> {
-        // The grid does not depend on the relation: any will do.
+        // The grid is the same for any relation.
         let grid = self.noise::<ReplaceOne>()?.last_grid();
         let released = grid.map_or(ReleaseLattice::ORIGIN, |grid| ReleaseLattice::on_grid(grid.step()));
         Ok(released.within(Some(self.inputs.radius)))
@@ -134,7 +133,7 @@ impl PhasedRun {
 
 impl Run for PhasedRun {
     fn event(&self) -> Result<DpEvent, Error> {
-        // The event does not depend on the relation: any will do.
+        // The event is the same for any relation.
         Ok(self.noise::<ReplaceOne>()?.event())
     }
 

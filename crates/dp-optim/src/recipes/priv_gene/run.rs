@@ -108,7 +108,7 @@ impl Run for GeneRun {
     }
 }
 
-/// Visitor that receives the loss as a type parameter.
+/// Visitor of the loss's type.
 struct Utilities<'t, 'c, F> {
     source: &'t mut dyn RowSource<F>,
     weights: &'t [f64],

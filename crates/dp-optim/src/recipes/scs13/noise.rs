@@ -84,7 +84,7 @@ fn ball(recipe: &Scs13, terms: &Terms, budget: Budget, copies: u64) -> Result<f6
         return least_scale(budget, copies, event_at);
     }
     let mut scale = terms.sensitivity / (budget.epsilon.get() / times);
-    // The accountant rounds the quotient up: increase the scale by a few ulps until its result meets the budget.
+    // The accountant rounds the quotient up: increase the scale by ulps until it agrees.
     for _ in 0..8 {
         if bound::epsilon(&repeated(event_at(scale), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
             break;

@@ -33,7 +33,7 @@ impl UpdatesRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, terms, noise })
     }
 
-    /// Returns the L2 sensitivity of the sum of a batch's gradients, with an allowance for rounding.
+    /// Returns the L2 sensitivity of the sum of a batch's gradients, rounding included.
     pub fn sensitivity(&self) -> f64 {
         self.terms.sensitivity
     }

@@ -77,7 +77,7 @@ impl FilterBudget {
             let run = DpEvent::SelfComposed { event: Box::new(step), count: recipe.steps };
             Ok(RdpFilter::<ZeroOut>::for_plan(&run, budget.delta)?.to_event())
         };
-        // An event that cannot be stated counts as no privacy.
+        // Invalid events count as non-private.
         let multiplier = least_scale(budget, copies, |scale| filter_at(scale).unwrap_or(DpEvent::NonPrivate))?;
         let spent = match filter_at(multiplier)? {
             DpEvent::RenyiDp { orders, divergences } => match (&orders[..], &divergences[..]) {

@@ -87,7 +87,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     }
 }
 
-/// Visitor that receives the loss as a type parameter.
+/// Visitor of the loss's type.
 struct Gradients<'g, 's, 'c, F, A: Adjacency> {
     records: &'g mut Records<'s, 'c, F>,
     weights: &'g [f64],
@@ -119,7 +119,7 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
     }
 }
 
-/// Visitor that receives the loss as a type parameter.
+/// Visitor of the loss's type.
 struct Losses<'l, 's, 'c, F> {
     records: &'l mut Records<'s, 'c, F>,
     weights: &'l [f64],

@@ -80,7 +80,7 @@ impl<A: RecordAdjacency> Plan<A> {
         &self.choice
     }
 
-    /// Returns the derivation of the release from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &PortionsDerivation {
         &self.derivation
     }
@@ -117,7 +117,7 @@ impl<A: RecordAdjacency> Plan<A> {
         let (mut models, mut logs) = (Vec::new(), Vec::new());
         let mut done = 0u64;
         for (candidate, positions) in self.candidates.iter().zip(of_training) {
-            // Behind a pointer: otherwise the type of nested sources would be infinite.
+            // A pointer keeps the type of nested sources finite.
             let portion: &mut dyn RowSource<F> = &mut Portion::new(&mut *source, positions);
             let (n, length) = (self.derivation.n, self.portion());
             let mut show = |at: Progress| {

@@ -96,7 +96,7 @@ impl<A: RecordAdjacency> Plan<A> {
         self.derivation.score
     }
 
-    /// Returns the derivation of the release from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &RandomStoppingDerivation {
         &self.derivation
     }
@@ -111,7 +111,7 @@ impl<A: RecordAdjacency> Plan<A> {
         let candidate = exact::uniform_below(self.candidates.len() as u128, rng)? as usize;
         // Progress would reveal the number of repetitions.
         let quiet = &mut Control { progress: None, ..*control };
-        // Behind a pointer: otherwise the type of nested sources would be infinite.
+        // A pointer keeps the type of nested sources finite.
         let all: &mut dyn RowSource<F> = &mut Unfinished(&mut *source);
         let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, &mut rng.lend(), quiet)?;
         let right = agreement(&mut Unfinished(source), weights.get(), control)?;
