@@ -210,7 +210,6 @@ impl ExpectedCost {
     }
 }
 
-/// The properties of a loss that the rule uses.
 struct Character {
     /// Bound on one record's gradient, by clipping if the loss has none.
     bound: f64,
@@ -222,7 +221,6 @@ struct Character {
     length: f64,
 }
 
-/// The numbers that a choice is made from.
 struct Terms {
     character: Character,
     /// Δ
@@ -235,7 +233,6 @@ struct Terms {
     pure: bool,
 }
 
-/// The rule's numbers for one budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pace {
     /// q

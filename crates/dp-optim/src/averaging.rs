@@ -85,7 +85,7 @@ impl Averaging {
             Self::Restarts { updates: 0 } => {
                 return Err(Error::Count { name: "updates between restarts", value: 0, range: "1 or more" });
             }
-            // A run no longer than a stretch is not restarted.
+            // A run within one stretch has no restart.
             Self::Restarts { updates: every } if *every > updates => Rule::Suffix { first: updates, weight: 1.0 },
             Self::Restarts { updates: every } if *every == updates => Rule::Suffix { first: 1, weight: 1.0 / total },
             Self::Restarts { updates: every } => {

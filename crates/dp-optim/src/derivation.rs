@@ -16,7 +16,7 @@ use crate::recipes::problem::Problem;
 pub struct ModelTerms {
     /// Number of weights of all models together.
     pub weights: u64,
-    /// Number of models stored one after the other in the weights: one, or one for each class against the rest.
+    /// Number of models stacked in the weights: one, or one for each class against the rest.
     pub models: u64,
     /// The loss of the training.
     pub loss: LossKind,

@@ -166,8 +166,7 @@ impl Descent {
         }
     }
 
-    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail for some data and not for
-    /// others.
+    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail depending on the data.
     ///
     /// # Formula
     /// A step moves the iterate by at most `D = η_t sum / divisor`; the regulariser alone moves it towards the origin if
@@ -208,7 +207,7 @@ impl Descent {
         Ok(())
     }
 
-    /// Returns a bound on the iterates, for all copies.
+    /// Bounds the iterates, for all copies.
     fn reach(&self, run: &Range<'_>) -> Result<f64, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: run.recipe, why });
         let (longest, total) = (run.steps.largest(), run.updates as f64);
@@ -281,7 +280,7 @@ impl Descent {
     }
 }
 
-/// Returns a bound on the distance of copies, and of duals over ρ, from the origin: the formula of [`Descent::check_range`].
+/// Bounds the distance of copies, and of duals over ρ, from the origin: the formula of [`Descent::check_range`].
 pub(crate) fn consensus_reach(
     rho: f64,
     parties: f64,
@@ -313,7 +312,6 @@ pub(crate) struct Range<'r> {
     pub(crate) lambda: f64,
     pub(crate) radius: Option<f64>,
     pub(crate) penalty: Option<&'r Penalty>,
-    /// Number of parameters.
     pub(crate) parameters: u64,
     /// Standard deviation of the noise on each coordinate of a sum.
     pub(crate) std_dev: f64,

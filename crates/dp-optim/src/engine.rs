@@ -156,7 +156,6 @@ pub(crate) fn expect_rows(expected: u64, found: u64) -> Result<(), Error> {
     if expected == found { Ok(()) } else { Err(dp_data::SourceError::CountChanged { expected, found }.into()) }
 }
 
-/// One update for each batch.
 struct Updates<'u, 'c, F, M, I> {
     run: &'u Run,
     model: &'u M,

@@ -3,6 +3,7 @@
 //! Noise is added on a grid whose step is a function of its scale ([`dp_mechanisms::grid`]), and projected weights lie in the
 //! ball. So the weights of a model show whether its recipe can have released them, and weights without its noise are almost
 //! surely detected: a double of order 1 is a multiple of a step `2^-k` with probability at most `2^(k - 52)`, for each weight.
+//!
 //! # Which check applies
 //! | release | check | recipes |
 //! |---|---|---|
@@ -13,9 +14,8 @@
 //! | chosen steps | at most as many non-zero weights as rounds, within the sum of all steps; for equal steps, or up to 24 rounds, sums of them | PrivGene |
 //! | another function of noisy sums | nothing | noisy moments, DP-Newton, searched descents, consensus ADMM, sparse copies of ADMM |
 //!
-//! In single precision every weight of a recipe that states its precision must be a single, in addition to the other checks.
-//! If one model is trained for each class, each is checked separately; if one of several candidates was chosen, its check
-//! applies, and a random number of repetitions that was 0 releases zeros.
+//! If the recipe states single precision, every weight must also be a single. The models of several classes are checked
+//! separately. For a chosen candidate its own check applies; zero repetitions release zeros.
 //!
 //! # Limits
 //! The check cannot detect weights that were rounded to the grid, and weights so much larger than the noise that doubles of
@@ -46,7 +46,7 @@ const MOST_ENUMERATED: usize = 24;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseLattice {
-    /// Number of models stored one after the other, each of which is checked separately.
+    /// Number of stacked models, each checked separately.
     models: u64,
     points: Points,
     /// Radius of the ball onto which the release, or each iterate, was projected.
@@ -153,7 +153,7 @@ impl ReleaseLattice {
         Self { float, ..self }
     }
 
-    /// Sets the number of models stored one after the other.
+    /// Sets the number of stacked models.
     pub(crate) fn stacked(self, models: u64) -> Self {
         Self { models, ..self }
     }

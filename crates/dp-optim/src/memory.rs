@@ -170,7 +170,6 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
     }
 }
 
-/// Number of rows fetched together.
 const AT_ONCE: usize = 32;
 
 /// Reads one number of each cache line of these rows, so that the memory accesses overlap; copying row by row would wait for
@@ -188,7 +187,6 @@ fn fetch<F: Copy>(rows: &Rows<'_, F>, positions: &[u32]) {
     }
 }
 
-/// One pass: a single block.
 struct MemoryPass<'a, F> {
     block: Option<Block<'a, F>>,
     rows: u64,

@@ -168,7 +168,7 @@ impl Schedule {
             }
             Self::Restarted { every, schedule } => {
                 let stretch = schedule.prepare((*every).min(updates))?;
-                // A run shorter than a stretch never restarts.
+                // A run within one stretch never restarts.
                 if *every >= updates {
                     stretch.rule
                 } else {
@@ -221,7 +221,6 @@ impl StepSizes {
         }
     }
 
-    /// Returns the largest step size of the run.
     pub(crate) fn largest(&self) -> f64 {
         self.rule.largest()
     }
@@ -293,7 +292,7 @@ mod tests {
         assert_eq!(steps(&per_pass, 7), [6.0, 6.0, 3.0, 3.0, 2.0, 2.0, 1.5]);
         let restarted = Schedule::Restarted { every: 4, schedule: per_pass.clone().into() };
         assert_eq!(steps(&restarted, 9), [6.0, 6.0, 3.0, 3.0, 6.0, 6.0, 3.0, 3.0, 6.0]);
-        // A run no longer than a stretch has no restart.
+        // A run within one stretch has no restart.
         assert_eq!(restarted.prepare(4).unwrap(), per_pass.prepare(4).unwrap());
         let constant = Schedule::Restarted { every: 4, schedule: Schedule::Constant { step: 0.5 }.into() };
         assert_eq!(steps(&constant, 6), [0.5; 6]);

@@ -126,7 +126,6 @@ fn common_assumptions(each: &[AnyDerivation]) -> Vec<Assumption> {
     all
 }
 
-/// Rejects a position that names no candidate.
 fn check_chosen(chosen: Option<u32>, candidates: usize) -> Result<(), Error> {
     match chosen {
         Some(chosen) if chosen as usize >= candidates => Err(Error::Count {

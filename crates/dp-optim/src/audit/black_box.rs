@@ -137,9 +137,7 @@ impl Target {
     }
 }
 
-/// Returns the cost of a run that reads this many rows.
 fn cost(recipe: &AnyRecipe, rows: u64) -> f64 {
-    /// Returns the cost without the rows.
     fn of_a_run(recipe: &AnyRecipe) -> f64 {
         let sum = |all: &[AnyRecipe]| all.iter().map(of_a_run).sum::<f64>();
         match recipe {
@@ -215,7 +213,6 @@ impl Lineup for Family {
     }
 }
 
-/// Appends the release of one training on these examples to `features`.
 fn observe<A: TrainsAny<f64>>(
     plan: &AnyPlan<A>,
     examples: &Examples<f64>,

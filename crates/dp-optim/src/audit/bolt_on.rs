@@ -52,7 +52,6 @@ pub(super) fn strongly_convex(parameters: &Parameters) -> Result<Vec<Audited>, E
     variants(Variants { name: "bolt-on-strongly-convex", recipe, uneven }, parameters)
 }
 
-/// The variants in which a recipe is audited.
 struct Variants {
     name: &'static str,
     recipe: BoltOn,
@@ -80,7 +79,6 @@ fn build<A: RecordAdjacency + 'static>(variants: Variants, parameters: &Paramete
     Ok(all)
 }
 
-/// Returns the variants under one noise mode.
 fn drawn<A: RecordAdjacency + 'static>(
     variants: &Variants,
     noise_mode: NoiseMode,
@@ -172,7 +170,6 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// A planned bolt-on release on its canary data sets.
 struct BoltOnCanary<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -1,4 +1,4 @@
-//! Pairs of data sets that differ in one record, and the search for the pair with the largest distance of the trained models.
+//! Pairs of neighbouring data sets, and the search for the pair whose models are farthest apart.
 
 use dp_accountant::AdjacencyKind;
 use dp_audit::Side;
@@ -35,8 +35,8 @@ impl Record {
 
 /// Two neighbouring data sets whose other rows all hold the same record.
 ///
-/// Since all others are equal, the order of the rows matters only through the position of the canary, so that the attacker's
-/// observation has a likelihood in closed form. They move the iterates to where the canary's gradient is longest.
+/// The order of the equal rows does not matter, so that the attacker's observation has a likelihood in closed form. They move
+/// the iterates to where the canary's gradient is longest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Canary {
     /// The record in all other rows.
@@ -113,8 +113,7 @@ impl Search {
     /// Returns the pair with the largest `distance`, which trains on both data sets without noise; also that distance and the
     /// number of pairs tried.
     ///
-    /// It tries the constructed extremes, then random pairs, then climbs from the best one with shrinking steps. It is
-    /// deterministic for given parameters.
+    /// Tries constructed extremes, random pairs, then shrinking steps from the best one. Deterministic for given parameters.
     ///
     /// # Errors
     /// Those of `distance`.

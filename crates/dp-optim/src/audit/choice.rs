@@ -105,7 +105,6 @@ fn one_choice<A: RecordAdjacency + 'static>(recipe: &PrivGene, parameters: &Para
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// One round of PrivGene on the canary's records.
 struct Choice<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -75,7 +75,6 @@ impl Parameters {
     }
 }
 
-/// Returns λ and β.
 fn curvature(parameters: &Parameters) -> Result<(f64, f64), Error> {
     let lambda = parameters.lambda.unwrap_or(LAMBDA);
     Ok((lambda, parameters.loss.constants(L2::new(lambda)?, &parameters.domain()?).smoothness))
@@ -201,14 +200,12 @@ impl Law {
     }
 }
 
-/// Returns the last record that is used.
 fn last_record(updates: &[Updates], n: u64) -> u64 {
     let used =
         updates.iter().fold(0u64, |sum, update| sum.saturating_add(update.count.saturating_mul(update.batch_size)));
     used.min(n).saturating_sub(1)
 }
 
-/// A planned release on its canary data sets.
 struct LastIterateCanary<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -111,7 +111,6 @@ fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewt
     all
 }
 
-/// One step on the canary's records.
 struct Step<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -64,7 +64,6 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Par
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// Returns the moments of one record in the form of the release.
 fn moments(record: &Record) -> Vec<f64> {
     let mut all = Vec::new();
     for (i, first) in record.features.iter().enumerate() {
@@ -76,7 +75,6 @@ fn moments(record: &Record) -> Vec<f64> {
     if all.iter().any(|moment| moment.is_nan()) { vec![0.0; all.len()] } else { all }
 }
 
-/// A planned release on the canary's records.
 struct Noisy<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -171,7 +171,6 @@ fn norm(v: &[f64]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// A variant of the sampling and the noise.
 struct Form<'p> {
     name: String,
     n: u64,
@@ -357,7 +356,6 @@ fn times_drawn(run: &NoisyRun) -> Vec<(f64, u64)> {
     all
 }
 
-/// A planned release on its canary data sets.
 struct StepsCanary<A: RecordAdjacency, P: Planned<A>> {
     name: String,
     pair: String,

@@ -75,7 +75,6 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Paramete
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// Returns slope and curvature of a loss at a prediction.
 fn terms(loss: LossKind, prediction: f64, target: f64) -> (f64, f64) {
     match loss {
         LossKind::HuberSvm(svm) => {
@@ -140,7 +139,6 @@ impl OnAxis {
     }
 }
 
-/// A planned release on the canary's records.
 struct Perturbed<A: RecordAdjacency> {
     name: String,
     pair: String,

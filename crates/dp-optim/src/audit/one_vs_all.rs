@@ -64,7 +64,6 @@ fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Au
     Ok(all)
 }
 
-/// Returns the canary's examples with class indices as targets.
 fn examples(canary: &Canary, side: Side, n: usize, at: usize) -> Result<Examples<f64>, Error> {
     let examples = canary.examples(side, n, at)?;
     let indices = examples.targets().iter().map(|&target| f64::from(u8::from(target > 0.0))).collect();
@@ -131,7 +130,6 @@ fn audited<A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(Classes { name, pair, claim, plan, examples, laws, length, cost }), distance })
 }
 
-/// Planned models of two classes on their canary data sets.
 struct Classes<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -129,7 +129,6 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// A planned release in phases on its canary data sets.
 struct PhasedCanary<A> {
     name: String,
     pair: String,

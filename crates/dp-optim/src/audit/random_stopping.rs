@@ -121,7 +121,6 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// The law of a released model.
 struct Best {
     /// The law of a repetition.
     model: Law,
@@ -208,7 +207,6 @@ fn examples(rows: usize, dim: usize, side: Side, relation: AdjacencyKind) -> Res
     })
 }
 
-/// Planned repetitions on the canary's records.
 struct Repeated<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -96,7 +96,6 @@ fn farthest<A: RecordAdjacency>(plan: &Plan<Scs13, A>, parameters: &Parameters) 
     Ok(Farthest { canary, distance: Distance { reached, claimed: plan.run().sensitivity(), pairs } })
 }
 
-/// Returns the audit of a plan on its canary data sets.
 fn audited<A: RecordAdjacency + 'static>(
     name: String,
     plan: Plan<Scs13, A>,
@@ -127,14 +126,12 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// The canary's records, each as a table of one row.
 struct Records {
     common: Examples<f64>,
     base: Examples<f64>,
     neighbour: Examples<f64>,
 }
 
-/// A planned release of SCS13 on its canary data sets.
 struct Scs13Canary<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -134,7 +134,6 @@ impl OnAxis {
     }
 }
 
-/// One step on the canary's records.
 struct Transcript<A: RecordAdjacency> {
     name: String,
     pair: String,

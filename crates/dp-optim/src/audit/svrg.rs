@@ -114,7 +114,6 @@ fn every_step<A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// A training in which every noisy sum is observed.
 struct EveryStep<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -111,7 +111,6 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     Ok(Audited { subject: Box::new(Choice { name, pair, claim, plan, models, examples, laws, cost }), distance })
 }
 
-/// A planned choice between two models on the canary's portions.
 struct Choice<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -17,7 +17,6 @@ pub(super) fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u6
     }
 }
 
-/// Returns the requested sampling of batches.
 pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
     settings.sampling.map(|sampling| match sampling {
         BatchSampling::Poisson => Sampling::Poisson,
@@ -26,7 +25,6 @@ pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
     })
 }
 
-/// Returns the requested clipping norm.
 pub(super) fn clipping(settings: &Settings) -> Result<Option<ClippingNorm>, Error> {
     Ok(settings.clip.map(ClippingNorm::new).transpose()?)
 }
@@ -59,7 +57,7 @@ pub(super) fn as_published(settings: &Settings) -> Result<bool, Error> {
     }
 }
 
-/// Returns a bound on the curvature of loss and regulariser on rows of norm 1.
+/// Bounds the curvature of loss and regulariser on rows of norm 1.
 fn smoothness(settings: &Settings, loss: LossKind, lambda: f64) -> Result<f64, Error> {
     let mut domain = Domain::unit_rows();
     if let Some(radius) = settings.radius {

@@ -63,7 +63,7 @@ impl<F: RealField + Copy> Adam<F> {
         Self { lambda: 0.0, radius: None, first_decay, second_decay, denominator, first: zeros(), second: zeros() }
     }
 
-    /// Adds an L2 regulariser to the loss, and a ball onto which the iterates are projected.
+    /// Adds an L2 regulariser, and a ball onto which iterates are projected.
     pub fn with_ball(self, lambda: f64, radius: Option<f64>) -> Self {
         Self { lambda, radius, ..self }
     }

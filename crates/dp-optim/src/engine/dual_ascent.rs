@@ -93,15 +93,15 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Returns a bound on the error in norm of `v - (1/(λn)) Σ u_i x_i` as computed: the sum in two levels, one product each,
-    /// and the difference. Slopes are at most 1.
+    /// Bounds the error in norm of `v - (1/(λn)) Σ u_i x_i` as computed: the sum in two levels, one product each, and the
+    /// difference. Slopes are at most 1.
     fn point_error(&self) -> f64 {
         let levels = CHUNK as f64 + self.n as f64 / CHUNK as f64 + 8.0;
         1.01 * UNIT * ((levels + 4.0) * self.row_norm / self.modulus + 2.0 * self.centre_norm)
     }
 
-    /// Returns a bound on the error of a prediction and of the number it is compared with, at points near the minimiser, and
-    /// of a proximal step in units of the prediction.
+    /// Bounds the error of a prediction and of the number it is compared with, at points near the minimiser, and of a proximal
+    /// step in units of the prediction.
     fn prediction_error(&self) -> f64 {
         // With slopes that are no worse than zero slopes, every point is within `reach` of the minimiser.
         let norm = self.centre_norm + 2.0 * self.reach;
@@ -158,7 +158,6 @@ impl Certificate {
         self.tolerance
     }
 
-    /// Returns whether this sum of gaps certifies the point.
     fn accepts(&self, sum_of_gaps: f64) -> bool {
         let n = self.n as f64;
         // The terms are rounded a few times each, and their sum n times. The last summand is for the logistic loss, whose
@@ -168,7 +167,7 @@ impl Certificate {
         distance <= self.tolerance * (1.0 - 1e-12)
     }
 
-    /// Returns a bound on the error of predictions at a point of this norm.
+    /// Bounds the error of predictions at a point of this norm.
     fn prediction_error(&self, norm: f64) -> f64 {
         1.01 * UNIT * (self.dim as f64 + 8.0) * (norm * self.row_norm + self.offset)
     }

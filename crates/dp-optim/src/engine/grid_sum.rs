@@ -31,7 +31,6 @@ pub(crate) struct GridSum {
 }
 
 impl GridSum {
-    /// Creates the grid for `n` records.
     pub(crate) fn new(n: u64) -> Result<Self, Error> {
         if !(1..=MOST_RECORDS).contains(&n) {
             return Err(Error::Count { name: "number of records", value: n, range: "1 to 2^32" });
@@ -95,7 +94,6 @@ pub(crate) fn each_record<F: Copy + 'static>(
     expect_rows(description.n, rows)
 }
 
-/// Returns whether the record at `i` counts.
 pub(crate) fn counts<F>(block: &Block<'_, F>, i: usize) -> bool {
     block.valid.is_none_or(|valid| valid.get(i).copied().unwrap_or(false))
 }

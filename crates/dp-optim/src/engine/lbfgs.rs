@@ -27,7 +27,6 @@ const LEAST_PAIRS: usize = 12;
 /// changes.
 const NUMBERS: usize = 1 << 21;
 
-/// Returns the number of pairs kept for this many parameters.
 fn pairs(parameters: usize) -> usize {
     (NUMBERS / parameters.max(1)).clamp(LEAST_PAIRS, MOST_PAIRS)
 }
@@ -61,7 +60,6 @@ impl<F: RealField + Copy> Curvature<F> {
         self.pairs.push_back(Pair { step, change, rho: F::one() / curvature });
     }
 
-    /// Drops all pairs.
     pub(super) fn forget(&mut self) {
         self.pairs.clear();
     }

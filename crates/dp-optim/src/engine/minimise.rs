@@ -92,8 +92,7 @@ impl Risk {
         by_slope.min(by_value) * (1.0 + 1e-12)
     }
 
-    /// Returns a bound on the error of a compensated gradient's norm at points within `3R` of the origin; a test accepts no
-    /// others.
+    /// Bounds the error of a compensated gradient's norm at points within `3R` of the origin; a test accepts no others.
     ///
     /// # Formula
     /// With `u = 2^-53`, `p` parameters, `C` scores per example and `m` examples in a chunk,
@@ -252,7 +251,6 @@ where
     by_count(model, batches, start, linear, certificate, control)
 }
 
-/// The result of a method.
 enum Found<F> {
     Certified(Vec<F>),
     /// Its best approximation, not certified.
@@ -328,7 +326,6 @@ where
     Ok(Found::Near(point))
 }
 
-/// Runs Nesterov's accelerated gradient method.
 fn accelerated<F, M, B>(
     full: &mut FullGradient<'_, F, M>,
     model: &M,

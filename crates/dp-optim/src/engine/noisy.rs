@@ -57,7 +57,6 @@ enum Noise<A: Adjacency> {
     Stream(Box<Stream<A>>),
 }
 
-/// A stream in progress.
 struct Stream<A: Adjacency> {
     session: MatrixSession<A>,
     /// The log of the stream's start, which the session checks.
@@ -249,7 +248,6 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         self.add_up(model, batch, examples)
     }
 
-    /// Adds the gradients that the pass holds.
     fn add_up(&mut self, model: &M, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
         let Self { pass, squared_norms, sum, .. } = self;
         squared_norms.resize(examples * model.blocks().len(), F::zero());

@@ -19,7 +19,6 @@ impl<F: RealField + Copy> Preconditioner<F> {
         features <= MOST_FEATURES && (features as u64).pow(2) <= n.saturating_mul(12)
     }
 
-    /// Multiplies a vector by the inverse curvature, in place.
     pub(super) fn solve(&self, vector: &mut [F]) {
         for (block, part) in self.blocks.iter().zip(vector.chunks_exact_mut(self.features)) {
             block.solve_mut(&mut DVectorViewMut::from_slice(part, self.features));

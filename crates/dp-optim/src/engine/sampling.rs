@@ -48,7 +48,6 @@ impl BatchKey {
         Self(key)
     }
 
-    /// Wraps a key that was drawn.
     pub(crate) fn of(key: [u8; 32]) -> Self {
         Self(key)
     }

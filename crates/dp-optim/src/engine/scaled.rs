@@ -74,7 +74,6 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
         }
     }
 
-    /// Multiplies the scale into the vector.
     fn renormalise(&mut self) {
         if let Some(average) = &mut self.average {
             average.collect(&self.direction);

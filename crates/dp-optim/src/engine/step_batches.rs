@@ -107,7 +107,6 @@ pub struct Driven<'d> {
     pub(super) batches: Batched<'d>,
 }
 
-/// See [`Driven`].
 #[derive(Debug)]
 pub(super) enum Batched<'d> {
     Drawn {

@@ -78,7 +78,6 @@ impl<F: Real, M: ScaledSteps<F>> TwoParts<F, M> {
         }
     }
 
-    /// Returns the iterate, rounded.
     fn values(&self) -> impl Iterator<Item = F> {
         let (high, low): (F, F) = (convert(self.scale.0), convert(self.scale.1));
         self.direction.parts().map(move |(entry, rest)| high * entry + (high * rest + low * entry))

@@ -11,7 +11,6 @@ const UNIT: f64 = f64::EPSILON / 2.0;
 /// twenty times as long.
 const LEAST_REACH: f64 = 1e-280;
 
-/// The results of one run of the recursion.
 pub(super) struct Run {
     /// The bound over all positions.
     pub(super) distance: f64,

@@ -144,7 +144,6 @@ pub struct Rounding {
     pub arithmetic: Arithmetic,
 }
 
-/// Sums over the updates for the allowance.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     /// `Σ A_t`.
@@ -254,7 +253,7 @@ pub(super) fn term(checked: &Checked<'_>, sums: &Sums, start_norm: f64) -> Resul
     if term.is_finite() { Ok(term) } else { Err(unbounded(term)) }
 }
 
-/// Returns a bound on the norm of every iterate of a run that starts at a point of this norm.
+/// Bounds the norm of every iterate of a run that starts at a point of this norm.
 fn iterate_bound(checked: &Checked<'_>, sums: &Sums, lipschitz: f64, start_norm: f64) -> Result<f64, Error> {
     let growth = checked.growth;
     let longest = checked.steps.largest() * growth.strong_convexity;

@@ -167,7 +167,6 @@ impl AdmmObjPert {
         }
     }
 
-    /// Rejects parameters outside their range.
     fn check(&self) -> Result<(), Error> {
         self.each().check()?;
         non_negative("lambda", self.lambda)?;

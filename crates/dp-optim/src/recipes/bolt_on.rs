@@ -277,7 +277,6 @@ impl BoltOn {
         Ok(())
     }
 
-    /// Returns the schedule of the run.
     fn resolved_schedule(&self, n: u64, smoothness: f64) -> Schedule {
         match (&self.schedule, self.algorithm) {
             (Some(schedule), _) => schedule.clone(),
@@ -307,7 +306,7 @@ impl BoltOn {
         let updates = n.div_ceil(batch_size.max(1)).saturating_mul(self.passes);
         let longest = schedule.prepare(updates)?.largest();
         if self.float == FloatKind::F32 && !(longest * constants.smoothness <= 2.0 * (1.0 + 1e-12)) {
-            // Unbounded iterates could overflow for some data and not for others.
+            // Unbounded iterates could overflow depending on the data.
             return Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "single precision needs steps of at most 2/smoothness",
@@ -336,7 +335,7 @@ impl BoltOn {
                 why: "this loss has bounded gradients only within a radius: set one",
             });
         }
-        // Otherwise a sum or a square might overflow for some data and not for others, and the release would fail for them.
+        // Otherwise a sum or a square might overflow, and the release fail, depending on the data.
         let farthest = match self.float {
             FloatKind::F64 => 1e140,
             FloatKind::F32 => 1e15,

@@ -183,7 +183,6 @@ impl Bst14 {
         Self { algorithm: Convexity::StronglyConvex, lambda, ..Self::convex(loss, 1.0 / lambda) }
     }
 
-    /// Returns the run's public numbers.
     fn run(&self, problem: &Problem) -> Result<NoisyRun, Error> {
         if self.algorithm == Convexity::StronglyConvex && !(self.lambda > 0.0) {
             let range = "(0, inf) when strongly convex";

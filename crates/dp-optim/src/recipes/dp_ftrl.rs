@@ -188,7 +188,6 @@ impl DpFtrl {
         }
     }
 
-    /// Returns the run's public numbers, with this many bands.
     fn run(&self, problem: &Problem, bands: u64) -> Result<NoisyRun, Error> {
         let run = self.uncorrelated(problem)?;
         if !(1..=run.updates()).contains(&bands) || self.bands.is_some_and(|asked| asked.min(run.updates()) != bands) {

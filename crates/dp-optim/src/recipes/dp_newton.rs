@@ -60,7 +60,6 @@ use crate::recipes::recipe::Budget;
 const RECIPE: &str = "dp-newton";
 /// Maximum number of features: the eigenvectors of their Hessian take half a gigabyte.
 const MOST_FEATURES: u64 = 8192;
-/// Maximum number of steps.
 const MOST_STEPS: u64 = 1 << 16;
 
 /// The source of the curvature.
@@ -173,7 +172,6 @@ impl DpNewton {
         self.check(&self.problem(1, 1, AdjacencyKind::ZeroOut)?)
     }
 
-    /// Rejects parameters outside their range.
     fn check(&self, problem: &Problem) -> Result<Joint, Error> {
         let dim = problem.dim;
         if !(1..=MOST_FEATURES).contains(&dim) {

@@ -192,7 +192,6 @@ impl DpSgd {
         }
     }
 
-    /// Returns the run's public numbers.
     fn run(&self, problem: &Problem) -> Result<NoisyRun, Error> {
         NoisyRun::new(Parts {
             recipe: RECIPE,

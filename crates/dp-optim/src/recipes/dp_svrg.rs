@@ -190,12 +190,10 @@ impl DpSvrg {
         }
     }
 
-    /// Returns m for `n` records.
     fn steps_of_epoch(&self, n: u64) -> u64 {
         self.epoch_steps.unwrap_or_else(|| n.div_ceil(self.batch_size.clamp(1, n.max(1)))).max(1)
     }
 
-    /// Returns the run's public numbers.
     fn run(&self, problem: &Problem) -> Result<Svrg, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
         if self.sampling == Sampling::Passes {
@@ -288,7 +286,6 @@ impl Svrg {
         Ok(repeated(DpEvent::Gaussian { std_dev, sensitivity: self.full_sensitivity()? }, self.epochs))
     }
 
-    /// Returns the event of all sums, of all records and of batches.
     fn event(&self, full_std_dev: f64, std_dev: f64) -> Result<DpEvent, Error> {
         let std_dev = positive("standard deviation", std_dev)?;
         let step = DpEvent::Gaussian { std_dev, sensitivity: self.steps.sensitivity()? };

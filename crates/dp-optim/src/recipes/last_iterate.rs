@@ -50,7 +50,6 @@ pub(super) struct Terms {
 }
 
 impl Inputs {
-    /// Checks the parameters and derives the constants.
     pub(super) fn terms(&self, problem: &Problem) -> Result<Terms, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
         // Errors of a dot product are bounded to first order.
@@ -80,7 +79,6 @@ impl Inputs {
         Ok(Terms { constants, gradient_difference })
     }
 
-    /// Returns the assumptions of a release.
     pub(super) fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
         let mut assumptions = problem.setting.assumptions();
         if self.declared_order {
@@ -131,7 +129,6 @@ impl Descent {
         Ok(Self { inputs, problem: *problem, passes, updates, terms })
     }
 
-    /// Returns the number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         self.problem.parameters()
     }
@@ -156,7 +153,7 @@ impl Descent {
         2.0 * (reach + std_dev * squares.sqrt() * ((self.parameters() as f64).sqrt() + 6.0))
     }
 
-    /// Returns a bound on the distance of an update from the exact one.
+    /// Bounds the distance of an update from the exact one.
     fn rounding_of_update(&self, update: &Updates, ball: f64) -> f64 {
         let Constants { smoothness, data_lipschitz, .. } = self.terms.constants;
         let (dim, batch, outputs) =
@@ -191,12 +188,10 @@ impl Descent {
         Ok(mechanism.with_noise_mode(self.problem.setting.noise_mode)?)
     }
 
-    /// Returns the sensitivity of one update.
     pub(super) fn sensitivity(&self, update: &Updates) -> f64 {
         update.step * self.terms.gradient_difference / update.batch_size as f64 * (1.0 + 4.0 * f64::EPSILON)
     }
 
-    /// Returns the event under noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
         positive("standard deviation", std_dev)?;
         // The event is the same for any relation.
@@ -210,7 +205,6 @@ impl Descent {
         Ok(ReleaseLattice::on_grid(grid.step()).within(self.inputs.radius))
     }
 
-    /// Returns the least noise with which all copies meet the budget.
     pub(super) fn least_noise(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: self.inputs.recipe, why: "Gaussian noise needs delta > 0" });
@@ -219,7 +213,6 @@ impl Descent {
         least_scale(budget, copies, |std_dev| self.event(std_dev).unwrap_or(DpEvent::NonPrivate))
     }
 
-    /// Returns the number of updates of one pass.
     pub(super) fn updates_per_pass(&self) -> u64 {
         self.updates.iter().fold(0, |sum, update| sum.saturating_add(update.count))
     }

@@ -85,7 +85,6 @@ pub(crate) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
     usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
 }
 
-/// Visitor of the model's type.
 struct Visitor<'t, 'c, 'd, F> {
     training: &'t LinearTraining,
     source: &'t mut dyn RowSource<F>,

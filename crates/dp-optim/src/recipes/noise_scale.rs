@@ -44,12 +44,10 @@ impl NoiseScale {
         }
     }
 
-    /// Returns the same law with another scale.
     pub(crate) const fn with_scale(self, scale: f64) -> Self {
         Self::new(self.is_pure(), scale)
     }
 
-    /// Rejects a scale that is not positive and finite.
     pub(crate) fn check(self) -> Result<(), Error> {
         match self {
             Self::LaplaceBall { scale } => positive("noise scale", scale)?,

@@ -57,7 +57,6 @@ pub enum Sampling {
     Passes,
 }
 
-/// The resolved batches of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Batching {
     Drawn(BatchLaw),
@@ -79,7 +78,6 @@ pub(crate) enum Batching {
 pub(crate) struct NoisyRun {
     pub(crate) recipe: &'static str,
     pub(crate) n: u64,
-    /// Features of a row.
     pub(crate) dim: u64,
     pub(crate) loss: LossKind,
     pub(crate) lambda: f64,
@@ -106,7 +104,6 @@ pub(crate) struct NoisyRun {
 /// Maximum factor by which rounding may raise a sensitivity.
 const MOST_ROUNDING: f64 = 1.125;
 
-/// The parts of a run that recipes choose.
 pub(super) struct Parts<'p> {
     pub(super) recipe: &'static str,
     pub(super) problem: &'p Problem,
@@ -123,7 +120,6 @@ pub(super) struct Parts<'p> {
     pub(super) summation: Summation,
 }
 
-/// The length of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Passes(u64),
@@ -254,7 +250,6 @@ impl NoisyRun {
         }
     }
 
-    /// Returns the layout of the parameters.
     fn layout(&self) -> Result<Layout, Error> {
         let features = usize::try_from(self.dim).map_err(|_| Error::Count {
             name: "dimension",
@@ -292,12 +287,10 @@ impl NoisyRun {
         Ok(Some((ProximalMap::new(penalty.clone(), self.layout()?, step)?, step)))
     }
 
-    /// Returns the number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         self.loss.parameters(self.dim)
     }
 
-    /// Returns the number of steps.
     pub(crate) fn updates(&self) -> u64 {
         self.plan.steps()
     }
@@ -322,7 +315,6 @@ impl NoisyRun {
         if self.relation == self.relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
     }
 
-    /// Returns the least standard deviation with which all copies meet the budget.
     pub(super) fn least_std_dev(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: self.recipe, why: "Gaussian noise needs delta > 0" });
@@ -336,14 +328,13 @@ impl NoisyRun {
         Ok(multiplier * sensitivity)
     }
 
-    /// Returns the mechanism of each step.
     pub(super) fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
         let sensitivity = L2Sensitivity::<A>::new(self.sensitivity()?)?;
         Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)
     }
 
     /// Prepares the step sizes and the average, and checks that no iterate can exceed the range of the float type, where the
-    /// run might fail for some data and not for others.
+    /// run might fail depending on the data.
     ///
     /// # Formula
     /// With `K` a bound on the norm of a step's noise and `b` the maximum batch size, a step's noisy sum has norm at most
@@ -396,7 +387,6 @@ impl NoisyRun {
         }
     }
 
-    /// Describes the batches in words.
     pub(super) fn describe_batches(&self) -> String {
         match self.batching {
             Batching::Drawn(BatchLaw::Poisson { .. }) => {

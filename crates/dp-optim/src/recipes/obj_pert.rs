@@ -223,7 +223,6 @@ impl ObjPert {
         }
     }
 
-    /// Rejects parameters outside their range.
     pub(super) fn check(&self) -> Result<(), Error> {
         positive("target bound", self.target_bound)?;
         if let Some(lambda) = self.lambda {

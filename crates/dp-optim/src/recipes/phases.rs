@@ -97,8 +97,8 @@ impl Problem {
         self.distance * optimisation.min(privacy)
     }
 
-    /// Returns a bound on the expected excess population loss of stochastic gradient descent in `phases`, whose noise has
-    /// standard deviation `G η_i / ρ`.
+    /// Bounds the expected excess population loss of stochastic gradient descent in `phases`, whose noise has standard
+    /// deviation `G η_i / ρ`.
     ///
     /// # Formula
     /// ```text

@@ -168,7 +168,6 @@ impl Pnsgd {
         Inputs { recipe: RECIPE, lambda, radius, declared_order }
     }
 
-    /// Returns the descent without its noise.
     fn descent(&self, problem: &Problem) -> Result<Descent, Error> {
         let inputs = self.inputs();
         let terms = inputs.terms(problem)?;

@@ -186,7 +186,6 @@ impl PrivGene {
         Ok((loss, slope))
     }
 
-    /// Returns the number of rounds for this many records and this epsilon.
     fn rounds(&self, n: u64, epsilon: f64) -> u64 {
         self.rounds.unwrap_or(((n as f64 * epsilon / ROUND).round() as u64).clamp(1, MOST_ROUNDS))
     }
@@ -201,7 +200,6 @@ fn sensitivity(relation: AdjacencyKind) -> Result<f64, Error> {
     }
 }
 
-/// Returns the event of all rounds, each of this epsilon.
 fn event(rounds: u64, epsilon: f64) -> DpEvent {
     repeated(DpEvent::BoundedRange { epsilon }, rounds)
 }

@@ -214,7 +214,6 @@ impl RsgdAr {
         n.div_ceil(self.batch_size.clamp(1, n.max(1))).max(1)
     }
 
-    /// Returns the step sizes, for this many updates per pass.
     fn schedule(&self, updates_per_pass: u64) -> Schedule {
         let step = self.step;
         let falling = Schedule::PerPass { step, updates_per_pass };

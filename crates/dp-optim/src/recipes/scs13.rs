@@ -253,13 +253,11 @@ impl Scs13 {
         })
     }
 
-    /// Returns the schedule of the run.
     fn resolved_schedule(&self) -> Schedule {
         self.schedule.clone().unwrap_or(Schedule::InverseSqrt { step: 1.0 })
     }
 
-    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail for some data and not for
-    /// others.
+    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail depending on the data.
     ///
     /// # Formula
     /// With `K` a bound on the norm of a step's noise, a step's noisy sum has norm at most `bC + K`; [`Descent::check_range`]
@@ -286,7 +284,6 @@ impl Scs13 {
     }
 }
 
-/// The numbers from which a plan is made.
 #[derive(Debug, Clone, PartialEq)]
 struct Terms {
     sum: StepSum,

@@ -79,7 +79,6 @@ use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "searched-descent";
-/// Maximum number of candidates of a search.
 const MOST_CANDIDATES: u64 = 1 << 16;
 
 /// The choice of a step's length.
@@ -238,7 +237,6 @@ impl SearchedDescent {
         })
     }
 
-    /// Rejects parameters outside their range.
     fn check(&self, &Problem { n, dim, relation, .. }: &Problem) -> Result<ScalarLoss, Error> {
         for (name, value) in [("number of records", n), ("dimension", dim), ("steps", self.steps)] {
             if !(1..1 << 32).contains(&value) {

@@ -6,7 +6,6 @@ use dp_data::{Block, Description, Order, PassReceipt, PassRequest, RowSource, Ro
 use crate::error::Error;
 use crate::memory::{keyed_order, stream_of};
 
-/// Number of records gathered at a time.
 const ROWS: usize = 4096;
 /// The name of the buffer in error messages.
 const POSITIONS: &str = "the positions of a portion of the rows";
@@ -78,7 +77,6 @@ impl<F> RowSource<F> for Portion<'_, F> {
     }
 }
 
-/// A pass over a portion, block by block.
 struct PortionPass<'a, F> {
     source: &'a mut dyn RowSource<F>,
     left: &'a [u32],

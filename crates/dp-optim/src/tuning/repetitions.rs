@@ -92,7 +92,6 @@ pub(super) fn gamma_of(eta: f64, wanted: f64) -> f64 {
     high.exp()
 }
 
-/// Draws the number of repetitions.
 pub(super) fn draw<R: ReleaseRng + ?Sized>(repetitions: Repetitions, rng: &mut R) -> Result<u64, Error> {
     check(repetitions)?;
     match repetitions {

@@ -151,7 +151,6 @@ impl Pair {
         format!("record {} of {} is {base} against {neighbour}, {others}", self.at + 1, self.n)
     }
 
-    /// Returns the records of one side.
     fn extremes(&self, side: Side) -> Vec<Extreme> {
         let differing = match side {
             Side::Base => self.base,

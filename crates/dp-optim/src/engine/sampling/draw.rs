@@ -209,7 +209,6 @@ mod tests {
 
     use super::*;
 
-    /// A generator of increasing words.
     struct Counting(u64);
 
     impl chacha20::rand_core::TryRng for Counting {

@@ -99,7 +99,6 @@ mod tests {
         }
     }
 
-    /// Words from a list.
     struct Listed(Vec<u64>);
 
     impl chacha20::rand_core::TryRng for Listed {

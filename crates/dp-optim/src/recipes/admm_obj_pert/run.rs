@@ -89,7 +89,6 @@ impl AdmmObjPertRun {
         Ok(Self { recipe: recipe.clone(), each: recipe.each(), problem: *problem, found })
     }
 
-    /// Returns the result of calibration.
     pub(super) fn found(&self) -> AdmmPerturbation {
         self.found
     }
@@ -114,7 +113,6 @@ impl AdmmObjPertRun {
         self.found.release
     }
 
-    /// Returns the objective of each iteration.
     fn objective(&self) -> Objective<'_> {
         let Self { each: recipe, problem, found: AdmmPerturbation { noise, certification, .. }, .. } = self;
         let (regularization, centred) = (self.regularization(), true);
@@ -156,8 +154,8 @@ impl Run for AdmmObjPertRun {
         }
     }
 
-    /// Fails if the noise drawn is so long that rounding errors could not be certified; this depends on no record and has
-    /// probability below `e^-32` in each iteration.
+    /// Fails for noise too long to certify rounding errors, independently of the records, with probability below `e^-32` in
+    /// each iteration.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

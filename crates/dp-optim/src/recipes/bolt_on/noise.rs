@@ -101,7 +101,6 @@ impl NoiseScale {
         Ok((Self::Gaussian { std_dev: plain }, None))
     }
 
-    /// Returns the name of the scale.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::LaplaceBall { .. } => "noise scale",
@@ -117,7 +116,6 @@ impl NoiseScale {
         }
     }
 
-    /// Returns `E‖Z‖²` in `dim` dimensions.
     pub(in crate::recipes) fn mean_squared_norm(self, dim: u64) -> f64 {
         match self {
             Self::LaplaceBall { scale } => dim as f64 * ((dim as f64 + 1.0) * scale * scale),
@@ -137,7 +135,6 @@ impl NoiseScale {
     }
 }
 
-/// The mechanism that releases the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::recipes) enum Noise<A: Adjacency> {
     LaplaceBall(LaplaceBall<A>),
@@ -146,7 +143,6 @@ pub(in crate::recipes) enum Noise<A: Adjacency> {
 }
 
 impl<A: Adjacency> Noise<A> {
-    /// Creates the mechanism with noise of this scale.
     pub(in crate::recipes) fn new(
         scale: NoiseScale,
         sensitivity: f64,

@@ -119,7 +119,6 @@ impl OutputRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, derived, models, noise, classes })
     }
 
-    /// Creates the run with this noise.
     pub(in crate::recipes) fn new(
         recipe: &BoltOn,
         problem: &Problem,
@@ -168,12 +167,10 @@ impl OutputRun {
         &self.derived.terms.growth
     }
 
-    /// Returns the problem of one model.
     pub(in crate::recipes) fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// Returns the bolt-on recipe that runs.
     #[cfg(feature = "audit")]
     pub(crate) fn recipe(&self) -> &BoltOn {
         &self.recipe
@@ -223,7 +220,6 @@ impl OutputRun {
         Ok((released, log))
     }
 
-    /// Returns the parts of the engine.
     fn training(&self) -> Result<LinearTraining, Error> {
         let (recipe, growth) = (&self.recipe, self.growth());
         let updates = growth.updates_per_pass().saturating_mul(growth.passes);

@@ -21,7 +21,6 @@ impl Bend {
     }
 }
 
-/// The quadratic model of the objective.
 pub(super) struct Model {
     dim: usize,
     /// Λ
@@ -31,7 +30,6 @@ pub(super) struct Model {
     curvature: Known,
 }
 
-/// The known curvature.
 enum Known {
     /// An upper bound for all points.
     Bound(Bend),

@@ -131,7 +131,6 @@ impl NewtonRun {
         Ok(run)
     }
 
-    /// Creates the run with this noise.
     pub(super) fn resolved(recipe: &DpNewton, problem: &Problem, noise: NewtonNoise) -> Result<Self, Error> {
         let sensitivities = Sensitivities::of(recipe, problem)?;
         sensitivities.event(recipe.steps, noise)?;
@@ -235,7 +234,6 @@ impl NewtonRun {
         Ok((start.into_inner(), Model::bounded(dim, regularization, ridge, bend)))
     }
 
-    /// Releases one step's sums.
     pub(crate) fn sums<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,

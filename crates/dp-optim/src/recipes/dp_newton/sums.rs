@@ -14,7 +14,6 @@ use crate::engine::rows::{dot, features};
 use crate::error::Error;
 use crate::recipes::noisy_moments::stage::check_square;
 
-/// The sums of a step.
 pub(super) struct StepSums<'s, 'c, F> {
     pub(super) source: &'s mut dyn RowSource<F>,
     pub(super) control: &'s mut Control<'c>,
@@ -53,7 +52,6 @@ impl<F: Real> StepSums<'_, '_, F> {
     }
 }
 
-/// Visitor of the loss's type.
 struct At<'w, 's, 'c, F, A> {
     sums: StepSums<'s, 'c, F>,
     weights: &'w [f64],

@@ -100,7 +100,6 @@ impl DpSgd {
         recipe.with_suited_steps(n, dim, budget, relation)
     }
 
-    /// Returns the number of steps among `n` records.
     pub(super) fn updates(&self, n: u64) -> u64 {
         if let Descent::Consensus { parties, .. } = self.descent {
             return parties.saturating_mul(self.passes).max(1);

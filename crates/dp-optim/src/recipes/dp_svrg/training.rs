@@ -103,7 +103,6 @@ impl SvrgRun {
         self.run.steps.divisor
     }
 
-    /// Returns the run of the steps.
     #[cfg(feature = "audit")]
     pub(crate) fn steps_run(&self) -> &crate::recipes::noisy_run::NoisyRun {
         &self.run.steps
@@ -173,7 +172,6 @@ impl Run for SvrgRun {
     }
 }
 
-/// Visitor of the model's type.
 struct Training<'t, 'c, 'o, 'r, F, A> {
     svrg: &'t SvrgRun,
     source: &'t mut dyn RowSource<F>,
@@ -266,7 +264,6 @@ impl<F: Real, A: RecordAdjacency> Training<'_, '_, '_, '_, F, A> {
     }
 }
 
-/// Adds up the gradients of a pass.
 struct FullSum<'s, 'g, 'c, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     gradient: &'s mut NoisyGradient<'g, F, M, A, R>,
     model: &'s M,

@@ -55,7 +55,6 @@ impl Descent {
         Ok((weights, log))
     }
 
-    /// Returns the engine's public numbers.
     fn run(&self) -> Result<Run, Error> {
         let per_pass = self.updates_per_pass();
         let updates = per_pass.saturating_mul(self.passes);
@@ -95,7 +94,6 @@ impl Descent {
     }
 }
 
-/// Visitor of the model's type.
 struct Visitor<'t, 'c, 'r, F, A: RecordAdjacency> {
     descent: &'t Descent,
     run: &'t Run,

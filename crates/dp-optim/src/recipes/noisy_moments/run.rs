@@ -36,7 +36,6 @@ impl MomentsRun {
         self.sensitivity
     }
 
-    /// Releases the moments of all records.
     pub(crate) fn moments<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,

@@ -30,14 +30,12 @@ pub(crate) fn check_square(dim: usize, outputs: usize) -> Result<(), OutOfMemory
 pub(crate) struct Stage {
     pub(in crate::recipes) loss: LossKind,
     pub(in crate::recipes) n: u64,
-    /// Features of a row.
     pub(in crate::recipes) dim: u64,
     pub(in crate::recipes) row_norm: f64,
     pub(in crate::recipes) target_bound: f64,
 }
 
 impl Stage {
-    /// Creates the stage of a problem's records.
     pub(in crate::recipes) fn of(problem: &Problem) -> Self {
         let Problem { setting: Setting { loss, row_norm, target_bound, .. }, n, dim, .. } = *problem;
         Self { loss, n, dim, row_norm, target_bound }
@@ -54,12 +52,10 @@ impl Stage {
         Ok(MomentSum::new(dim, outputs, rows, targets, self.n)?)
     }
 
-    /// Returns the sensitivity of the moments.
     pub(crate) fn sensitivity<A: Adjacency>(&self) -> Result<f64, Error> {
         Ok(self.sum::<A>()?.sensitivity().get())
     }
 
-    /// Returns the number of moments.
     pub(in crate::recipes) fn moments(&self) -> u64 {
         let square = u128::from(self.dim) * (u128::from(self.dim) + 1) / 2;
         let moments = square + u128::from(self.dim) * u128::from(self.loss.outputs());
@@ -79,7 +75,6 @@ impl Stage {
         }
     }
 
-    /// Releases the moments.
     pub(crate) fn moments_released<F: Real, A: Adjacency>(
         &self,
         noise: NoiseScale,

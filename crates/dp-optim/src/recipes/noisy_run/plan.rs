@@ -65,7 +65,6 @@ impl StepsRun {
         self.run.factor.as_ref().map_or(f64::NAN, |factor| self.std_dev * factor.largest_error())
     }
 
-    /// Returns the first step size.
     #[cfg(feature = "audit")]
     pub(crate) fn first_step(&self) -> f64 {
         self.steps.at(1)

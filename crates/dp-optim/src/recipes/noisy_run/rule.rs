@@ -10,7 +10,6 @@ use crate::engine::{
 use crate::error::Error;
 use crate::schedule::StepSizes;
 
-/// Any update rule.
 pub(super) enum Rule<F> {
     Descent(AcceleratedDescent<F>),
     Adam(Adam<F>),

@@ -23,7 +23,6 @@ impl NoisyRun {
         Ok(Self { factor: Some(factor), ..self })
     }
 
-    /// Returns the steps in which a record takes part.
     pub(crate) fn participation(&self) -> Result<Participation, Error> {
         Ok(match self.plan {
             StepPlan::DisjointBatches { passes, steps_per_pass } => Participation::repeated(passes, steps_per_pass)?,

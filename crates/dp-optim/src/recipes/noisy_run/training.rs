@@ -22,7 +22,6 @@ use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 use crate::schedule::StepSizes;
 
-/// The noise and the step sizes of a training.
 pub(in crate::recipes) struct Following<'t> {
     pub(in crate::recipes) std_dev: f64,
     pub(in crate::recipes) noise_mode: NoiseMode,
@@ -31,7 +30,6 @@ pub(in crate::recipes) struct Following<'t> {
 }
 
 impl NoisyRun {
-    /// Trains and returns the released output with its log.
     pub(in crate::recipes) fn train<F: Real, A: RecordAdjacency>(
         &self,
         following: &Following<'_>,
@@ -100,7 +98,6 @@ impl NoisyRun {
     }
 }
 
-/// The law of the noise.
 enum Law<A: Adjacency> {
     /// Independent noise on each step's sum.
     Steps(Gaussian<A>),
@@ -108,7 +105,6 @@ enum Law<A: Adjacency> {
     Stream(Box<MatrixFactorisation<A>>),
 }
 
-/// Visitor of the model's type.
 struct Training<'t, 'c, 'r, F, A: Adjacency> {
     run: &'t NoisyRun,
     noise: Law<A>,

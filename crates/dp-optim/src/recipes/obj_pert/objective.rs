@@ -41,7 +41,6 @@ const ROOM: f64 = 8.0;
 /// The public numbers of `Σ ℓ(⟨w, x_i⟩, y_i) + (Λ/2) ‖w - c‖² + ⟨b, w⟩`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::recipes) struct Objective<'o> {
-    /// Loss and bounds.
     pub(in crate::recipes) recipe: &'o ObjPert,
     pub(in crate::recipes) problem: &'o Problem,
     /// Λ.
@@ -114,8 +113,8 @@ impl Objective<'_> {
         if self.centred { CENTRE_RADIUS / self.recipe.row_norm } else { 0.0 }
     }
 
-    /// Returns a bound on the norm of the linear term of the *mean* objective for any centre, `(‖b‖ + ΛR)/n`, which fails with
-    /// probability below `e^-32`.
+    /// Bounds the norm of the linear term of the *mean* objective for any centre, `(‖b‖ + ΛR)/n`, which fails with probability
+    /// below `e^-32`.
     pub(in crate::recipes) fn largest_linear_norm(&self) -> f64 {
         let noise = self.noise.largest_norm(self.problem.parameters());
         (noise + self.regularization * self.centre_radius()) / self.problem.n as f64
@@ -205,7 +204,6 @@ impl Objective<'_> {
         balanced.min(unseen).clamp(least, most)
     }
 
-    /// Returns the tolerance, and the release's multiplier for it.
     fn release_terms(&self) -> Result<(f64, f64), Error> {
         let risk = self.risk(self.largest_linear_norm())?;
         let tolerance = self.tolerance_of(&risk)?;
@@ -233,7 +231,6 @@ impl Objective<'_> {
         Ok([self.minimiser_event()?, release])
     }
 
-    /// Returns the noise on the minimiser.
     pub(in crate::recipes) fn release_noise(&self) -> Result<NoiseScale, Error> {
         let in_units = self.release_in_units();
         Ok(in_units.with_scale(in_units.scale() * 2.0 * self.tolerance()? * (1.0 + 8.0 * f64::EPSILON)))
@@ -243,8 +240,8 @@ impl Objective<'_> {
     /// [`centre_radius`](Self::centre_radius), and releases it.
     ///
     /// # Errors
-    /// A failing source, [`Error::Interrupted`], single precision, and noise so long that rounding errors could not be
-    /// certified, which depends on no record and has probability below `e^-32`. Nothing has been released then.
+    /// A failing source, [`Error::Interrupted`], single precision, and noise too long to certify rounding errors, which is
+    /// independent of the records and has probability below `e^-32`. Nothing has been released then.
     pub(in crate::recipes) fn release<F: Real, R: ReleaseRng + ?Sized>(
         &self,
         release: NoiseScale,
@@ -305,7 +302,6 @@ fn least_tolerance_of_plain_sums(risk: &Risk) -> f64 {
     4.01 * (sums + risk.linear_error) / strong_convexity
 }
 
-/// Visitor of the model's type.
 struct Minimise<'t, 'c, 'd, F> {
     source: &'t mut dyn RowSource<F>,
     linear: &'t [F],

@@ -91,13 +91,11 @@ impl Perturbation {
         }
     }
 
-    /// Returns the objective's public numbers.
     pub(super) fn objective<'o>(&self, recipe: &'o ObjPert, problem: &'o Problem) -> Objective<'o> {
         let Self { regularization, noise, certification, .. } = *self;
         Objective { recipe, problem, regularization, noise, centred: self.centre.is_some(), certification }
     }
 
-    /// Returns the event of a release.
     pub(super) fn event(&self, recipe: &ObjPert, problem: &Problem) -> Result<DpEvent, Error> {
         if self.centre.is_some() != (recipe.centre_share > 0.0) {
             return Err(Error::NotProved { recipe: RECIPE, why: "there is noise on a centre where there is a centre" });

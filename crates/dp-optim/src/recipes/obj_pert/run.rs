@@ -111,8 +111,7 @@ impl Run for ObjPertRun {
         }
     }
 
-    /// Fails if the noise drawn is so long that rounding errors could not be certified; this depends on no record and has
-    /// probability below `e^-32`.
+    /// Fails for noise too long to certify rounding errors, independently of the records, with probability below `e^-32`.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

@@ -29,7 +29,6 @@ pub struct Plan<A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// The form of the release.
 #[derive(Debug, Clone, PartialEq)]
 enum Models<A: RecordAdjacency> {
     Each(Box<AnyPlan<A>>),

@@ -80,7 +80,6 @@ impl<F: Real, S: RowSource<F> + ?Sized> RowSource<F> for OneAgainstRest<'_, F, S
     }
 }
 
-/// A pass with its targets replaced.
 struct Relabelled<'a, F> {
     stream: Box<dyn RowStream<F> + 'a>,
     relabel: &'a mut Relabel<F>,

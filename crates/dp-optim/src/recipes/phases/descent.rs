@@ -33,7 +33,6 @@ pub(super) fn run<F: Real, K: PhaseSink<F>>(
     problem.setting.loss.visit_model(size("dimension", problem.dim)?, visitor)
 }
 
-/// Visitor of the model's type.
 struct Visitor<'t, 'c, 'r, F, K> {
     phased: &'t PhasedRun,
     arithmetic: Arithmetic,

@@ -37,7 +37,6 @@ pub(super) fn run<F: Real, K: PhaseSink<F>>(
     phased.problem.setting.loss.visit_proximal(visitor).unwrap_or(Err(unbounded))
 }
 
-/// Visitor of the loss's type.
 struct Visitor<'t, 'c, 'r, F, K> {
     phased: &'t PhasedRun,
     objectives: &'t [Objective],

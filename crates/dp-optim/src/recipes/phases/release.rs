@@ -12,7 +12,6 @@ use crate::engine::project;
 use crate::error::{Error, positive};
 use crate::recipes::recipe::{Budget, least_scale};
 
-/// The Gaussian noise of each phase.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PhaseNoise<A: Adjacency> {
     mechanisms: Vec<Gaussian<A>>,
@@ -58,7 +57,6 @@ impl<A: Adjacency> PhaseNoise<A> {
         Ok(Self { mechanisms: sensitivities.iter().map(mechanism).collect::<Result<_, _>>()? })
     }
 
-    /// Returns the event of all phases together.
     pub(super) fn event(&self) -> DpEvent {
         DpEvent::Parallel { events: self.mechanisms.iter().map(PrivacyEvent::event).collect() }
     }
@@ -77,7 +75,6 @@ impl<A: Adjacency> PhaseNoise<A> {
         Ok(PhaseRun { noise: self, parts, releases, origin, radius })
     }
 
-    /// Returns the standard deviation of the noise of each phase.
     pub(super) fn std_devs(&self) -> impl Iterator<Item = f64> {
         self.mechanisms.iter().map(Gaussian::std_dev)
     }
@@ -147,14 +144,11 @@ impl<F: Real, A: Adjacency> PhaseRun<'_, F, A> {
     }
 }
 
-/// All releases of the phases.
 pub(crate) struct Releases<F, A: Adjacency> {
     /// The model.
     pub(crate) last: Released<Vec<F>>,
-    /// The releases of the earlier phases.
     #[cfg_attr(not(feature = "audit"), expect(dead_code, reason = "only an audit looks at them"))]
     pub(crate) earlier: Vec<Released<Vec<F>>>,
-    /// The log of all phases.
     pub(crate) log: EventLog<A>,
 }
 

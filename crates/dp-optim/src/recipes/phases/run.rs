@@ -74,7 +74,6 @@ impl PhasedRun {
         }
     }
 
-    /// Returns the noise of each phase.
     fn noise<A: Adjacency>(&self) -> Result<PhaseNoise<A>, Error> {
         PhaseNoise::new(&self.sensitivities, self.noise_multiplier, self.problem.setting.noise_mode)
     }
@@ -101,7 +100,6 @@ impl PhasedRun {
         }
     }
 
-    /// Trains and returns all releases.
     pub(crate) fn releases<F: Real, A: Adjacency>(
         &self,
         source: &mut dyn RowSource<F>,

@@ -33,7 +33,6 @@ pub(in crate::recipes) struct Inputs {
 }
 
 impl Inputs {
-    /// Checks the parameters.
     pub(in crate::recipes) fn check(&self) -> Result<(), Error> {
         positive("radius", self.radius)?;
         if !(self.radius <= 1e30) {
@@ -107,7 +106,6 @@ impl Inputs {
         Ok(stages.collect())
     }
 
-    /// Returns the assumptions of a release.
     pub(in crate::recipes) fn assumptions(&self, problem: &problem::Problem) -> Vec<Assumption> {
         let mut assumptions = problem.setting.assumptions();
         if self.declared_order {

@@ -108,7 +108,6 @@ impl Run for GeneRun {
     }
 }
 
-/// Visitor of the loss's type.
 struct Utilities<'t, 'c, F> {
     source: &'t mut dyn RowSource<F>,
     weights: &'t [f64],

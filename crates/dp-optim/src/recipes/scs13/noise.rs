@@ -9,7 +9,6 @@ use super::{NoiseScale, RECIPE, Scs13, StepCalibration, StepLaw, Terms, as_publi
 use crate::error::Error;
 use crate::recipes::recipe::{Budget, least_scale, repeated};
 
-/// Calibrated noise on the sum of a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Calibrated {
     pub(super) scale: NoiseScale,
@@ -39,7 +38,6 @@ impl Calibrated {
         }
     }
 
-    /// Returns `E‖Z‖²` in `dim` dimensions.
     pub(super) fn mean_squared_norm(&self, dim: u64) -> f64 {
         let dim = dim as f64;
         match self.scale {
@@ -48,7 +46,6 @@ impl Calibrated {
         }
     }
 
-    /// Returns the mechanism that draws the noise.
     pub(super) fn mechanism<A: Adjacency>(&self, recipe: &Scs13, terms: &Terms) -> Result<StepNoise<A>, Error> {
         let sensitivity = L2Sensitivity::<A>::new(terms.sensitivity)?;
         Ok(match self.scale {

@@ -17,7 +17,6 @@ use crate::growth::OrderPolicy;
 use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 
-/// A training and its sources of data and randomness.
 pub(super) struct Training<'t, 'c, 'r, F, A: RecordAdjacency, O> {
     pub(super) planned: &'t UpdatesRun,
     pub(super) noise: StepNoise<A>,

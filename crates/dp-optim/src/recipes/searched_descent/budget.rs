@@ -91,7 +91,6 @@ impl FilterBudget {
     }
 }
 
-/// The filter of a run.
 pub(super) enum BudgetFilter<A: RecordAdjacency> {
     Zcdp(ZcdpFilter<A>),
     Renyi(RdpFilter<A>),

@@ -87,7 +87,6 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     }
 }
 
-/// Visitor of the loss's type.
 struct Gradients<'g, 's, 'c, F, A: Adjacency> {
     records: &'g mut Records<'s, 'c, F>,
     weights: &'g [f64],
@@ -119,7 +118,6 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
     }
 }
 
-/// Visitor of the loss's type.
 struct Losses<'l, 's, 'c, F> {
     records: &'l mut Records<'s, 'c, F>,
     weights: &'l [f64],

@@ -127,7 +127,6 @@ impl SearchRun {
     }
 }
 
-/// Returns the L2 sensitivity of a sum of gradients.
 fn sensitivity(relation: AdjacencyKind, clipping: f64) -> f64 {
     let records = if relation == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 };
     records * clipping

@@ -118,7 +118,6 @@ impl<A: Adjacency> Searcher<A> {
         }
     }
 
-    /// Returns the law of the choice.
     #[cfg(any(test, feature = "audit"))]
     pub(crate) fn law(&self, sums: &Sums) -> Result<Vec<f64>, Error> {
         Ok(match self {

@@ -42,7 +42,6 @@ pub(crate) enum Observation<'o> {
     Choice { weights: &'o [f64], direction: &'o [f64], steps: &'o [f64], rho: f64, chosen: usize },
 }
 
-/// The state of a run.
 pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     run: &'r SearchRun,
     records: Records<'s, 'c, F>,
@@ -62,7 +61,6 @@ pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     released: Option<Released<Vec<f64>>>,
 }
 
-/// An estimate of the mean gradient, and its precision.
 #[derive(Debug, Clone)]
 struct Estimate {
     mean: Vec<f64>,
@@ -124,7 +122,6 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         })
     }
 
-    /// Descends until the filter refuses.
     pub(super) fn descend(mut self) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         self.steps()?;
         let Self { unsaid, weights, released, .. } = self;

@@ -184,8 +184,8 @@ impl Snowball {
         Ok((Self { steps, updates }, used))
     }
 
-    /// Returns a bound on the expected excess of the population loss, `E F(w_T) - min F`, for L-Lipschitz convex losses with
-    /// smoothness at most `2/η_1`, with `D` a bound on the distance from the start to the minimiser.
+    /// Bounds the expected excess of the population loss, `E F(w_T) - min F`, for L-Lipschitz convex losses with smoothness at
+    /// most `2/η_1`, with `D` a bound on the distance from the start to the minimiser.
     ///
     /// # Formula
     /// ```text

@@ -27,7 +27,6 @@ pub struct PortionsDerivation {
 }
 
 impl PortionsDerivation {
-    /// Returns the terms common to the candidates.
     pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
         check_chosen(self.chosen, self.each.len())?;
         common_terms(RECIPE, &self.each, Portions::records_of_portion(self.n, self.each.len()))

@@ -29,7 +29,6 @@ pub struct Plan<A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// The outcome that is released.
 struct Outcome<F, A: RecordAdjacency> {
     weights: Released<Vec<F>>,
     chosen: u32,

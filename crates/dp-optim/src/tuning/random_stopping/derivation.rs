@@ -29,7 +29,6 @@ pub struct RandomStoppingDerivation {
 }
 
 impl RandomStoppingDerivation {
-    /// Returns the terms common to the candidates.
     pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
         check_chosen(self.chosen, self.each.len())?;
         common_terms(RECIPE, &self.each, self.n)

@@ -33,7 +33,6 @@ pub struct Plan<A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// The outcome of a repetition.
 struct Outcome<F, A: RecordAdjacency> {
     score: i64,
     candidate: u32,
@@ -101,7 +100,6 @@ impl<A: RecordAdjacency> Plan<A> {
         &self.derivation
     }
 
-    /// Runs one repetition.
     fn repeat<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,

@@ -40,7 +40,6 @@ impl ScoreNoise {
         Ok(Self::DiscreteGaussian { scale })
     }
 
-    /// Returns the event of a release.
     pub(super) fn event(self, sensitivity: u64) -> Result<DpEvent, Error> {
         Ok(match self {
             Self::DiscreteLaplace { scale } => {
@@ -62,7 +61,6 @@ impl ScoreNoise {
     }
 }
 
-/// The mechanism that releases scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Score<A: Adjacency> {
     noise: ScoreNoise,
