@@ -159,7 +159,7 @@ pub struct Auto {
     pub lambda: Option<f64>,
     /// T, if given: each step is a pass.
     pub passes: Option<u64>,
-    /// R: radius of the ball that bounds every iterate, by projection.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// The noise mode.
     pub noise_mode: NoiseMode,

@@ -57,7 +57,7 @@ impl Averaging {
     /// Checks the parameters for a run of `updates` updates.
     ///
     /// # Errors
-    /// [`Error::Count`] for an empty suffix, [`Error::Length`] for a list without exactly one number per update,
+    /// [`Error::Count`] for an empty suffix or stretch, [`Error::Length`] for a list without exactly one number per update,
     /// [`Error::OutOfRange`] for a number that is not finite.
     pub fn prepare(&self, updates: u64) -> Result<AveragingWeights, Error> {
         let total = updates as f64;

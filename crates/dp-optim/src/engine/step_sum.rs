@@ -34,8 +34,7 @@ pub enum Contributions {
 }
 
 impl Contributions {
-    /// Returns the bounds for the gradients of a loss without its regulariser, for rows of `features` numbers in `domain`, computed in
-    /// `float`.
+    /// Returns the bounds for a loss without its regulariser, for rows of `features` numbers in `domain`, computed in `float`.
     ///
     /// # Formula
     /// The derivatives of a linear model are taken at rounded predictions, with a separate error for each record. With `υ` the

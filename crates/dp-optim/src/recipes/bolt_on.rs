@@ -111,7 +111,7 @@ pub struct BoltOn {
     pub batch_size: u64,
     /// The step sizes; `None` is the algorithm's default: `1/√n` but at most `2/β`, or `min(1/β, 1/(λt))`.
     pub schedule: Option<Schedule>,
-    /// R: radius of the ball that bounds the iterates and the model, by projection.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
     /// The released combination of the iterates.
     pub averaging: Averaging,

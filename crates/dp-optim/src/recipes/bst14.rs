@@ -86,7 +86,7 @@ pub struct Bst14 {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; positive for the strongly convex algorithm.
     pub lambda: f64,
-    /// R: radius of the ball that bounds every iterate, by projection.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: f64,
     /// k: passes, `⌊kn/b⌋` steps in all.
     pub passes: u64,

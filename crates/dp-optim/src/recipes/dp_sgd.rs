@@ -86,7 +86,7 @@ pub struct DpSgd {
     pub schedule: Option<Schedule>,
     /// C: clipping norm of each record's gradient; `None` uses the loss's own bound, without clipping.
     pub clipping: Option<ClippingNorm>,
-    /// R: radius of the ball that bounds every iterate, by projection.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,

@@ -98,7 +98,7 @@ pub struct DpSvrg {
     /// C: clipping norm of each record's gradient, and of its difference from the snapshot's; `None` uses the loss's own
     /// bound.
     pub clipping: Option<ClippingNorm>,
-    /// R: radius of the ball that bounds every iterate, by projection.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// The combination of the iterates of all epochs that is released. All iterates may be published.
     pub averaging: Averaging,

@@ -112,7 +112,7 @@ pub(super) struct Descent {
 }
 
 impl Descent {
-    /// Creates the descent; refuses steps that are not non-expansive.
+    /// Creates the descent; refuses expansive steps.
     pub(super) fn new(
         inputs: Inputs,
         terms: Terms,

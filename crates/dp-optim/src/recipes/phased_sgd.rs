@@ -67,7 +67,7 @@ pub struct PhasedSgd {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; may be 0.
     pub lambda: f64,
-    /// R: radius of the ball that bounds the iterates and the model, by projection.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: f64,
     /// D: bound on the distance from the origin to the best point, used for the step size only; `None` is the radius.
     pub distance: Option<f64>,

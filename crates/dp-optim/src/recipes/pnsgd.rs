@@ -97,7 +97,7 @@ pub struct Pnsgd {
     pub schedule: Option<Schedule>,
     /// D: rough distance of the best parameters from the origin, used for the default step size only.
     pub distance: f64,
-    /// R: radius of the ball that bounds the iterates and the model, by projection.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
     /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
     /// order is random under a secret key, on which the guarantee does not rely.

@@ -101,7 +101,7 @@ pub struct RsgdAr {
     pub hide_position: bool,
     /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
-    /// R: radius of the ball that bounds the iterates and the model, by projection.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
     /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
     /// names.

@@ -109,7 +109,7 @@ pub struct Scs13 {
     pub batch_size: u64,
     /// The step sizes; `None` is `1/√t`.
     pub schedule: Option<Schedule>,
-    /// R: radius of the ball that bounds every iterate, by projection.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
     /// Clipping norm of each record's gradient; `None` uses the loss's own bound.
     pub clipping: Option<ClippingNorm>,
