@@ -1,9 +1,9 @@
 //! The last iterate of noisy gradient descent is private, the average of the iterates is not.
 //!
-//! Both come from one run, and optimisation theory would rather return the average. The first record here is read in a
-//! small batch: its own step's noise hides it badly, and the guarantee counts on the noise of all later steps. But the
-//! later records push the iterate to the boundary of the ball and pin it there. The last iterate then says nothing of the
-//! first record; the average is the first iterate plus a known number, with no more noise than that of one step.
+//! Both come from one run, and optimisation theory usually recommends the average. Here the first record is read in a small
+//! batch: its own step's noise hides it badly, and the guarantee relies on the noise of all later steps. But the later records
+//! push the iterate to the boundary of the ball and keep it there. The last iterate then reveals nothing about the first
+//! record; the average is the first iterate plus a known number, with no more noise than that of one step.
 //!
 //! ```text
 //! cargo run --release -p dp-optim --example average_iterate
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         batching: Batching::Listed { sizes },
         schedule: Some(Schedule::Steps { values: STEPS.to_vec() }),
         declared_order: true,
-        // In a ball this small every margin is on the straight part of the loss: the gradient is -y x.
+        // In a ball this small every margin is on the linear part of the loss: the gradient is -y x.
         ..Pnsgd::new(LossKind::HuberSvm(HuberSvm::USUAL))
     };
     let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-6)? };
@@ -66,13 +66,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 w = (w + step * (mean + plan.run().std_dev() * normal(&mut rng))).clamp(-RADIUS, RADIUS);
                 average += w / STEPS.len() as f64;
             }
-            // The attacker subtracts what the eight pinned iterates contribute and looks at the sign.
+            // The attacker subtracts the contribution of the eight iterates on the boundary and uses the sign.
             let first = average * STEPS.len() as f64 - 8.0 * RADIUS;
             *count += u64::from((first > 0.0) == (label > 0.0));
         }
     }
     println!("data set told from the average: {right:?} of {RUNS} runs right");
-    // (epsilon, delta) allows at most `wrong >= e^-epsilon (right - delta)`; the estimate has one run to spare.
+    // (epsilon, delta) allows at most `wrong >= e^-epsilon (right - delta)`; the estimate has a margin of one run.
     let [right, other] = right.map(|count| count as f64 / RUNS as f64);
     let wrong = (1.0 - other).max(1.0 / RUNS as f64);
     let epsilon = ((right - 1e-6) / wrong).ln();
@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A standard normal deviate, by Box and Muller.
+/// A standard normal deviate, by the Box-Muller method.
 fn normal(rng: &mut SeededRng) -> f64 {
     let (radius, angle): (f64, f64) = (rng.random(), rng.random());
     (-2.0 * (1.0 - radius).ln()).sqrt() * (core::f64::consts::TAU * angle).cos()

@@ -1,5 +1,4 @@
-//! An optimiser that this crate does not have, written outside of it: DP-AdaGrad. It is planned, trained, certified and
-//! verified as every other.
+//! An optimiser outside of this crate: DP-AdaGrad. It is planned, trained, certified and verified like any other.
 //!
 //! ```sh
 //! cargo run --release -p dp-optim --example own_recipe
@@ -30,7 +29,7 @@ use dp_optim::{Averaging, Error, FloatKind, MemorySource, Schedule};
 use nalgebra::convert;
 use rand::RngExt;
 
-/// The update rule: each weight's step shrinks with the gradients that it has seen. It sees noisy sums alone.
+/// The update rule: each weight's step shrinks with its accumulated gradients. It receives noisy sums only.
 ///
 /// ```text
 /// s += g²,   w -= η g/√s
@@ -60,7 +59,7 @@ struct DpAdaGrad {
     step: f64,
 }
 
-/// What it comes to on a problem, with its noise.
+/// The run for a problem and a noise.
 #[derive(Debug, Clone, PartialEq)]
 struct AdaGradRun {
     recipe: DpAdaGrad,
@@ -82,7 +81,7 @@ impl Algorithm for DpAdaGrad {
     fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64) -> Result<(StdDev, AdaGradRun), Error> {
         let at = |std_dev| AdaGradRun { recipe: self.clone(), problem: *problem, std_dev };
         at(1.0).event()?;
-        // What cannot be stated protects nothing.
+        // Invalid events count as non-private.
         let std_dev = least_scale(budget, copies, |noise| at(noise).event().unwrap_or(DpEvent::NonPrivate))?;
         Ok((StdDev { std_dev }, at(std_dev)))
     }
@@ -93,7 +92,7 @@ impl Algorithm for DpAdaGrad {
 }
 
 impl AdaGradRun {
-    /// The sum of a batch's clipped gradients.
+    /// Returns the sum of a batch's clipped gradients.
     fn sum(&self) -> Result<StepSum, Error> {
         let contributions = Contributions::Clipped(ClippingNorm::new(self.recipe.clipping)?);
         Ok(StepSum::whole(contributions, self.problem.n, FloatKind::F64))
@@ -108,7 +107,7 @@ impl AdaGradRun {
     }
 
     fn noise(&self) -> Result<Gaussian<ZeroOut>, Error> {
-        // Poisson sampling is about a record's presence.
+        // Poisson sampling concerns a record's presence.
         let sensitivity = L2Sensitivity::new(self.sum()?.sensitivity(AdjacencyKind::ZeroOut)?)?;
         Ok(Gaussian::from_std_dev(sensitivity, self.std_dev)?)
     }
@@ -120,7 +119,7 @@ impl Run for AdaGradRun {
         let event = self.batches().plan()?.event(DpEvent::Gaussian { std_dev, sensitivity });
         Ok(match self.problem.relation {
             AdjacencyKind::ZeroOut => event,
-            // A replaced record is one that goes and one that comes.
+            // A replacement is a removal and an addition.
             _ => DpEvent::AddRemoveTwice { event: Box::new(event) },
         })
     }
@@ -144,7 +143,7 @@ impl Run for AdaGradRun {
     }
 }
 
-/// Receives the model as a type.
+/// Visitor of the model's type.
 struct Training<'t, 'r, 'c, F> {
     run: &'t AdaGradRun,
     source: &'t mut dyn RowSource<F>,
@@ -178,7 +177,7 @@ impl<F: Real> ModelVisitor<F> for Training<'_, '_, '_, F> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (n, mut rng) = (20_000, SeededRng::new(1));
-    // The second feature is a hundred times smaller than the first, and tells as much.
+    // The second feature is a hundred times smaller than the first, and equally informative.
     let rows: Vec<[f64; 2]> = (0..n).map(|_| [rng.random_range(-0.9..0.9), rng.random_range(-0.009..0.009)]).collect();
     let labels: Vec<f64> = rows.iter().map(|row| (row[0] + 100.0 * row[1]).signum()).collect();
     let mut source = MemorySource::new(Examples::dense(rows.concat(), labels.clone(), 2)?, 1.0, 1.0);

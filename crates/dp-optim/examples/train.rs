@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (n, dim) = (20_000, 5);
     let mut source = MemorySource::new(generate(n, dim)?, 1.0, 1.0);
 
-    // Plan before data: the guarantee follows from public parameters alone.
+    // Plan before any data: the guarantee follows from public parameters alone.
     let recipe = BoltOn::strongly_convex(LossKind::Logistic, 1e-3);
     let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::new(1e-9)? };
     let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget)?;

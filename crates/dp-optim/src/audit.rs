@@ -1,9 +1,9 @@
-//! Audits of training recipes: canary data sets on which one record shows as much as it can.
+//! Audits of training recipes: canary data sets on which one record has nearly its maximum effect.
 //!
-//! Each recipe has one entry in [`RECIPES`]: a name, and how to build what is audited from public parameters. What an
-//! entry builds is first a check without noise, the [`Distance`] between the two trained models against the sensitivity
-//! that is claimed, and then a [`Subject`] for [`dp_audit`]: the whole recipe, noise included, against the event that its
-//! certificate will name.
+//! Each recipe has one entry in [`RECIPES`]: a name, and a function that builds its audits from public parameters. An audit
+//! first checks, without noise, the [`Distance`] between the two trained models against the claimed sensitivity. Then it
+//! provides a [`Subject`] for [`dp_audit`]: the whole recipe, noise included, against the event that its certificate will
+//! state.
 //!
 //! ```text
 //! Parameters ──build──▶ canary data sets, farthest of many ──▶ Distance { reached <= claimed }
@@ -17,7 +17,7 @@
 //!
 //! let audited = recipe("bolt-on-convex").unwrap().subjects(&Parameters::default())?;
 //! for audited in &audited {
-//!     // One record moves the trained model no further than is claimed, and nearly as far.
+//!     // One record moves the trained model by at most the claim, and nearly attains it.
 //!     assert!(audited.distance.holds() && audited.distance.ratio() > 0.5);
 //! }
 //! # Ok::<(), dp_optim::Error>(())
@@ -62,8 +62,8 @@ use crate::recipes::Budget;
 
 /// The public parameters under which a recipe is audited.
 ///
-/// The default is small, so that a run costs microseconds, and chosen so that one record can show nearly all that is
-/// claimed: 20 rows of 2 features, 5 steps, and a loss whose gradients stay long.
+/// The default is small, so that a run costs microseconds, and chosen so that one record can nearly attain the claim: 20 rows
+/// of 2 features, 5 steps, and a loss whose gradients stay long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
     /// Number of records.
@@ -72,23 +72,23 @@ pub struct Parameters {
     pub dim: u64,
     /// Epsilon of the release.
     pub epsilon: f64,
-    /// Delta of the release. With 0 only what is pure is audited.
+    /// Delta of the release. With 0 only pure guarantees are audited.
     pub delta: f64,
     /// The neighbouring relation.
     pub relation: AdjacencyKind,
     /// The loss.
     pub loss: LossKind,
-    /// Coefficient of the regulariser; `None` is 0 where the recipe needs none, and 0.5 where it does.
+    /// Coefficient of the regulariser; `None` is 0 if the recipe needs none, otherwise 0.5.
     pub lambda: Option<f64>,
     /// Passes over the data.
     pub passes: u64,
     /// Records per batch.
     pub batch_size: u64,
-    /// The ball that iterates are projected onto.
+    /// Radius of the ball onto which iterates are projected.
     pub radius: Option<f64>,
-    /// How noise is drawn; `None` is each of exact and rounded.
+    /// The noise mode; `None` audits both exact and rounded noise.
     pub noise_mode: Option<NoiseMode>,
-    /// How hard the farthest pair of data sets is looked for: that many pairs, fewer where training takes long.
+    /// Number of pairs in the search for the farthest pair of data sets, fewer if training takes long.
     pub pairs: u32,
 }
 
@@ -117,18 +117,18 @@ impl Default for Parameters {
     }
 }
 
-/// A recipe that can be audited.
+/// A recipe with an audit.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe {
-    /// Its name, as on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub about: &'static str,
     build: fn(&Parameters) -> Result<Vec<Audited>, Error>,
 }
 
 impl Recipe {
-    /// What is audited: one for each law and mode of noise that the recipe can release with under these parameters.
+    /// Returns the audits: one for each law and mode of noise that the recipe can use under these parameters.
     ///
     /// # Errors
     /// Parameters that the recipe refuses.
@@ -137,10 +137,9 @@ impl Recipe {
     }
 }
 
-/// Every recipe of this crate. A recipe that is not here is not audited: each optimiser adds its entry, unless what is
-/// released is what another's entry shows: other steps on the same noisy sums of `dp-sgd` (Adam, linearised ADMM, the parties
-/// of ADMM, each with a pass of its own), and ADMM by objective perturbation, of which an iteration is `obj-pert` around another
-/// centre.
+/// Every audited recipe of this crate. Each optimiser adds its entry, unless another entry covers its releases: other steps on
+/// the same noisy sums of `dp-sgd` (Adam, linearised ADMM, the parties of ADMM, each with a separate pass), and ADMM by
+/// objective perturbation, an iteration of which is `obj-pert` around another centre.
 pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "bolt-on-convex",
@@ -269,12 +268,12 @@ pub const RECIPES: &[Recipe] = &[
     },
 ];
 
-/// The recipe of this name.
+/// Returns the recipe of this name.
 pub fn recipe(name: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.name == name)
 }
 
-/// Everything that all recipes have audited under these parameters.
+/// Returns the audits of all recipes under these parameters.
 ///
 /// # Errors
 /// Parameters that a recipe refuses.
@@ -288,9 +287,9 @@ pub fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 
 /// A recipe on its canary data sets, ready to be audited.
 pub struct Audited {
-    /// What is run many times, noise included.
+    /// The audited run, noise included.
     pub subject: Box<dyn Subject>,
-    /// What a search without noise has found.
+    /// The result of the search without noise.
     pub distance: Distance,
 }
 
@@ -299,24 +298,24 @@ pub struct Audited {
 /// It needs no statistics: one pair beyond the claim refutes it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Distance {
-    /// The largest distance that was found.
+    /// The largest distance found.
     pub reached: f64,
-    /// The sensitivity that is claimed.
+    /// The claimed sensitivity.
     pub claimed: f64,
-    /// Pairs of data sets that were tried.
+    /// Number of pairs of data sets tried.
     pub pairs: u32,
 }
 
 impl Distance {
-    /// Relative error of a distance computed in double precision from two models, with room to spare.
+    /// Generous bound on the relative error of a distance computed in double precision from two models.
     const ROUNDING: f64 = 1e-12;
 
-    /// Whether the claim stands.
+    /// Returns whether the claim holds.
     pub fn holds(&self) -> bool {
         self.reached * (1.0 - Self::ROUNDING) <= self.claimed
     }
 
-    /// What share of the claim was reached: near 1 where the sensitivity is tight and the search good.
+    /// Returns the fraction of the claim that was reached: near 1 if the sensitivity is tight and the search good.
     pub fn ratio(&self) -> f64 {
         self.reached / self.claimed
     }

@@ -1,22 +1,22 @@
-//! The choice of an algorithm with its hyper-parameters, from public numbers alone.
+//! Automatic choice of an algorithm and its hyper-parameters from public numbers alone.
 //!
 //! # Formula
 //! | | delta > 0 | delta = 0 |
 //! |---|---|---|
-//! | logistic | noise in the objective: [`ObjPert`], around a centre up to 500 features | the same, mostly around 0 |
+//! | logistic | objective perturbation: [`ObjPert`], around a centre up to 500 features | the same, mostly around 0 |
 //! | log-cosh | the same, around 0 | the same, around 0 |
-//! | softmax, Huber regression | accelerated descent, Gaussian noise: [`DpSgd`] | noise in the objective, around 0 |
-//! | Huber SVM | the same | noise on the model: [`BoltOn`], convex, by [`Defaults`] |
+//! | softmax, Huber regression | accelerated descent, Gaussian noise: [`DpSgd`] | objective perturbation, around 0 |
+//! | Huber SVM | the same | output perturbation: [`BoltOn`], convex, by [`Defaults`] |
 //! | hinge, absolute, squared | the same | accelerated descent, noise of the L2 Laplace ball: [`Scs13`] |
 //!
-//! Where there are so few features that the noise that needs no delta is the smaller one (some twenty at the usual deltas), the
-//! logistic loss and log-cosh have that one also with a delta; the logistic loss has a centre then up to ten features, if `n ε >= 40 D` for its `D = d(d+3)/2`
-//! moments. A number of
-//! passes, a radius or single precision that is asked for leaves the descents: objective perturbation has none of them. So
-//! does a table of so many records, some 10⁹, that the noise that hides how the minimiser was approached would be seen.
+//! With so few features that the noise that needs no delta is smaller (about twenty at the usual deltas), the logistic loss
+//! and log-cosh use it also for delta > 0; the logistic loss then has a centre up to ten features, if `n ε >= 40 D` for its
+//! `D = d(d+3)/2` moments. A given number of passes, a radius or single precision excludes objective perturbation, which
+//! supports none of them. A table with so many records (about 10⁹) that the noise on the minimiser would be visible in
+//! predictions excludes it too.
 //!
-//! Accelerated descent takes the sum of *all* gradients at each step, with noise on each sum, and releases the mean of the
-//! second half of the iterates. With `p` parameters, `Δ` the change of the sum that the relation allows and `z` the Gaussian's noise per unit of sensitivity,
+//! Accelerated descent releases a noisy sum of *all* gradients at each step, and returns the mean of the second half of the
+//! iterates. With `p` parameters, `Δ` the sensitivity of the sum under the relation and `z` the Gaussian's noise multiplier,
 //! ```text
 //! q = (Δ/n) · z √p                     norm of one release's noise on the mean gradient; √(p (p+1)) / ε for the ball
 //! γ = a q^{3/2}                        regularisation, in place of a search for λ
@@ -24,8 +24,8 @@
 //! T = 2 √(c / (ηγ)), at most 200       √κ steps are what accelerated descent needs: every step is paid for
 //! m = (1 - √(4c/T²)) / (1 + √(4c/T²))  momentum that T steps make use of
 //! ```
-//! A larger `λ` of the user's takes γ's place; a smaller one is used as it is and γ sets the length alone, so that the run
-//! stops early instead.
+//! A given `λ` larger than γ replaces γ; a smaller one is used as it is, and γ only determines the number of steps, so that
+//! the run stops early instead.
 //!
 //! | loss | β | a | c |
 //! |---|---|---|---|
@@ -34,17 +34,17 @@
 //! | Huber SVM, hinge | 1/(2h), at most 1/2 | 0.3 | 1/2 |
 //! | Huber regression, absolute, squared (gradients clipped to 1) | 1/h, 1, 1 | 1 | 1/2 |
 //!
-//! Under pure differential privacy T releases cost T times the noise and not √T: there `a` is doubled and `c` an eighth, and
-//! where noise can be added once to the model, that is better.
+//! Under pure differential privacy T releases cost T times the noise, not √T times: `a` is doubled and `c` divided by eight,
+//! and output perturbation is better if the loss allows it.
 //!
 //! # Measurements
-//! Held-out accuracy, for numbers the explained share of variance, under add-remove. Tables are made by
+//! Held-out accuracy (for regression the explained fraction of the variance), under add-remove. The tables are made by
 //! ```text
 //! cargo run --release -p benches --bin auto -- [--data FILE LABEL POSITIVE]... [--libsvm FILE]... --rows 50000
 //! ```
 //! The logistic loss: **auto**, then accelerated descent ([`choose_descent`](Auto::choose_descent)), then `bolt-on-convex`
-//! with recommended settings, the same at both deltas but for its noise. Standard errors are .001 to .003, on Banknote at 0.1
-//! .009, on Higgs up to .010.
+//! with recommended settings, the same at both deltas except for its noise. Standard errors are .001 to .003, on Banknote at
+//! 0.1 .009, on Higgs up to .010.
 //!
 //! | data | delta | 0.1 | 0.4 | 1.6 |
 //! |---|---|---|---|---|
@@ -63,8 +63,8 @@
 //! | higgs | 1e-8 | **.521** .517 .522 | **.565** .550 .537 | **.612** .617 .560 |
 //! | higgs | 0 | **.530** .508 .511 | **.576** .516 .523 | **.623** .535 .555 |
 //!
-//! Other losses, on made-up tables: accelerated descent, objective perturbation around 0, `bolt-on-convex`; what auto takes is
-//! bold. Standard errors are .001 to .004 for two classes, up to .014 for five and .011 for numbers.
+//! Other losses, on synthetic tables: accelerated descent, objective perturbation around 0, `bolt-on-convex`; the choice of
+//! auto is bold. Standard errors are .001 to .004 for two classes, up to .014 for five and .011 for regression.
 //!
 //! | data | loss | delta | 0.1 | 0.4 | 1.6 |
 //! |---|---|---|---|---|---|
@@ -77,12 +77,12 @@
 //! | numbers | log-cosh:0.5 | 1e-8 | .857 **.879** - | .885 **.886** - | .887 **.887** - |
 //! | numbers | log-cosh:0.5 | 0 | .793 **.879** .775 | .834 **.886** .879 | .883 **.887** .885 |
 //!
-//! So auto is ahead or level, up to a standard error or two, nearly everywhere; it loses .003 to accelerated descent on a9a at
-//! 0.1, .002 at 1.6.
+//! So auto is better or equal, up to a standard error or two, nearly everywhere; it loses .003 to accelerated descent on a9a
+//! at 0.1, .002 at 1.6.
 //!
 //! # Privacy
-//! Nothing here depends on a record: the choice is as public as `n`, `dim` and the budget. What is chosen is an ordinary
-//! recipe, whose certificate says nothing of how it was chosen and needs not.
+//! The choice depends on no record: it is as public as `n`, `dim` and the budget. The result is an ordinary recipe, whose
+//! certificate need not state how it was chosen.
 //!
 //! # References
 //! Nesterov, "Introductory lectures on convex optimization", 2004, section 2.2; Bassily, Smith, Thakurta, FOCS 2014, for
@@ -105,34 +105,34 @@ use crate::schedule::Schedule;
 
 const RECIPE: &str = "auto";
 
-/// Most steps of accelerated descent: beyond it accuracy did not change, and each is a pass over the records.
+/// Maximum number of steps of accelerated descent: beyond it accuracy did not improve, and each is a pass over the records.
 pub const MOST_STEPS: u64 = 200;
-/// Most features with a centre from Gaussian noise on all products of two: beyond it the noise on them is no longer a part.
+/// Maximum number of features for a centre with Gaussian noise: beyond it the noise on the moments is too large.
 pub const CENTRED_FEATURES: u64 = 500;
-/// The same from noise that needs no delta, which is as long as the moments are many.
+/// The same for noise that needs no delta, whose norm grows with the number of moments.
 pub const CENTRED_FEATURES_WHEN_PURE: u64 = 10;
-/// Least `n ε` for each moment with a centre from noise that needs no delta.
+/// Minimum of `n ε` per moment for a centre with noise that needs no delta.
 const RECORDS_OF_A_MOMENT: f64 = 40.0;
-/// λ of the user's is lifted to this share of the noise on the mean gradient.
+/// Lower bound of a given λ, as a fraction of the noise on the mean gradient.
 const LEAST_OF_THE_USERS: f64 = 0.2;
-/// `a`: regularisation over `q^{3/2}`, for losses of classes.
+/// `a`: regularisation over `q^{3/2}`, for classification losses.
 pub const BALANCE: f64 = 0.3;
-/// The same for losses of numbers.
+/// The same for regression losses.
 pub const BALANCE_OF_NUMBERS: f64 = 1.0;
-/// The curvature that steps are made for where the loss has kinks, or nearly.
+/// The curvature that determines the steps for losses with kinks or nearly so.
 pub const CURVATURE_OF_KINKS: f64 = 0.5;
-/// By how much `a` is larger where noise is composed without delta.
+/// Factor on `a` if noise is composed without delta.
 const BALANCE_WHEN_PURE: f64 = 2.0;
-/// By how much `c` is smaller there.
+/// Factor on `c` in that case.
 const LENGTH_WHEN_PURE: f64 = 0.125;
-/// The least and the largest γ: what keeps steps and momentum within the range of numbers.
+/// Minimum and maximum of γ, which keep steps and momentum within the range of doubles.
 const CONVEXITY_RANGE: (f64, f64) = (1e-12, 1e12);
-/// `12 (q/(L√p))^{2/3}`: what noise on the model costs.
+/// `12 (q/(L√p))^{2/3}`: cost of output perturbation.
 const COST_ON_THE_MODEL: f64 = 12.0;
-/// Within this factor of the expected cost most of the measured ones lie.
+/// Most measured costs lie within this factor of the expected one.
 pub const COST_FACTOR: f64 = 3.0;
 
-/// What to train, as far as it was said; the rest is chosen.
+/// The given parameters of a training; all others are chosen.
 ///
 /// # Examples
 /// ```
@@ -145,7 +145,7 @@ pub const COST_FACTOR: f64 = 3.0;
 /// let choice = Auto::new(LossKind::Logistic).choose(40_000, 100, budget, AdjacencyKind::ZeroOut)?;
 /// let AnyRecipe::ObjPert(recipe) = &choice.recipe else { panic!("{choice:?}") };
 /// assert_eq!(recipe.centre_share, 0.1);
-/// // About a twentieth of what the features gain over naming the larger class.
+/// // About a twentieth of the features' gain over predicting the majority class.
 /// assert!(choice.expected_cost.share > 0.02 && choice.expected_cost.share < 0.1);
 /// let plan = choice.recipe.plan_copies::<ZeroOut>(40_000, 100, budget, 1)?;
 /// assert!(plan.reached().epsilon <= 0.4);
@@ -153,36 +153,36 @@ pub const COST_FACTOR: f64 = 3.0;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Auto {
-    /// The loss, with kinks or without.
+    /// The loss, with or without kinks.
     pub loss: LossKind,
-    /// λ of the user's.
+    /// λ, if given.
     pub lambda: Option<f64>,
-    /// T of the user's: each step is a pass.
+    /// T, if given: each step is a pass.
     pub passes: Option<u64>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
     /// The floating-point type of training.
     pub float: FloatKind,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces.
+    /// Bound on the targets' absolute value, enforced by the source.
     pub target_bound: f64,
 }
 
-/// What was chosen.
+/// The result of the choice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The recipe.
     pub recipe: AnyRecipe,
-    /// Why, in a sentence for people.
+    /// The reason, as a sentence.
     pub reason: String,
-    /// What privacy is expected to cost.
+    /// The expected cost of privacy.
     pub expected_cost: ExpectedCost,
 }
 
-/// Advice from public numbers: which part of what there is to gain from the features privacy is expected to cost.
+/// The expected cost of privacy, from public numbers: the fraction of the features' predictive gain that is lost.
 ///
 /// # Formula
 /// ```text
@@ -190,13 +190,12 @@ pub struct Choice {
 ///         2 q √p √T / L            the Laplace ball in each of T steps
 ///         12 (q / (L √p))^{2/3}    noise on the model
 /// ```
-/// at most 1; of objective perturbation, with the standard deviation in a prediction of the noise on the minimiser besides.
-/// For delta = 1e-8 the first is about `10 p/(nε)`. For two classes it is the share of the accuracy over the
-/// majority class, for numbers that of what the features explain.
-/// Measured shares lie within a factor of [`COST_FACTOR`] of it, most of them.
+/// at most 1; for objective perturbation, plus the standard deviation in a prediction of the noise on the minimiser. For delta
+/// = 1e-8 the first is about `10 p/(nε)`. For two classes it is a fraction of the accuracy gained over the majority class, for
+/// regression of the explained variance. Most measured fractions lie within a factor of [`COST_FACTOR`] of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExpectedCost {
-    /// The expected share, in [0, 1].
+    /// The expected fraction, in [0, 1].
     pub share: f64,
 }
 
@@ -205,25 +204,23 @@ impl ExpectedCost {
         Self { share: share.min(1.0) }
     }
 
-    /// Where most of the measured shares lie.
+    /// Returns the range of most measured fractions.
     pub fn range(&self) -> (f64, f64) {
         (self.share / COST_FACTOR, (self.share * COST_FACTOR).min(1.0))
     }
 }
 
-/// What a loss is to the rule.
 struct Character {
-    /// Bound on one record's gradient, clipped where the loss has none of its own.
+    /// Bound on one record's gradient, by clipping if the loss has none.
     bound: f64,
     clipping: Option<ClippingNorm>,
-    /// Bound on the distance of two.
+    /// Bound on the distance of two records' gradients.
     difference: f64,
     curvature: f64,
     balance: f64,
     length: f64,
 }
 
-/// What a choice is made from.
 struct Terms {
     character: Character,
     /// Δ
@@ -232,11 +229,10 @@ struct Terms {
     noise: f64,
     /// p
     parameters: f64,
-    /// Whether delta is 0.
+    /// True if delta is 0.
     pure: bool,
 }
 
-/// The rule's numbers for one budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pace {
     /// q
@@ -248,7 +244,7 @@ struct Pace {
 }
 
 impl Auto {
-    /// Everything is chosen; noise is drawn exactly, arithmetic is double, rows have norm at most 1.
+    /// Creates a request without given parameters: exact noise, double precision, rows of norm at most 1.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -262,11 +258,11 @@ impl Auto {
         }
     }
 
-    /// The choice for `n` records of `dim` features, a budget and a relation.
+    /// Chooses a recipe for `n` records of `dim` features, a budget and a relation.
     ///
     /// # Errors
-    /// No records, no features, a relation without a public number of records, and parameters outside their range. What
-    /// the recipe refuses beside, its plan says.
+    /// No records, no features, a relation without a public number of records, and parameters outside their range. Further
+    /// errors are returned by the recipe's plan.
     pub fn choose(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Choice, Error> {
         let terms = self.terms(n, dim, budget, relation)?;
         if let Some(choice) = self.perturb_objective(n, dim, budget, relation, &terms)? {
@@ -284,7 +280,7 @@ impl Auto {
         })
     }
 
-    /// Accelerated descent with noise in every step, also where noise on the model is expected to be better.
+    /// Chooses accelerated descent with noise in every step, even if output perturbation is expected to be better.
     ///
     /// # Errors
     /// As [`choose`](Self::choose).
@@ -303,7 +299,7 @@ impl Auto {
         })
     }
 
-    /// Objective perturbation, where it is the most accurate and nothing was asked for that it does not have.
+    /// Returns objective perturbation if it is the most accurate and supports the given parameters.
     fn perturb_objective(
         &self,
         n: u64,
@@ -321,12 +317,12 @@ impl Auto {
             return Ok(None);
         }
         let (records, features, parameters) = (n as f64, dim as f64, terms.parameters);
-        // The change of the sum that the relation allows, over n, times the noise per unit of it.
+        // The sensitivity of the sum, over n, times the noise per unit of it.
         let of_ball = terms.change / records * (parameters * (parameters + 1.0)).sqrt() / budget.epsilon.get();
         let ball = terms.pure || of_ball < terms.noise;
         let noise = of_ball.min(terms.noise);
         let lambda = match self.lambda {
-            // Less than this costs more than it gains.
+            // A smaller value costs more than it gains.
             Some(lambda) => Some(non_negative("lambda", lambda)?.max(LEAST_OF_THE_USERS * noise)),
             None => None,
         };
@@ -349,7 +345,7 @@ impl Auto {
             ..ObjPert::new(self.loss)
         };
         let recipe = if centred { recipe.centred() } else { recipe };
-        // What a plan refuses it says itself.
+        // The plan returns its own errors.
         let on_the_minimiser = recipe.noise_on_the_minimiser(n, dim, budget, relation).unwrap_or(0.0);
         if on_the_minimiser > 1.01 * UNSEEN {
             return self.descend(n, terms).map(Some);
@@ -372,7 +368,7 @@ impl Auto {
         }))
     }
 
-    /// Checks what is public, and q.
+    /// Checks the public numbers, and computes q.
     fn terms(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Terms, Error> {
         for (name, value) in [("number of records", n), ("dimension", dim), ("passes", self.passes.unwrap_or(1))] {
             if value == 0 {
@@ -395,7 +391,7 @@ impl Auto {
         Ok(Terms { character, change, noise: change * per_unit / n as f64, parameters, pure })
     }
 
-    /// Constants of the loss, and what was measured for it.
+    /// Returns the constants of the loss, and the values measured for it.
     fn character(&self) -> Result<Character, Error> {
         let mut domain = Domain::unit_rows().with_row_norm(self.row_norm)?.with_target_bound(self.target_bound)?;
         if let Some(radius) = self.radius {
@@ -403,7 +399,7 @@ impl Auto {
         }
         let constants = self.loss.constants(L2::NONE, &domain);
         let bounded = constants.data_lipschitz.is_finite();
-        // Targets of size 1 and predictions that start at 0: the errors of most records are never clipped.
+        // For targets of size 1 and predictions that start at 0, the gradients of most records are never clipped.
         let clip = self.row_norm * self.target_bound.max(f64::MIN_POSITIVE);
         let clipping = if bounded { None } else { Some(ClippingNorm::new(clip)?) };
         let (curvature, balance, length) = match self.loss {
@@ -439,7 +435,7 @@ impl Auto {
         Ok(Pace { noise, lambda, step, passes, descent })
     }
 
-    /// Noise once, on the model.
+    /// Returns the recipe of output perturbation.
     fn on_the_model(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<BoltOn, Error> {
         let defaults = Defaults::new(self.loss, n, dim, budget, relation)?;
         let recipe = defaults.recipe(Convexity::Convex)?;
@@ -458,7 +454,7 @@ impl Auto {
         })
     }
 
-    /// All records at each step.
+    /// Returns the recipe with all records at each step.
     fn gaussian(&self, character: &Character, pace: &Pace, n: u64) -> AnyRecipe {
         DpSgd {
             lambda: pace.lambda,
@@ -479,7 +475,7 @@ impl Auto {
         .into()
     }
 
-    /// The same with noise of pure differential privacy.
+    /// Returns the same with noise for pure differential privacy.
     fn laplace(&self, character: &Character, pace: &Pace, n: u64) -> AnyRecipe {
         Scs13 {
             lambda: pace.lambda,
@@ -501,7 +497,7 @@ impl Auto {
     }
 }
 
-/// The mean of the last `⌈T/2⌉` iterates.
+/// Returns the mean of the last `⌈T/2⌉` iterates.
 fn second_half(passes: u64) -> Averaging {
     Averaging::Suffix { updates: passes.div_ceil(2) }
 }

@@ -1,8 +1,8 @@
-//! Which combination of the iterates is the model.
+//! The averaging of the iterates.
 
 use crate::error::Error;
 
-/// The weights `α_t` of the iterates in the output `Σ_t α_t w_t`. Iterates are taken after their update.
+/// The weights `α_t` of the iterates in the output `Σ_t α_t w_t`. Iterates are counted after their update.
 ///
 /// # Formula
 /// ```text
@@ -13,11 +13,11 @@ use crate::error::Error;
 /// Coefficients  α_t = values[t - 1], any sign
 /// Restarts      w_t <- (w_{t-s+1} + ... + w_t) / s   whenever s divides t, and the last w_T
 /// ```
-/// `Restarts` is no single average: the mean of every `s` iterates is where the run goes on. The weights of a stretch
-/// are its own, and a last stretch that is cut short gives its last iterate.
+/// `Restarts` is not a single average: the run continues from the mean of every `s` iterates. Weights are counted within each
+/// stretch, and a last stretch shorter than `s` outputs its last iterate.
 ///
 /// # Privacy
-/// Averaging is part of what is released and changes the sensitivity: under strong convexity the early iterates differ
+/// Averaging is part of the released function and changes the sensitivity: under strong convexity the early iterates differ
 /// more than the last one does, so that uniform averaging *raises* it (see [`growth`](crate::growth)).
 #[derive(Debug, Clone, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -31,25 +31,25 @@ pub enum Averaging {
     Uniform,
     /// The mean of the last iterates.
     Suffix {
-        /// How many.
+        /// Number of iterates.
         updates: u64,
     },
     /// Weights proportional to t.
     Polynomial,
-    /// Any weights.
+    /// Arbitrary weights.
     Coefficients {
         /// One weight per update.
         values: Vec<f64>,
     },
-    /// The run goes on from the mean of every so many iterates.
+    /// Restarts from the mean of the last iterates, at regular intervals.
     Restarts {
-        /// How many.
+        /// Number of updates between restarts.
         updates: u64,
     },
 }
 
 impl Averaging {
-    /// The suffix of the `⌈ln T⌉` last iterates, at least one: nearly the last iterate's sensitivity.
+    /// Returns the suffix of the `⌈ln T⌉` last iterates, at least one: its sensitivity is close to the last iterate's.
     pub fn logarithmic_suffix(updates: u64) -> Self {
         Self::Suffix { updates: ((updates as f64).ln().ceil() as u64).max(1) }
     }
@@ -57,8 +57,8 @@ impl Averaging {
     /// Checks the parameters for a run of `updates` updates.
     ///
     /// # Errors
-    /// [`Error::Count`] for an empty suffix, [`Error::Length`] and [`Error::OutOfRange`] for a list that is not one
-    /// finite number per update.
+    /// [`Error::Count`] for an empty suffix or stretch, [`Error::Length`] for a list without exactly one number per update,
+    /// [`Error::OutOfRange`] for a number that is not finite.
     pub fn prepare(&self, updates: u64) -> Result<AveragingWeights, Error> {
         let total = updates as f64;
         let rule = match self {
@@ -85,7 +85,7 @@ impl Averaging {
             Self::Restarts { updates: 0 } => {
                 return Err(Error::Count { name: "updates between restarts", value: 0, range: "1 or more" });
             }
-            // A run that is no longer than a stretch is not restarted.
+            // A run within one stretch has no restart.
             Self::Restarts { updates: every } if *every > updates => Rule::Suffix { first: updates, weight: 1.0 },
             Self::Restarts { updates: every } if *every == updates => Rule::Suffix { first: 1, weight: 1.0 / total },
             Self::Restarts { updates: every } => {
@@ -113,7 +113,7 @@ enum Rule {
         slope: f64,
     },
     Coefficients(Vec<f64>),
-    /// Up to update `whole` all stretches are whole.
+    /// All stretches up to update `whole` are complete.
     Restarts {
         every: u64,
         weight: f64,
@@ -122,8 +122,8 @@ enum Rule {
 }
 
 impl AveragingWeights {
-    /// The weight of the iterate after update `t`, counted from 1, in the average of its stretch: the whole run where
-    /// there are no restarts.
+    /// Returns the weight of the iterate after update `t`, counted from 1, in the average of its stretch (without restarts, of
+    /// the whole run).
     #[inline]
     pub fn at(&self, t: u64) -> f64 {
         match &self.rule {
@@ -143,13 +143,13 @@ impl AveragingWeights {
         }
     }
 
-    /// Whether the run goes on from its average after update `t`, which begins anew then.
+    /// Returns whether the run restarts from its average after update `t`; a new average starts then.
     #[inline]
     pub fn restarts_after(&self, t: u64) -> bool {
         matches!(self.rule, Rule::Restarts { every, .. } if t < self.updates && t.is_multiple_of(every))
     }
 
-    /// The most iterates that are averaged at once.
+    /// Returns the maximum number of iterates averaged at once.
     pub(crate) fn longest_stretch(&self) -> u64 {
         match self.rule {
             Rule::Restarts { every, .. } => every,
@@ -157,12 +157,12 @@ impl AveragingWeights {
         }
     }
 
-    /// Whether the output is the last iterate itself, with weight 1.
+    /// Returns whether the output is the last iterate itself, with weight 1.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self.rule, Rule::Suffix { first, weight } if first == self.updates && weight == 1.0)
     }
 
-    /// `Σ_t |α_t|` over a stretch, rounded up.
+    /// Returns `Σ_t |α_t|` over a stretch, rounded up.
     pub(crate) fn total(&self) -> f64 {
         match &self.rule {
             Rule::Suffix { .. } | Rule::Polynomial { .. } | Rule::Restarts { .. } => {
@@ -212,7 +212,7 @@ mod tests {
             [third, third, third, third, third, third, 0.0, 1.0]
         );
         assert_eq!((1..=8).filter(|&t| weights.restarts_after(t)).collect::<Vec<_>>(), [3, 6]);
-        // What ends with a whole stretch gives its mean, and does not go on from it.
+        // A run that ends with a complete stretch outputs its mean, without a restart.
         let whole = Averaging::Restarts { updates: 4 }.prepare(8).unwrap();
         assert_eq!((1..=8).filter(|&t| whole.restarts_after(t)).collect::<Vec<_>>(), [4]);
         assert_eq!(whole.at(8), 0.25);

@@ -1,7 +1,7 @@
-//! All algorithms by name, with their settings, their neighbouring relations, and the recipe that settings make.
+//! All algorithms by name, with their settings and neighbouring relations, and the construction of recipes from settings.
 //!
-//! A front end (a command, a grid search, another language) takes its help from [`ALGORITHMS`] and [`PARAMETERS`], and the
-//! recipe from [`Entry::build`].
+//! A front end (a command, a grid search, a binding to another language) takes its help from [`ALGORITHMS`] and
+//! [`PARAMETERS`], and the recipe from [`Entry::build`].
 //!
 //! # Examples
 //! ```
@@ -55,22 +55,22 @@ use crate::growth::Arithmetic;
 use crate::recipes::{AnyRecipe, Budget};
 use crate::schedule::Schedule;
 
-/// What a recipe is made from: the settings that were given, and public numbers.
+/// The inputs of a recipe: the given settings, and public numbers.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'s> {
-    /// The settings that were given.
+    /// The given settings.
     pub settings: &'s Settings,
     /// The loss.
     pub loss: LossKind,
-    /// How noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
     /// The floating-point type of training.
     pub float: FloatKind,
-    /// Whether the last feature is an intercept.
+    /// True if the last feature is an intercept.
     pub intercept: bool,
-    /// Whether rows are stored sparse, which follows from the schema.
+    /// True if rows are stored sparse, which follows from the schema.
     pub sparse: bool,
-    /// What may be spent.
+    /// The privacy budget.
     pub budget: Budget,
     /// The neighbouring relation.
     pub relation: AdjacencyKind,
@@ -81,7 +81,7 @@ pub struct Request<'s> {
 }
 
 impl<'s> Request<'s> {
-    /// Dense rows without an intercept, exact noise, double precision.
+    /// Creates a request for dense rows without an intercept, exact noise, double precision.
     pub fn new(
         settings: &'s Settings,
         loss: LossKind,
@@ -94,12 +94,12 @@ impl<'s> Request<'s> {
         Self { settings, loss, noise_mode, float, intercept: false, sparse: false, budget, relation, n, dim }
     }
 
-    /// The schedule that was asked for; `None` leaves it to the recipe.
+    /// Returns the requested schedule; `None` uses the recipe's default.
     fn schedule(&self, lambda: f64) -> Result<Option<Schedule>, Error> {
         steps::schedule(self.settings, self.loss, self.n, lambda)
     }
 
-    /// How the iterate is carried; in two parts where so many updates round off too much to hide.
+    /// Returns the representation of the iterate: in two parts if the rounding of so many updates would be significant.
     fn private_arithmetic(&self, passes: u64, batch_size: u64, radius: Option<f64>) -> Arithmetic {
         let projected = radius.map(|_| self.loss.parameters(self.dim));
         arithmetic(self.sparse).for_records(self.n, passes, batch_size, projected)
@@ -109,38 +109,38 @@ impl<'s> Request<'s> {
 /// A private algorithm by name.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// What it is, and its source.
+    /// A description with the source.
     pub about: &'static str,
-    /// The relations that it has a proof under; the first is the default.
+    /// The relations under which it is proved; the first is the default.
     pub relations: &'static [AdjacencyKind],
-    /// The names of the [`PARAMETERS`] that it takes.
+    /// The names of its [`PARAMETERS`].
     pub settings: &'static [&'static str],
-    /// Whether the running time depends on the records: training ends when its minimiser is certified, or may.
+    /// True if the running time depends on the records: training ends when its minimiser is certified, or may.
     pub data_dependent_time: bool,
     records_to_check: fn(&Settings) -> u64,
     build: fn(&Request<'_>) -> Result<Built, Error>,
 }
 
-/// A recipe, and what there is to say of how it was chosen.
+/// A recipe, with advice on its choice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Built {
     /// The recipe.
     pub recipe: AnyRecipe,
-    /// Of an algorithm that is chosen by public numbers.
+    /// The advice, for an algorithm chosen by public numbers.
     pub advice: Option<Advice>,
 }
 
-/// What was chosen and why, and what privacy is expected to cost: from public numbers alone.
+/// The choice with its reason, and the expected cost of privacy: from public numbers alone.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Advice {
     /// The choice and its reason.
     pub reason: String,
-    /// Which part of what can be gained over the majority class, or over the mean label, privacy is expected to cost.
+    /// Expected fraction lost of the possible gain over the majority class, or over the mean label.
     pub expected_loss: f64,
-    /// Between which two most of the measured ones lie.
+    /// Range of most measured losses.
     pub expected_loss_range: [f64; 2],
 }
 
@@ -150,7 +150,7 @@ impl<R: Into<AnyRecipe>> From<R> for Built {
     }
 }
 
-/// The private algorithms, in the order in which they are shown.
+/// The private algorithms, in display order.
 pub static ALGORITHMS: &[&Entry] = &[
     &auto::AUTO,
     &bolt_on::CONVEX,
@@ -187,16 +187,16 @@ pub static ALGORITHMS: &[&Entry] = &[
     &scs13::SCS13,
 ];
 
-/// The private algorithm of this name.
+/// Returns the private algorithm of this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALGORITHMS.iter().find(|entry| entry.name == name).copied()
 }
 
 impl Entry {
-    /// The recipe: what was asked for, and for the rest what is recommended for these public numbers.
+    /// Builds the recipe from the given settings, and for all others from the values recommended for these public numbers.
     ///
     /// # Errors
-    /// [`Error::Setting`] for a setting that the algorithm does not take, or not so; what the recipe refuses.
+    /// [`Error::Setting`] for a setting that the algorithm does not take, or not in this combination; errors of the recipe.
     pub fn build(&self, request: &Request<'_>) -> Result<Built, Error> {
         if let Some(name) = request.settings.given().find(|name| !self.settings.contains(name)) {
             return Err(conflict(name, "this algorithm has no such setting"));
@@ -204,8 +204,8 @@ impl Entry {
         (self.build)(request)
     }
 
-    /// A number of records and of features with which settings can be checked before the records are read: no check may
-    /// fail because they are too few, and planning has to be quick.
+    /// Returns a number of records and of features with which settings can be checked before the records are read: enough that
+    /// no check fails because of them, but quick to plan.
     pub fn shape_to_check(&self, settings: &Settings) -> (u64, u64) {
         let dim = match settings.any_penalty() {
             Some(Penalty::Group { sizes, .. }) => sizes.iter().fold(1, |sum, &size| sum + u64::from(size)),
@@ -214,23 +214,23 @@ impl Entry {
         ((self.records_to_check)(settings), dim)
     }
 
-    /// The relation unless another is asked for.
+    /// Returns the default relation.
     pub fn usual_relation(&self) -> AdjacencyKind {
         self.relations.first().copied().unwrap_or(AdjacencyKind::ReplaceOne)
     }
 
-    /// Whether the running time of a training with these settings depends on the records.
+    /// Returns whether the running time of a training with these settings depends on the records.
     pub fn time_depends_on_records(&self, settings: &Settings) -> bool {
         self.data_dependent_time || settings.stop == Some(Stop::Certified)
     }
 }
 
-/// How the iterate is carried: updated in place where rows are sparse.
+/// Returns the representation of the iterate: scaled for sparse rows.
 fn arithmetic(sparse: bool) -> Arithmetic {
     if sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
 }
 
-/// A setting that contradicts the algorithm, or another setting.
+/// Returns the error for a setting that contradicts the algorithm or another setting.
 fn conflict(name: &'static str, why: &'static str) -> Error {
     Error::Setting { name, why, expected: None, help: None }
 }
@@ -250,7 +250,7 @@ mod tests {
         }
     }
 
-    /// What certifies its minimiser goes on as long as the records ask for, whatever its entry says.
+    /// A recipe with a certified minimiser runs as long as the records require, and its entry must state this.
     #[test]
     fn every_recipe_with_a_certified_minimiser_is_said_to_take_data_dependent_time() {
         let settings = Settings::default();

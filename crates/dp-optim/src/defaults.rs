@@ -1,31 +1,31 @@
 //! Recipes that work without tuning, from public numbers alone.
 //!
 //! # Formula
-//! What decides is the noise on the mean gradient that the budget amounts to, in one coordinate:
+//! The noise on the mean gradient for the given budget, in one coordinate, determines the parameters:
 //! ```text
 //! q = G s / n,    s = noise per unit of sensitivity and coordinate:
 //!                 (√(d (d+1)) / ε) / √d   for the Laplace ball,   z(ε, δ)   for the Gaussian, whichever is smaller
 //! ```
-//! A convex run of total step `S = Σ η_t` has sensitivity `G S/n`, whatever the passes and the batch size,
-//! and stops within about `W²/(2S)` of the least risk, `W` the norm of the best model. A strongly convex one has
-//! sensitivity `G/(λn)` and a bias of about `λW²/2`. A row sees the noise of one coordinate, `q S` or `q/λ`, through the
-//! loss's curvature `c`, which costs `(c/2)(q S)²`. Balancing the two,
+//! A convex run of total step `S = Σ η_t` has sensitivity `G S/n`, for any number of passes and batch size, and stops within
+//! about `W²/(2S)` of the least risk, `W` the norm of the best model. A strongly convex one has sensitivity `G/(λn)` and a
+//! bias of about `λW²/2`. In a prediction the noise of one coordinate, `q S` or `q/λ`, is multiplied by the loss's curvature
+//! `c`, and costs `(c/2)(q S)²`. Balancing the two gives
 //! ```text
 //! S = (W²/2c)^{1/3} q^{-2/3},     λ = (2c/W²)^{1/3} q^{2/3},
 //! ```
-//! in which only the constants depend on the data, and weakly: [`TOTAL_STEP`] and [`LAMBDA`] are what served best on
-//! tables of very different sizes (1,400 to 93,000 rows, 5 to 109 features), at every budget between 0.05 and 1.
+//! in which only the constants depend on the data, and weakly. [`TOTAL_STEP`] and [`LAMBDA`] gave the best results on tables
+//! of very different sizes (1,400 to 93,000 rows, 5 to 109 features), at every budget between 0.05 and 1.
 //!
-//! For losses of numbers the constants are those that served best on made-up tables of 2,000 to 40,000 rows, 4 to 13
-//! features and labels that spread over a quarter to a half of their range, at budgets from 0.1 to 4; Huber's loss was
-//! the better one at every budget.
+//! For regression losses the constants gave the best results on synthetic tables of 2,000 to 40,000 rows, 4 to 13 features and
+//! labels that spread over a quarter to a half of their range, at budgets from 0.1 to 4; Huber's loss was the better one at
+//! every budget.
 //!
-//! The balance is one of small noise. Where the budget is so small that a row would see more noise than
-//! [`LARGEST_NOISE`], the expansion no longer holds and the sign of its prediction is lost; from there on the run is
-//! shortened, or the regularisation raised, to that noise: `S <= t/q`, `λ >= q/t`.
+//! The balance assumes small noise. If the budget is so small that the noise in a prediction would exceed [`LARGEST_NOISE`],
+//! the expansion no longer holds and the sign of the prediction is lost. The run is then shortened, or the regularisation
+//! raised, to that noise: `S <= t/q`, `λ >= q/t`.
 //!
 //! # Privacy
-//! Nothing here depends on a record: the recommended recipe is as public as `n`, `dim` and the budget.
+//! The recommendation depends on no record: it is as public as `n`, `dim` and the budget.
 
 use dp_accountant::{AdjacencyKind, gaussian};
 use dp_losses::{Domain, L2, LossKind};
@@ -36,38 +36,38 @@ use crate::schedule::Schedule;
 
 /// `(W²/2c)^{1/3}` for the logistic loss on unit rows: total step of a convex run, times `q^{2/3}`.
 pub const TOTAL_STEP: f64 = 4.0;
-/// The share of [`TOTAL_STEP`] for losses with a margin of 1 or a real target, whose best models are shorter.
+/// Fraction of [`TOTAL_STEP`] for losses with a margin of 1 or a real target, whose best models have a smaller norm.
 pub const SHORT_MODEL: f64 = 0.5;
 /// `(W²/2c)^{1/3}` for the squared loss and targets in `[-1, 1]`.
 pub const SQUARED_TOTAL_STEP: f64 = 0.6;
 /// `(W²/2)^{1/3}` for Huber's regression loss of half width `h` and targets in `[-1, 1]`, times `h^{1/3}` for `c = 1/h`.
 pub const HUBER_TOTAL_STEP: f64 = 0.4;
-/// t for targets in `[-1, 1]`, where [`LARGEST_NOISE`] is for log-odds.
+/// t for targets in `[-1, 1]`; [`LARGEST_NOISE`] is for log-odds.
 pub const LARGEST_NOISE_OF_NUMBERS: f64 = 0.15;
-/// `(2c/W²)^{1/3}` on unit rows: regularisation of a strongly convex run, over `q^{2/3}`. Shorter models and a larger
-/// curvature pull it both ways; one constant serves the logistic loss and the Huber SVM.
+/// `(2c/W²)^{1/3}` on unit rows: regularisation of a strongly convex run, over `q^{2/3}`. One constant serves the logistic loss
+/// and the Huber SVM.
 pub const LAMBDA: f64 = 0.25;
-/// t: the standard deviation of the noise on a unit row's prediction (in log-odds) that is not to be exceeded.
+/// t: maximum standard deviation of the noise on a unit row's prediction (in log-odds).
 pub const LARGEST_NOISE: f64 = 0.5;
-/// The least and the largest λ that is recommended.
+/// Minimum and maximum of the recommended λ.
 const LAMBDA_RANGE: (f64, f64) = (1e-6, 1.0);
-/// Beyond this total step nothing is gained: the model is as good as fitted.
+/// Maximum total step: beyond it the model has practically converged.
 const LARGEST_TOTAL_STEP: f64 = 1e7;
 
-/// Radius of the ball for the weights under the squared loss, whose gradients have no bound without one: on unit rows it
-/// allows predictions twice as large as targets of size 1.
+/// Radius of the ball for the weights under the squared loss, whose gradients are unbounded without it: on unit rows it allows
+/// predictions twice as large as targets of size 1.
 pub const SQUARED_RADIUS: f64 = 2.0;
 
-/// λ of the baseline without privacy, as in most of the literature's experiments.
+/// λ of the non-private baseline, as in most of the literature's experiments.
 pub const BASELINE_LAMBDA: f64 = 1e-3;
 /// Updates of Algorithm 2 for each unit of the condition number κ = β/λ. After about κ steps of `1/β` the steps become
 /// `1/(λt)` and the distance to the minimiser falls like `κ/t`.
 const UPDATES_PER_CONDITION: f64 = 16.0;
-/// The least and the largest number of passes that is recommended.
+/// Minimum and maximum of the recommended number of passes.
 const PASSES_RANGE: (u64, u64) = (10, 1000);
 
-/// Passes over `n` records with which SGD of step `min(1/β, 1/(λt))` is as good as converged: ten, and for small tables
-/// as many as make sixteen updates for each unit of the condition number, at most a thousand.
+/// Returns the number of passes over `n` records after which SGD of step `min(1/β, 1/(λt))` has practically converged: ten,
+/// and for small tables enough for sixteen updates per unit of the condition number, at most a thousand.
 ///
 /// # Errors
 /// A λ that is negative or not finite.
@@ -84,11 +84,11 @@ pub fn passes_to_converge(loss: LossKind, lambda: f64, n: u64, batch_size: u64) 
     let smoothness = loss.constants(L2::new(lambda)?, &Domain::unit_rows()).smoothness;
     let updates = UPDATES_PER_CONDITION * smoothness / lambda;
     let per_pass = n.max(1).div_ceil(batch_size.clamp(1, n.max(1))) as f64;
-    // Saturates for λ = 0, which has no strong convexity to speak of.
+    // Saturates for λ = 0, which has no strong convexity.
     Ok(((updates / per_pass).ceil() as u64).clamp(PASSES_RANGE.0, PASSES_RANGE.1))
 }
 
-/// Public numbers from which step and regularisation are recommended.
+/// The public numbers from which step and regularisation are recommended.
 ///
 /// # Examples
 /// ```
@@ -118,7 +118,7 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// For `n` records of `dim` features, a budget and a relation.
+    /// Computes the numbers for `n` records of `dim` features, a budget and a relation.
     ///
     /// # Errors
     /// No records, no features, or a relation without a public number of records.
@@ -144,29 +144,29 @@ impl Defaults {
         Ok(Self { loss, n, parameters: loss.parameters(dim), noise: gradient_difference * spread / n as f64 })
     }
 
-    /// `(W²/2c)^{1/3}` and t for this loss.
+    /// Returns `(W²/2c)^{1/3}` and t for this loss.
     fn balance(&self) -> (f64, f64) {
         match self.loss {
             LossKind::Logistic => (TOTAL_STEP, LARGEST_NOISE),
             LossKind::Squared => (SQUARED_TOTAL_STEP, LARGEST_NOISE_OF_NUMBERS),
-            // Its curvature is 1/h; beyond the range of targets a larger h changes nothing but the scale.
+            // Its curvature is 1/h; beyond the range of targets a larger h only changes the scale.
             LossKind::HuberRegression(loss) => (HUBER_TOTAL_STEP * loss.h().min(1.0).cbrt(), LARGEST_NOISE_OF_NUMBERS),
             LossKind::LogCosh(loss) => (HUBER_TOTAL_STEP * loss.h().min(1.0).cbrt(), LARGEST_NOISE_OF_NUMBERS),
             _ => (SHORT_MODEL * TOTAL_STEP, SHORT_MODEL * LARGEST_NOISE),
         }
     }
 
-    /// S: sum of the step sizes of a convex run.
+    /// Returns S, the sum of the step sizes of a convex run.
     pub fn total_step(&self) -> f64 {
         let (balance, largest_noise) = self.balance();
         (balance * self.noise.powf(-2.0 / 3.0)).min(largest_noise / self.noise).min(LARGEST_TOTAL_STEP)
     }
 
-    /// λ of a strongly convex run.
+    /// Returns λ of a strongly convex run.
     pub fn lambda(&self) -> f64 {
         let (balance, largest_noise) = self.balance();
         let (balance, largest_noise) = match self.loss {
-            // The reciprocal, as the balance says; measured like it.
+            // The reciprocal, as in the balance, and measured in the same way.
             LossKind::Squared | LossKind::HuberRegression(_) | LossKind::LogCosh(_) => (1.0 / balance, largest_noise),
             _ => (LAMBDA, LARGEST_NOISE),
         };
@@ -174,7 +174,8 @@ impl Defaults {
         balanced.max(self.noise / largest_noise).clamp(LAMBDA_RANGE.0, LAMBDA_RANGE.1)
     }
 
-    /// The constant step with which `passes` passes in batches of `batch_size` add up to the total step, at most `1/β`.
+    /// Returns the constant step with which `passes` passes in batches of `batch_size` add up to the total step, at most
+    /// `1/β`.
     ///
     /// # Errors
     /// A loss that refuses `lambda`.
@@ -184,7 +185,7 @@ impl Defaults {
         Ok(Schedule::Constant { step: (self.total_step() / updates as f64).min(1.0 / smoothness) })
     }
 
-    /// The recommended recipe.
+    /// Returns the recommended recipe.
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).

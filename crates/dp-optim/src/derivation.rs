@@ -1,4 +1,4 @@
-//! How a release followed from public parameters: what a certificate carries.
+//! The derivation of a release from public parameters, as a certificate states it.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent};
@@ -9,27 +9,27 @@ use crate::lattice::ReleaseLattice;
 use crate::recipes::algorithm::{Algorithm, Run as _};
 use crate::recipes::problem::Problem;
 
-/// What a private recipe's derivation demands of the model that it belongs to.
+/// The requirements of a private recipe's derivation on the model it belongs to.
 ///
-/// A certificate speaks of a model: the two must agree on these, or the guarantee is that of another training.
+/// A certificate is about one model: the two must agree on these terms, otherwise the guarantee is that of another training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelTerms {
-    /// Number of weights, of all models together.
+    /// Number of weights of all models together.
     pub weights: u64,
-    /// Number of models that lie side by side in the weights: one, or one for each class against the rest.
+    /// Number of models stacked in the weights: one, or one for each class against the rest.
     pub models: u64,
-    /// The loss that it was trained with.
+    /// The loss of the training.
     pub loss: LossKind,
-    /// Bound on the rows' L2 norm that training relied on.
+    /// Bound on the rows' L2 norm that training assumed.
     pub row_norm: f64,
-    /// Bound on the targets' size that training relied on.
+    /// Bound on the targets' absolute value that training assumed.
     pub target_bound: f64,
-    /// How noise was drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
 }
 
 impl ModelTerms {
-    /// What no model meets, for a derivation whose event is refused.
+    /// Terms that no model meets, for a derivation whose event is refused.
     pub(crate) const NONE: Self = Self {
         models: 0,
         weights: 0,
@@ -40,33 +40,33 @@ impl ModelTerms {
     };
 }
 
-/// Steps that the accounting of one release takes, at most about; see [`DerivesModel::work`].
+/// Rough maximum of the steps that the accounting of one release takes; see [`DerivesModel::work`].
 pub(crate) const RELEASE: u64 = 1 << 24;
 
-/// A private recipe's derivation, which also says what it demands of its model.
+/// A private recipe's derivation, with its requirements on the model.
 pub trait DerivesModel: Derives<Error = Error> {
-    /// Number of records that the release is planned for, public.
+    /// Returns the number of records that the release is planned for, public.
     fn records(&self) -> u64;
 
-    /// What the model has to be.
+    /// Returns the terms that the model must meet.
     fn model_terms(&self) -> ModelTerms;
 
-    /// What the released weights can be. See [`lattice`](crate::lattice) for which recipe is held to what.
+    /// Returns the set of weights that can be released. [`lattice`](crate::lattice) lists the checks of each recipe.
     ///
     /// # Errors
     /// Those of [`event`](Derives::event), and a derivation that is not of a released model.
     fn release_lattice(&self) -> Result<ReleaseLattice, Error>;
 
-    /// About how many steps it takes to recompute the event and its cost, in the order of five nanoseconds each; known at
-    /// once and from the derivation alone, so that nobody has to recompute a stranger's to learn that it takes days.
+    /// Returns roughly the number of steps, of about five nanoseconds each, that recomputing the event and its cost takes. It
+    /// is computed at once and from the derivation alone, so that a verifier can refuse a derivation that would take days.
     fn work(&self) -> u64 {
         RELEASE
     }
 }
-/// How a release by one algorithm follows from public parameters: the recipe, the public shape of the data, the relation,
-/// and the result of calibration.
+/// The derivation of a release by one algorithm from public parameters: the recipe, the public shape of the data, the
+/// relation, and the result of calibration.
 ///
-/// Sensitivity, rate and number of steps are not among them: [`event`](Derives::event) recomputes them by the function
+/// Sensitivity, sampling rate and number of steps are not included: [`event`](Derives::event) recomputes them by the function
 /// that the plan used.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -89,13 +89,13 @@ pub struct Derivation<R: Algorithm> {
     pub n: u64,
     /// Number of features, intercept included.
     pub dim: u64,
-    /// The result of calibration: the noise, and what else the recipe leaves open.
+    /// The result of calibration: the noise, and other values that the recipe leaves open.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub calibrated: R::Calibrated,
 }
 
 impl<R: Algorithm> Derivation<R> {
-    /// The public parameters that it was made for.
+    /// Returns the public parameters of the release.
     ///
     /// # Errors
     /// Those of [`Problem::new`].
@@ -134,7 +134,7 @@ impl<R: Algorithm> DerivesModel for Derivation<R> {
     }
 
     fn work(&self) -> u64 {
-        // What is refused is refused at once.
+        // Invalid derivations are refused at once.
         self.problem().map_or(RELEASE, |problem| self.recipe.work(&problem, &self.calibrated))
     }
 }

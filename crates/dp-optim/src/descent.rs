@@ -1,4 +1,4 @@
-//! How the iterate follows the gradients: straight, with momentum, with steps that adapt, or in two copies.
+//! Descent methods: plain, with momentum, with adaptive steps, or with two copies of the model.
 
 use dp_losses::Penalty;
 
@@ -20,19 +20,20 @@ use crate::schedule::StepSizes;
 /// Consensus     each party's x_t drawn to all's  see ConsensusAdmm
 /// Admm          x_t drawn to a sparse copy z_t         see LinearisedAdmm
 /// ```
-/// ([`Adam`](crate::engine::Adam), [`LinearisedAdmm`](crate::engine::LinearisedAdmm)). With a
-/// [penalty](dp_losses::Penalty) plain and accelerated steps go through its map before the projection.
+/// ([`Adam`](crate::engine::Adam), [`LinearisedAdmm`](crate::engine::LinearisedAdmm)). With a [penalty](dp_losses::Penalty),
+/// plain and accelerated steps apply its proximal map before the projection.
 ///
-/// The output is `Σ_t α_t x_t`, of z where that is ADMM's output. Without noise, for a constant step `η <= 1/β` and a strongly convex objective of modulus
-/// `γ`, momentum `m = (1 - √(ηγ)) / (1 + √(ηγ))` brings `x_t` within a factor `(1 - √(ηγ))^t` of the minimum: `√κ` steps
-/// do what takes plain descent `κ`. Where each step is paid for by noise, fewer steps are less noise.
+/// The output is `Σ_t α_t x_t`, or of `z_t` if that is ADMM's output. Without noise, for a constant step `η <= 1/β` and a
+/// strongly convex objective of modulus `γ`, momentum `m = (1 - √(ηγ)) / (1 + √(ηγ))` brings `x_t` within a factor
+/// `(1 - √(ηγ))^t` of the minimum: it takes `√κ` steps where plain descent takes `κ`. If each step has a privacy cost, fewer
+/// steps need less noise.
 ///
 /// # Privacy
-/// Where the gradients are noisy sums that were paid for, everything here is arithmetic on what is released and on public
-/// numbers: `y_t` is a function of `x_0` and of the noisy sums `1..t`, as it is in plain descent, so that the next sum is
-/// chosen from released values alone (adaptive composition) and the event is the same for every momentum. Gradients that
-/// are bounded within a ball only are bounded here too, since `y_t` is projected. So are moments, copies and dual variables:
-/// no step looks at records but through its noisy sum.
+/// If the gradients are noisy sums that were paid for, all further computation is post-processing: `y_t` is a function of
+/// `x_0` and of the noisy sums `1..t`, as in plain descent, so that the next sum depends on released values alone (adaptive
+/// composition) and the event is the same for every momentum. Gradients that are bounded only within a ball are bounded here
+/// too, since `y_t` is projected. The same holds for moments, copies and dual variables: a step accesses records only through
+/// its noisy sum.
 ///
 /// # Examples
 /// ```
@@ -51,60 +52,61 @@ pub enum Descent {
     /// Each gradient is taken at the last iterate.
     #[default]
     Plain,
-    /// Nesterov's accelerated descent: each gradient is taken ahead of the last iterate, in the direction of the last move.
+    /// Nesterov's accelerated descent: each gradient is taken at a point extrapolated from the last iterate along the last
+    /// move.
     Accelerated {
-        /// m in [0, 1): how far ahead, in moves.
+        /// m in [0, 1): length of the extrapolation, in multiples of the last move.
         momentum: f64,
     },
-    /// Adam: each weight's step is divided by the root of its gradients' mean square.
+    /// Adam: each weight's step is divided by the root mean square of its gradients.
     Adam {
         /// β₁ in [0, 1), with β₁² < β₂.
         first_decay: f64,
         /// β₂ in (0, 1).
         second_decay: f64,
-        /// ε: what is added to the root.
+        /// ε: added to the root.
         epsilon: f64,
     },
-    /// Adam without the noise's part of that mean square, which would else be nearly all of it.
+    /// Adam with the noise's variance, which would otherwise dominate, subtracted from the mean square.
     AdamBc {
         /// β₁ in [0, 1).
         first_decay: f64,
         /// β₂ in (0, 1).
         second_decay: f64,
-        /// φ: what is left is at least this share of the noise's part.
+        /// φ: lower bound on the difference, as a fraction of the noise's variance.
         floor: f64,
     },
-    /// Consensus ADMM: parties with records of their own take turns, and agree after each round; see
+    /// Consensus ADMM: parties with separate records take turns, and agree after each round; see
     /// [`ConsensusAdmm`](crate::engine::ConsensusAdmm).
     Consensus {
-        /// ρ > 0: how strongly what was agreed on draws each party.
+        /// ρ > 0: strength of the coupling between each party and the consensus model.
         rho: f64,
         /// N: number of parties, at least one.
         parties: u64,
     },
     /// Linearised ADMM: the penalty acts on a copy of the model.
     Admm {
-        /// ρ > 0: how strongly the copies draw each other.
+        /// ρ > 0: strength of the coupling between the copies.
         rho: f64,
-        /// Which copy is released. A serialised recipe that does not say means the sparse one.
+        /// The released copy; the sparse one if a serialised recipe omits it.
         #[cfg_attr(feature = "serde", serde(default))]
         output: AdmmOutput,
     },
 }
 
-/// The most parties: each keeps two copies of the model.
+/// Maximum number of parties: each keeps two copies of the model.
 const MOST_PARTIES: u64 = 1 << 16;
 
 impl Descent {
-    /// Accelerated descent with the momentum that suits a constant step `η` and strong convexity `γ`, of which it takes the
-    /// product `ηγ`, clamped to [0, 1]. A product of 0 gives the largest momentum below 1.
+    /// Returns accelerated descent with the momentum that suits a constant step `η` and strong convexity `γ`; the argument is
+    /// their product `ηγ`, clamped to [0, 1]. A product of 0 gives the largest momentum below 1.
     pub fn suited_to(step_times_convexity: f64) -> Self {
         let root = step_times_convexity.clamp(0.0, 1.0).sqrt();
         let momentum = ((1.0 - root) / (1.0 + root)).min(1.0 - f64::EPSILON);
         if momentum > 0.0 { Self::Accelerated { momentum } } else { Self::Plain }
     }
 
-    /// m: 0 for all but accelerated descent.
+    /// Returns m, which is 0 except for accelerated descent.
     pub fn momentum(&self) -> f64 {
         match self {
             Self::Accelerated { momentum } => *momentum,
@@ -112,7 +114,7 @@ impl Descent {
         }
     }
 
-    /// What a summary adds to the batches: nothing for plain descent.
+    /// Returns the part of a summary about the descent, empty for plain descent.
     pub(crate) fn in_words(&self) -> String {
         match self {
             Self::Plain => String::new(),
@@ -125,12 +127,12 @@ impl Descent {
         }
     }
 
-    /// Whether it is plain or accelerated: what recipes take that are about such steps alone.
+    /// Returns whether it is plain or accelerated, the only methods that some recipes support.
     pub(crate) fn is_straight(&self) -> bool {
         matches!(self, Self::Plain | Self::Accelerated { .. })
     }
 
-    /// Refuses numbers with which the iterate may run away.
+    /// Rejects parameters with which the iterate may diverge.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let within = |name, value: f64, low: f64, high: f64, range| {
             if value >= low && value <= high { Ok(()) } else { Err(Error::OutOfRange { name, value, range }) }
@@ -164,31 +166,32 @@ impl Descent {
         }
     }
 
-    /// Refuses runs whose iterates could leave the range of the float type, where something might fail for some data and
-    /// not for other.
+    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail depending on the data.
     ///
     /// # Formula
-    /// A step moves the iterate by at most `D = η_t sum / divisor`; the regulariser alone moves it towards the origin where
-    /// `ηλ <= 2`, and so does every penalty's map. With a radius one step counts, else all `T`: `‖x_T‖ <= D T`.
+    /// A step moves the iterate by at most `D = η_t sum / divisor`; the regulariser alone moves it towards the origin if
+    /// `ηλ <= 2`, and so does every penalty's map. With a radius one step counts, otherwise all `T`: `‖x_T‖ <= D T`.
     ///
     /// With momentum `m` and no radius, `x_{t+1} = a (x_t + m (x_t - x_{t-1})) - d_t` with `‖d_t‖ <= D` and `a = 1 - ηλ`. For
-    /// a constant `a` in [0, 1] what is left of `d_t` after k steps has the coefficient `Σ_i r^i s^(k-i)`, with r and s the
-    /// roots of `z² - a (1 + m) z + am`, which lie in the closed unit disc; it is at most `k + 1`. So `‖x_T‖ <= D T²`, and
-    /// the point ahead is at most three times as far. Steps that change are refused where λ > 0: there `a` may change in
-    /// such a way that the moves add up. A penalty's map adds its pull, `ηY`, to D, and a ridge divides a by `1 + η ridge`.
+    /// a constant `a` in [0, 1] the effect of `d_t` after k steps has the coefficient `Σ_i r^i s^(k-i)`, with r and s the
+    /// roots of `z² - a (1 + m) z + am`, which lie in the closed unit disc; it is at most `k + 1`. So `‖x_T‖ <= D T²`, and the
+    /// extrapolated point is at most three times as far. Variable steps are refused for λ > 0: there `a` may change in such a
+    /// way that the moves add up. A penalty's map adds the bound on its subgradients, `ηY`, to D, and a ridge divides a by
+    /// `1 + η ridge`.
     ///
-    /// Adam moves a weight by at most `η / √((1 - β₂)(1 - β₁²/β₂))` (Cauchy-Schwarz on the two moments). Without the noise's
-    /// part it moves all of them by `η G/(√φ σ/divisor)` at most, with `G = sum/divisor + λ max ‖x‖` the longest gradient.
+    /// Adam moves a weight by at most `η / √((1 - β₂)(1 - β₁²/β₂))` (Cauchy-Schwarz on the two moments). With the noise's
+    /// variance subtracted it moves all of them together by at most `η G/(√φ σ/divisor)`, with `G = sum/divisor + λ max ‖x‖`
+    /// the longest gradient.
     ///
-    /// ADMM adds at most `η (2Y + sum/divisor)/(1 + ηρ)` to the largest `‖x‖` so far where a ridge is at most `2ρ`: then
-    /// `‖ρz - y‖ <= ρ max ‖x‖ + 2Y`, since y is a subgradient of the penalty at z; and `‖z‖ <= max ‖x‖ + Y/ρ`.
+    /// ADMM adds at most `η (2Y + sum/divisor)/(1 + ηρ)` to the largest `‖x‖` so far if the penalty's ridge is at most `2ρ`:
+    /// then `‖ρz - y‖ <= ρ max ‖x‖ + 2Y`, since y is a subgradient of the penalty at z; and `‖z‖ <= max ‖x‖ + Y/ρ`.
     ///
-    /// Consensus ADMM without gradients is proximal ADMM on the penalty alone, of which the origin is a fixed point: it does
-    /// not raise `V = (1/η - λ) Σ‖w_i‖² + ρN ‖w‖² + Σ‖γ_i‖²/ρ` (Deng and Yin, 2016, Theorem 2.1; the regulariser is quadratic,
-    /// so that its linearisation with `1/η` is its exact step with `1/η - λ`). Gradients move each w_i by
-    /// `D = η (sum/divisor)/(1 + ηρ)` at most, so w by D and γ_i/ρ by 2D, and `√V` by `D √(N (1/η + 5ρ))`. After K rounds
+    /// Consensus ADMM without gradients is proximal ADMM on the penalty alone, with the origin as a fixed point: it does not
+    /// increase `V = (1/η - λ) Σ‖w_i‖² + ρN ‖w‖² + Σ‖γ_i‖²/ρ` (Deng and Yin, 2016, Theorem 2.1; the regulariser is quadratic,
+    /// so that its linearisation with `1/η` is its exact step with `1/η - λ`). Gradients move each w_i by at most
+    /// `D = η (sum/divisor)/(1 + ηρ)`, so w by D and γ_i/ρ by 2D, and `√V` by `D √(N (1/η + 5ρ))`. After K rounds
     /// `‖w‖ + ‖γ_i‖/ρ <= 2√V/√ρ`, and `‖w_i‖` is at most K D more. Within a ball of radius R, `‖w‖ <= R + Y/ρ`, and each round
-    /// adds `2R + Y/ρ` to `‖γ_i‖/ρ` at most: the mean of the γ_i is a subgradient at w, whose ridge shrinks w by as much as it
+    /// adds at most `2R + Y/ρ` to `‖γ_i‖/ρ`: the mean of the γ_i is a subgradient at w, whose ridge shrinks w by as much as it
     /// had pulled before.
     pub(crate) fn check_range(&self, run: &Range<'_>) -> Result<(), Error> {
         let farthest = match run.float {
@@ -204,7 +207,7 @@ impl Descent {
         Ok(())
     }
 
-    /// A bound on the iterates, of all copies.
+    /// Bounds the iterates, for all copies.
     fn reach(&self, run: &Range<'_>) -> Result<f64, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: run.recipe, why });
         let (longest, total) = (run.steps.largest(), run.updates as f64);
@@ -214,7 +217,7 @@ impl Descent {
         });
         let shrinks = longest * run.lambda <= 2.0;
         Ok(match (*self, run.radius) {
-            // The point ahead is within three radii before it is projected.
+            // The extrapolated point is within three radii before it is projected.
             (Self::Plain | Self::Accelerated { .. }, Some(radius)) => {
                 3.0 * ((longest * run.lambda + 1.0) * radius + longest * gradient)
             }
@@ -234,12 +237,12 @@ impl Descent {
                 radius.map_or(total * move_by, |radius| radius + move_by)
             }
             (Self::AdamBc { floor, .. }, radius) => {
-                // Moves over gradients.
+                // Ratio of moves to gradients.
                 let ratio = longest / (floor.sqrt() * run.std_dev / run.divisor);
                 match radius {
                     Some(radius) => radius + ratio * (gradient + run.lambda * radius),
                     None if run.lambda == 0.0 => total * ratio * gradient,
-                    // x grows by `ratio (gradient + λx)` at most: a geometric sum.
+                    // x grows by at most `ratio (gradient + λx)`: a geometric sum.
                     None => gradient / run.lambda * (total * (ratio * run.lambda).ln_1p()).exp_m1(),
                 }
             }
@@ -252,7 +255,7 @@ impl Descent {
                 }
                 let move_by = longest * (2.0 * pull + gradient) / (1.0 + longest * rho);
                 let all = radius.map_or(total * move_by, |radius| radius + move_by);
-                // z, y/ρ and what is between them.
+                // z, y/ρ and the values in between.
                 3.0 * (all + pull / rho + ridge / rho * all)
             }
             (Self::Consensus { rho, parties }, radius) => {
@@ -270,14 +273,14 @@ impl Descent {
         })
     }
 
-    /// Whether this is plain descent: what a serialised recipe that does not say means.
+    /// Returns whether this is plain descent, which a serialised recipe may omit.
     #[cfg(feature = "serde")]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain)
     }
 }
 
-/// How far copies and duals over ρ may be from the origin: the formula of [`Descent::check_range`].
+/// Bounds the distance of copies, and of duals over ρ, from the origin: the formula of [`Descent::check_range`].
 pub(crate) fn consensus_reach(
     rho: f64,
     parties: f64,
@@ -297,19 +300,18 @@ pub(crate) fn consensus_reach(
     }
 }
 
-/// What bounds how far a run with bounded sums can stray; public.
+/// The numbers that bound the iterates of a run with bounded sums; public.
 pub(crate) struct Range<'r> {
     pub(crate) recipe: &'static str,
     pub(crate) steps: &'r StepSizes,
     pub(crate) updates: u64,
-    /// Bound on the norm of a step's sum, its noise included.
+    /// Bound on the norm of a step's sum, noise included.
     pub(crate) sum: f64,
-    /// The least that it is divided by.
+    /// The minimum divisor of a sum.
     pub(crate) divisor: f64,
     pub(crate) lambda: f64,
     pub(crate) radius: Option<f64>,
     pub(crate) penalty: Option<&'r Penalty>,
-    /// Number of parameters.
     pub(crate) parameters: u64,
     /// Standard deviation of the noise on each coordinate of a sum.
     pub(crate) std_dev: f64,
@@ -338,14 +340,14 @@ mod tests {
             assert!(Descent::AdamBc { first_decay: 0.9, second_decay: 0.999, floor: bad }.check().is_err(), "{bad}");
             assert!(Descent::Admm { rho: bad, output: AdmmOutput::Sparse }.check().is_err(), "{bad}");
         }
-        // Its moves have no bound.
+        // Its moves are unbounded.
         assert!(Descent::Adam { first_decay: 0.9, second_decay: 0.81, epsilon: 1e-8 }.check().is_err());
-        // A product that is no number.
+        // A NaN product.
         assert!(Descent::suited_to(f64::NAN).check().is_ok());
     }
 
-    /// What ADMM computes on the way is three times what bounds its iterates: `z`, `y/ρ` and `ρz - y`. At that much the range of
-    /// the type is checked, not later.
+    /// The intermediate values of ADMM (`z`, `y/ρ` and `ρz - y`) may reach three times the bound on its iterates, and the
+    /// range of the float type is checked at that value.
     #[test]
     fn the_range_of_admm_holds_all_that_it_computes() {
         let admm = Descent::Admm { rho: 0.5, output: AdmmOutput::Sparse };

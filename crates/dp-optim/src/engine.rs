@@ -1,4 +1,4 @@
-//! The one training loop, and the parts that plug into it.
+//! The training loop and its parts.
 //!
 //! ```text
 //! batches  x  gradient estimate  x  update rule            x  averaging  x  stop rule
@@ -6,11 +6,11 @@
 //! lists       clipped and noised    projection, momentum,     per update,   certified minimiser
 //!                                   proximal maps, ADMM, Adam restarts
 //! ```
-//! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses
-//! the parts, derives the sensitivity or the event, and releases; nothing in this module is private by itself but the
-//! estimates of a [`NoisyGradient`], and what a run returns must not leave the process before a mechanism has seen it.
+//! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses the
+//! parts, derives the sensitivity or the event, and releases. Nothing in this module is private by itself except the estimates
+//! of a [`NoisyGradient`]; the result of a run must not leave the process before a mechanism has been applied to it.
 //!
-//! Data come through [`Batches`], models through [`Model`]; both are type parameters, so that nothing is dispatched or
+//! Data come through [`Batches`], models through [`Model`]. Both are type parameters, so that nothing is dispatched or
 //! allocated per example or per step.
 
 mod accelerated;
@@ -75,25 +75,25 @@ use crate::schedule::StepSizes;
 /// The public numbers of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Number of examples; every pass must deliver as many.
+    /// Number of examples; every pass must deliver this many.
     pub n: u64,
-    /// How a pass is cut into batches.
+    /// The batch sizes of a pass.
     pub batches: BatchSizes,
-    /// What a batch's gradient is divided by.
+    /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
     /// The step sizes.
     pub steps: StepSizes,
-    /// The weights of the iterates in the output.
+    /// The weights of the iterates in the averaged output.
     pub weights: AveragingWeights,
 }
 
 impl Run {
-    /// Runs passes over `batches` until `stop` says so, moving `iterate`.
+    /// Runs passes over `batches` until `stop` ends the run, updating `iterate`.
     ///
     /// # Errors
-    /// A pass with another number of examples than `n` ([`dp_data::SourceError::CountChanged`]), a source that fails,
-    /// [`Error::Interrupted`], and what the iterate's gradient estimate refuses. Nothing has been released by this
-    /// call then, unless the gradient estimate releases.
+    /// A pass with a number of examples other than `n` ([`dp_data::SourceError::CountChanged`]), a failing source,
+    /// [`Error::Interrupted`], and errors of the iterate's gradient estimate. Nothing has been released by this call in that
+    /// case, unless the gradient estimate releases.
     pub fn run<F, M, B, I, S>(
         &self,
         model: &M,
@@ -151,12 +151,11 @@ impl Run {
     }
 }
 
-/// Every pass delivers all examples: checked after each pass, before any noise is drawn.
+/// Checks that a pass delivered all examples; called after each pass, before any noise is drawn.
 pub(crate) fn expect_rows(expected: u64, found: u64) -> Result<(), Error> {
     if expected == found { Ok(()) } else { Err(dp_data::SourceError::CountChanged { expected, found }.into()) }
 }
 
-/// One update for each batch.
 struct Updates<'u, 'c, F, M, I> {
     run: &'u Run,
     model: &'u M,

@@ -1,4 +1,4 @@
-//! Errors: public parameters outside their range, sources that do not keep their word, and interruption.
+//! Errors: public parameters outside their range, sources that break their contract, and interruption.
 
 use dp_accountant::AdjacencyKind;
 
@@ -29,7 +29,7 @@ pub enum Error {
     /// A list of step sizes or averaging coefficients does not have one number per update.
     #[error("{name} has {found} numbers, the run has {updates} updates")]
     Length {
-        /// Which list.
+        /// Name of the list.
         name: &'static str,
         /// Its length.
         found: u64,
@@ -41,10 +41,10 @@ pub enum Error {
     NotProved {
         /// The recipe or theorem.
         recipe: &'static str,
-        /// What is missing, and what to do.
+        /// The missing condition, and a remedy.
         why: &'static str,
     },
-    /// A step may drive two runs apart where the recipe's theorem needs that none does.
+    /// A step may increase the distance of two runs, but the recipe's theorem needs non-expansive steps.
     #[error(
         "{recipe}: a step of {step:?} may drive two runs apart; steps of at most 2/smoothness = {longest:?} do not"
     )]
@@ -64,63 +64,63 @@ pub enum Error {
         /// The refused relation.
         adjacency: AdjacencyKind,
     },
-    /// The sensitivity is not a positive finite number, so no noise can be scaled to it.
+    /// The sensitivity is not positive and finite, so that no noise can be scaled to it.
     #[error("the sensitivity of this recipe is {value:?}: {why}")]
     Sensitivity {
         /// The bound.
         value: f64,
-        /// What makes it so.
+        /// The cause.
         why: &'static str,
     },
-    /// The source's shape is not what was planned for.
+    /// The source's shape differs from the planned one.
     #[error("planned for {name} = {planned}, the source has {found}")]
     Shape {
         /// `n` or `dim`.
         name: &'static str,
-        /// As planned.
+        /// The planned number.
         planned: u64,
-        /// As described by the source.
+        /// The number that the source states.
         found: u64,
     },
-    /// The source does not promise the bound on rows or targets that the sensitivity rests on.
+    /// The source does not guarantee the bound on rows or targets that the sensitivity requires.
     #[error("planned for {name} of at most {planned}, the source enforces {found}")]
     Bound {
         /// `row norms` or `targets`.
         name: &'static str,
-        /// As planned.
+        /// The planned bound.
         planned: f64,
-        /// As described by the source.
+        /// The bound that the source states.
         found: f64,
     },
-    /// The neighbouring relation is not the one that the plan was made for.
+    /// The neighbouring relation differs from the planned one.
     #[error("planned for {planned}, called for {found}")]
     Relation {
-        /// As planned.
+        /// The planned relation.
         planned: AdjacencyKind,
-        /// As called.
+        /// The relation of the call.
         found: AdjacencyKind,
     },
-    /// The floating-point type is not the one that the plan was made for.
+    /// The floating-point type differs from the planned one.
     #[error("planned for {planned} arithmetic, called with {found}")]
     FloatKind {
-        /// As planned.
+        /// The planned type.
         planned: &'static str,
-        /// As called.
+        /// The type of the call.
         found: &'static str,
     },
-    /// A setting that the algorithm does not take, or not beside another. Names of settings stand in backticks.
+    /// A setting that the algorithm does not take, or not in combination with another. Names of settings are in backticks.
     #[error("{name}: {why}")]
     Setting {
         /// The name of the setting.
         name: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         why: &'static str,
-        /// What would be accepted.
+        /// Accepted values.
         expected: Option<&'static str>,
-        /// What to do.
+        /// A remedy.
         help: Option<&'static str>,
     },
-    /// An algorithm logged another event than its plan had promised. What it computed is dropped.
+    /// An algorithm logged an event other than its plan had promised. Its result is discarded.
     #[error("the training logged another event than was planned: the algorithm is at fault, and nothing was released")]
     NotAsPlanned,
     /// The caller cancelled the run. Nothing was released.
@@ -141,7 +141,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Says what a setting was expected to be.
+    /// Adds the expected values of a setting.
     pub(crate) fn expected(self, words: &'static str) -> Self {
         match self {
             Self::Setting { name, why, help, .. } => Self::Setting { name, why, expected: Some(words), help },
@@ -149,7 +149,7 @@ impl Error {
         }
     }
 
-    /// Says what to do about a setting.
+    /// Adds a remedy for a setting.
     pub(crate) fn help(self, words: &'static str) -> Self {
         match self {
             Self::Setting { name, why, expected, .. } => Self::Setting { name, why, expected, help: Some(words) },
@@ -164,12 +164,12 @@ impl From<dp_data::OutOfMemory> for Error {
     }
 }
 
-/// `value` if it is finite and positive.
+/// Returns `value` if it is finite and positive.
 pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, Error> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err(Error::OutOfRange { name, value, range: "(0, inf)" }) }
 }
 
-/// `value` if it is finite and not negative.
+/// Returns `value` if it is finite and not negative.
 pub(crate) fn non_negative(name: &'static str, value: f64) -> Result<f64, Error> {
     if value.is_finite() && value >= 0.0 {
         Ok(value)

@@ -1,16 +1,16 @@
-//! How far two neighbouring data sets can drive the output of stochastic gradient descent apart.
+//! Bounds on the distance between the outputs of stochastic gradient descent on two neighbouring data sets.
 //!
-//! One numerical recursion over the schedule that actually runs gives every sensitivity of this crate. The formulas of
-//! the literature are special cases of it ([`closed_form`]); those that were printed wrongly are kept under
-//! [`as_published`], without a guarantee, so that tests can show what they miss.
+//! One numerical recursion over the actual schedule of the run gives every sensitivity of this crate. The formulas of the
+//! literature are special cases of it ([`closed_form`]). Published formulas that are wrong are in [`as_published`], without a
+//! guarantee, for tests of their errors.
 //!
 //! # Formula
-//! Update `t` of `T = passes · u`, `u = ⌈n/b⌉`, is `w_t = Π(w_{t-1} - η_t ∇F_t(w_{t-1}))`, where `F_t` is the mean loss
-//! of the batch plus the regulariser, γ-strongly convex and β-smooth, and `Π` the projection onto a convex set. The map
-//! of one update moves two points apart by a factor of at most `ρ(η) = max(|1 - ηγ|, |1 - ηβ|)` for any `η ≥ 0`: the
-//! difference of the gradients is `H (v - w)` with `γI ⪯ H ⪯ βI`. Where the batch holds the record in which the data
-//! sets differ, the two maps differ by at most `η_t G / b_t`, `G` the largest difference of two records' gradients at a
-//! common point. Hence, for the weights `α_t` of the released average,
+//! Update `t` of `T = passes · u`, `u = ⌈n/b⌉`, is `w_t = Π(w_{t-1} - η_t ∇F_t(w_{t-1}))`, where `F_t` is the mean loss of the
+//! batch plus the regulariser, γ-strongly convex and β-smooth, and `Π` the projection onto a convex set. The map of one update
+//! changes the distance of two points by a factor of at most `ρ(η) = max(|1 - ηγ|, |1 - ηβ|)` for any `η ≥ 0`: the difference
+//! of the gradients is `H (v - w)` with `γI ⪯ H ⪯ βI`. If the batch contains the record in which the data sets differ, the two
+//! maps differ by at most `η_t G / b_t`, `G` the largest difference of two records' gradients at a common point. Hence, for
+//! the weights `α_t` of the released average,
 //! ```text
 //! A_t = |α_t| a + ρ(η_{t+1}) A_{t+1}           backwards from A_T = |α_T|, a = 1
 //! c_t = η_t G / b_t · A_t                      what a difference in batch t contributes
@@ -18,16 +18,15 @@
 //! Δ = max_r by_position[r]                     one permutation for all passes
 //! Δ = Σ_j max_r c_{j u + r}                    a fresh permutation for each pass
 //! ```
-//! and never more than `2R Σ|α_t|` where the iterates stay in a ball of radius `R`. Quadratic and Huber losses attain
-//! it. The order of the records must not depend on their values; it need not be secret.
+//! and never more than `2R Σ|α_t|` if the iterates stay in a ball of radius `R`. Quadratic and Huber losses attain it. The
+//! order of the records must not depend on their values; it need not be secret.
 //!
-//! Where the run goes on from the average of a stretch that ends at update `e`
-//! ([`Averaging::Restarts`]), what is handed on is that average and not `w_e`: for the updates of that stretch
-//! `a = ρ(η_{e+1}) A_{e+1}`, and `A_e = |α_e| a`.
+//! If the run restarts from the average of a stretch that ends at update `e` ([`Averaging::Restarts`]), the next stretch
+//! starts at that average and not at `w_e`: for the updates of that stretch `a = ρ(η_{e+1}) A_{e+1}`, and `A_e = |α_e| a`.
 //!
 //! # References
-//! Hardt, Recht, Singer 2016 (expansion of a gradient step), Lemma 3.7; Wu et al. 2017 (Bolt-on), Lemmas 2 to 8. The
-//! recursion over any schedule, average and batch size is derived above.
+//! Hardt, Recht, Singer 2016 (expansion of a gradient step), Lemma 3.7; Wu et al. 2017 (Bolt-on), Lemmas 2 to 8. The recursion
+//! for any schedule, average and batch size is derived above.
 
 mod classes;
 mod closed;
@@ -47,7 +46,7 @@ use crate::averaging::{Averaging, AveragingWeights};
 use crate::error::{Error, non_negative, positive};
 use crate::schedule::{Schedule, StepSizes};
 
-/// Whether all passes read the records in one order.
+/// The order of the records in the passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -59,19 +58,19 @@ pub enum OrderPolicy {
     Fresh,
 }
 
-/// What the sum of a batch's gradients is divided by.
+/// The divisor of a batch's gradient sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Divisor {
-    /// The batch size of the configuration, also for a shorter last batch: no record weighs more than another.
+    /// The nominal batch size, also for a shorter last batch: no record weighs more than another.
     #[default]
     Nominal,
-    /// The number of records in the batch. The records of a short last batch weigh more, and the sensitivity with them.
+    /// The number of records in the batch. The records of a short last batch weigh more, and their sensitivity is larger.
     Actual,
 }
 
-/// Everything that the sensitivity of a run depends on; all of it public.
+/// The public parameters that determine the sensitivity of a run.
 ///
 /// # Examples
 /// ```
@@ -91,7 +90,7 @@ pub enum Divisor {
 ///     radius: None,
 ///     rounding: None,
 /// };
-/// // G/(γ n), whatever the batch size and the number of passes.
+/// // G/(γ n), for any batch size and number of passes.
 /// assert!((growth.bound()? - 2.0 / (0.1 * 100.0)).abs() < 1e-12);
 /// # Ok::<(), dp_optim::Error>(())
 /// ```
@@ -105,11 +104,11 @@ pub struct Growth {
     pub passes: u64,
     /// Step sizes.
     pub schedule: Schedule,
-    /// Which combination of the iterates is released.
+    /// The released combination of the iterates.
     pub averaging: Averaging,
     /// One permutation or one per pass.
     pub order: OrderPolicy,
-    /// What a batch's gradient is divided by.
+    /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
     /// β: smoothness of one record's regularised loss.
     pub smoothness: f64,
@@ -117,7 +116,7 @@ pub struct Growth {
     pub strong_convexity: f64,
     /// G: largest difference of two neighbouring records' gradients at a common point.
     pub gradient_difference: f64,
-    /// R: every iterate is projected onto the ball of this radius around the origin.
+    /// R: radius of the ball around the origin onto which every iterate is projected.
     pub radius: Option<f64>,
     /// The floating-point arithmetic to allow for; `None` bounds the run in exact arithmetic.
     pub rounding: Option<Rounding>,
@@ -126,15 +125,15 @@ pub struct Growth {
 /// A certified bound on the L2 distance between the outputs on neighbouring data sets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sensitivity {
-    /// Whatever the position of the differing record.
+    /// The bound for any position of the differing record.
     pub bound: f64,
-    /// Given the batch in which the differing record sits, in every pass the same: one number for each of the `u`
-    /// batches. Bounds the run under [`OrderPolicy::Fixed`] only.
+    /// The bound for each of the `u` batches that may contain the differing record, the same in every pass. Valid under
+    /// [`OrderPolicy::Fixed`] only.
     pub by_position: Vec<f64>,
 }
 
-/// How much one gradient step of size `step` on a `strong_convexity`-strongly convex, `smoothness`-smooth function can
-/// move two points apart, for any step size.
+/// Returns the maximum factor by which one gradient step of size `step` on a `strong_convexity`-strongly convex,
+/// `smoothness`-smooth function can increase the distance of two points, for any step size.
 ///
 /// # Formula
 /// ```text
@@ -144,52 +143,52 @@ pub struct Sensitivity {
 /// # Examples
 /// ```
 /// use dp_optim::growth::expansion;
-/// assert_eq!(expansion(2.0, 1.0, 0.0), 1.0); // convex, at the largest harmless step 2/β
+/// assert_eq!(expansion(2.0, 1.0, 0.0), 1.0); // convex, at the largest non-expansive step 2/β
 /// assert_eq!(expansion(0.5, 1.0, 0.5), 0.75); // a contraction
-/// assert_eq!(expansion(2.5, 1.0, 0.0), 1.5); // too long a step expands, and still has a bound
+/// assert_eq!(expansion(2.5, 1.0, 0.0), 1.5); // too long a step expands, but is bounded
 /// ```
 #[inline]
 pub fn expansion(step: f64, smoothness: f64, strong_convexity: f64) -> f64 {
     (1.0 - step * strong_convexity).abs().max((1.0 - step * smoothness).abs())
 }
 
-/// A [`Growth`] whose parameters have been checked, with what is constant over the run.
+/// A [`Growth`] whose parameters have been checked, with values that are constant over the run.
 pub(crate) struct Checked<'a> {
     pub(crate) growth: &'a Growth,
     pub(crate) steps: StepSizes,
     pub(crate) weights: AveragingWeights,
     pub(crate) updates_per_pass: u64,
     pub(crate) updates: u64,
-    /// What the gradient of a full batch is divided by.
+    /// The divisor of a full batch's gradient sum.
     pub(crate) divisor: f64,
-    /// The same for the last batch of a pass.
+    /// The divisor for the last batch of a pass.
     pub(crate) last_divisor: f64,
 }
 
-/// Norms are computed from squares, which must be numbers with all their digits.
+/// Minimum radius: norms are computed from squares, which must not be subnormal.
 const SHORTEST_RADIUS: f64 = 1e-100;
 
-/// Most updates for which the recursion is run, some ten seconds: beyond it only the closed forms answer. A certificate
-/// from a stranger asks for no more either.
+/// Maximum number of updates for which the recursion runs, about ten seconds; longer runs only have closed forms. The limit
+/// also holds for certificates of unknown origin.
 const MOST_UPDATES: u64 = 1 << 31;
-/// Most updates per pass, each of which needs eight bytes: a gigabyte.
+/// Maximum number of updates per pass, each of which needs eight bytes: a gigabyte.
 const MOST_POSITIONS: u64 = 1 << 27;
 
 impl Growth {
-    /// The bound over all positions: certified, with every rounding accounted for.
+    /// Returns the bound over all positions: certified, with every rounding included.
     ///
-    /// Constant and strongly convex schedules without averaging take time proportional to the number of passes, all
-    /// else to the number of updates.
+    /// Constant and strongly convex schedules without averaging take time proportional to the number of passes, all others to
+    /// the number of updates.
     ///
     /// # Errors
-    /// Parameters outside their range; too many updates for the recursion; no bound on the iterates where `rounding`
-    /// needs one (a radius or strong convexity gives it).
+    /// Parameters outside their range; too many updates for the recursion; no bound on the iterates although `rounding` needs
+    /// one (a radius or strong convexity gives it).
     pub fn bound(&self) -> Result<f64, Error> {
         self.bound_from(0.0)
     }
 
     /// As [`bound`](Self::bound), for a run that starts at a public point of at most this norm instead of the origin: the
-    /// iterates may lie farther out, and so be rounded more.
+    /// iterates, and so the rounding errors, may be larger.
     ///
     /// # Errors
     /// As [`bound`](Self::bound); [`Error::OutOfRange`] for a norm that is negative or not finite.
@@ -206,32 +205,32 @@ impl Growth {
         Ok(self.cap(distance, &checked) + rounding::term(&checked, &sums, start_norm)?)
     }
 
-    /// Checks the parameters without computing anything.
+    /// Checks the parameters without computing the bound.
     pub(crate) fn validate(&self) -> Result<(), Error> {
         self.check().map(|_| ())
     }
 
-    /// Whether nearly all positions are known at once to be within a hundredth of the worst, so that hiding a record's
-    /// position would gain next to nothing and the recursion need not run.
+    /// Returns whether nearly all positions are within a hundredth of the worst by the closed form alone, so that hiding a
+    /// record's position would gain next to nothing and the recursion need not run.
     pub(crate) fn positions_are_even(&self) -> Result<bool, Error> {
         let checked = self.check()?;
         Ok(closed::terms(&checked).is_some_and(|terms| terms.evenness > 0.99))
     }
 
-    /// Whether the recursion has few enough updates and positions to be run.
+    /// Returns whether the recursion has few enough updates and positions to run.
     pub(crate) fn recursion_is_feasible(&self) -> bool {
         let positions = self.updates_per_pass();
         positions <= MOST_POSITIONS && positions.checked_mul(self.passes).is_some_and(|all| all <= MOST_UPDATES)
     }
 
-    /// How many steps the bound takes, at most.
+    /// Returns the maximum number of steps of the bound.
     pub(crate) fn work(&self) -> u64 {
-        // Beyond that only closed forms answer, in time proportional to the passes.
+        // Longer runs only have closed forms, which take time proportional to the passes.
         let updates = if self.recursion_is_feasible() { self.updates_per_pass() } else { 1 };
         updates.saturating_mul(self.passes)
     }
 
-    /// The bound and the bound for each position, by the recursion: certified, with every rounding accounted for.
+    /// Returns the bound and the bound for each position, by the recursion: certified, with every rounding included.
     ///
     /// # Errors
     /// As [`bound`](Self::bound).
@@ -245,8 +244,8 @@ impl Growth {
         })
     }
 
-    /// The recursion as written, in ordinary arithmetic: the value of the formula, for tables and comparisons. Not
-    /// rounded up, and without the allowance for the rounding of the run.
+    /// Evaluates the recursion in ordinary arithmetic: the value of the formula, for tables and comparisons. It is not rounded
+    /// up, and has no allowance for rounding in the run.
     ///
     /// # Errors
     /// As [`bound`](Self::bound), except that no bound on the iterates is needed.
@@ -256,19 +255,19 @@ impl Growth {
         Ok(Sensitivity { bound: self.cap(run.distance, &checked), by_position: run.by_position })
     }
 
-    /// Updates per pass, `⌈n/b⌉`.
+    /// Returns the number of updates per pass, `⌈n/b⌉`.
     pub fn updates_per_pass(&self) -> u64 {
         self.n.div_ceil(self.batch_size.max(1))
     }
 
-    /// Probability that a record which sits anywhere with equal chance sits in batch `position` (from 0) of a pass.
+    /// Returns the probability that a record at a uniformly random position is in batch `position` (from 0) of a pass.
     pub fn position_weight(&self, position: u64) -> f64 {
         let (n, b) = (self.n, self.batch_size.min(self.n));
         let size = n.saturating_sub(position.saturating_mul(b)).min(b);
         size as f64 / n as f64
     }
 
-    /// No two points of the ball are further apart than its diameter.
+    /// Caps the distance at the diameter of the ball.
     fn cap(&self, distance: f64, checked: &Checked<'_>) -> f64 {
         match self.radius {
             Some(radius) => distance.min(2.0 * radius * checked.weights.total() * (1.0 + 4.0 * f64::EPSILON)),

@@ -1,36 +1,34 @@
-//! What the weights of an honest release can be, by public parameters alone.
+//! The set of weights that an honest release can have, from public parameters alone.
 //!
-//! Noise is added on a grid whose step is a function of its scale ([`dp_mechanisms::grid`]), and what is projected onto a
-//! ball lies in it. So the weights of a model tell whether they can be what its recipe released, and weights that never met
-//! its noise are almost surely found out: a double of the size of 1 is a multiple of a step `2^-k` with probability
-//! `2^(k - 52)` or less, for each weight.
+//! Noise is added on a grid whose step is a function of its scale ([`dp_mechanisms::grid`]), and projected weights lie in the
+//! ball. So the weights of a model show whether its recipe can have released them, and weights without its noise are almost
+//! surely detected: a double of order 1 is a multiple of a step `2^-k` with probability at most `2^(k - 52)`, for each weight.
 //!
 //! # Which check applies
-//! | what is released | checked | recipes |
+//! | release | check | recipes |
 //! |---|---|---|
-//! | noise added last, nothing after it | multiples of the step | bolt-on, RSGD-AR, NSGD, output perturbation, objective perturbation (also as AMP), PNSGD, Snowball-SGD; perturbed ADMM whose smooth copy is released |
-//! | the same, then a projection | multiples of the step within the radius, or norm equal to the radius | bolt-on and its kin, PNSGD and Snowball-SGD with a radius; phased SGD and phased ERM |
-//! | iterates after noise in every step, or their mean | norm at most the radius, where there is one | DP-SGD, DP-GD, DP-Adam, DP-FTRL, DP-SVRG, BST14, SCS13; stochastic ADMM whose smooth copy is released |
+//! | noise added last, no further computation | multiples of the step | bolt-on, RSGD-AR, NSGD, output perturbation, objective perturbation (also as AMP), PNSGD, Snowball-SGD; perturbed ADMM whose smooth copy is released |
+//! | the same, then a projection | multiples of the step within the radius, or norm equal to the radius | bolt-on and its variants, PNSGD and Snowball-SGD with a radius; phased SGD and phased ERM |
+//! | iterates after noise in every step, or their mean | norm at most the radius, if there is one | DP-SGD, DP-GD, DP-Adam, DP-FTRL, DP-SVRG, BST14, SCS13; stochastic ADMM whose smooth copy is released |
 //! | a function of one noisy sum | zeros, and a last weight that a sum on the grid gives | majority |
-//! | steps that were chosen | at most as many weights other than 0 as rounds, within the way of all steps; of equal steps, or up to 24 rounds, sums of them | PrivGene |
+//! | chosen steps | at most as many non-zero weights as rounds, within the sum of all steps; for equal steps, or up to 24 rounds, sums of them | PrivGene |
 //! | another function of noisy sums | nothing | noisy moments, DP-Newton, searched descents, consensus ADMM, sparse copies of ADMM |
 //!
-//! In single precision every weight of a recipe that states its precision is a single, whatever else is checked. Where one
-//! model is trained for each class, each is checked by itself; where one of several candidates was chosen, it is that
-//! candidate's check, and a random number of repetitions that was 0 releases zeros.
+//! If the recipe states single precision, every weight must also be a single. The models of several classes are checked
+//! separately. For a chosen candidate its own check applies; zero repetitions release zeros.
 //!
-//! # What it cannot find out
-//! Weights that somebody rounded to the grid, and weights so much larger than the noise that doubles of their size are
-//! coarser than the step.
+//! # Limits
+//! The check cannot detect weights that were rounded to the grid, and weights so much larger than the noise that doubles of
+//! their size are coarser than the step.
 
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::recipes::majority::Majority;
 
-/// Steps of distinct lengths up to which all their sums are looked through.
+/// Maximum number of steps of distinct lengths for which all sums are enumerated.
 const MOST_ENUMERATED: usize = 24;
 
-/// What the weights of an honest release can be.
+/// The set of weights that an honest release can have.
 ///
 /// # Examples
 /// ```
@@ -48,48 +46,48 @@ const MOST_ENUMERATED: usize = 24;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReleaseLattice {
-    /// Number of models side by side, each of which is checked by itself.
+    /// Number of stacked models, each checked separately.
     models: u64,
     points: Points,
-    /// The ball that the release, or each iterate, was projected onto.
+    /// Radius of the ball onto which the release, or each iterate, was projected.
     radius: Option<f64>,
-    /// The precision, where the recipe states it.
+    /// The precision, if the recipe states it.
     float: FloatKind,
 }
 
-/// Where the weights of one model lie, but for a projection.
+/// The set of one model's weights, before a projection.
 #[derive(Debug, Clone, PartialEq)]
 enum Points {
-    /// Anywhere.
+    /// All points.
     Anywhere,
-    /// At the origin.
+    /// The origin.
     Origin,
-    /// At multiples of a power of two.
+    /// Multiples of a power of two.
     Grid { step: f64 },
-    /// At the last coordinate's axis, where a sum on the grid puts it.
+    /// Points on the last coordinate's axis that a sum on the grid can give.
     Answers { recipe: Majority, n: u64, step: f64 },
-    /// At sums of steps along the axes, each taken once, forth or back.
+    /// Sums of steps along the axes, each taken once, in either direction.
     Steps { steps: Vec<f64> },
 }
 
-/// Why weights cannot be what a recipe released.
+/// The reason why weights cannot be a recipe's release.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OffLattice {
     /// A weight is between the points of the noise's grid.
     #[error("weight {index} is {weight:?}, no multiple of the step {step:?} on which the recipe's noise is released")]
     BetweenGridPoints {
-        /// Its position, from 0.
+        /// Position of the weight, from 0.
         index: usize,
         /// The weight.
         weight: f64,
         /// The step.
         step: f64,
     },
-    /// The weights are longer than the ball that they were projected onto.
+    /// The norm of the weights exceeds the radius of the ball onto which they were projected.
     #[error("the weights have norm {norm:?}, and the recipe projects onto a ball of radius {radius:?}")]
     OutsideBall {
-        /// Their norm.
+        /// Norm of the weights.
         norm: f64,
         /// The radius.
         radius: f64,
@@ -97,20 +95,20 @@ pub enum OffLattice {
     /// A weight needs more digits than the recipe's arithmetic has.
     #[error("weight {index} is {weight:?}, which single precision, in which the recipe computes, cannot hold")]
     NotSingle {
-        /// Its position, from 0.
+        /// Position of the weight, from 0.
         index: usize,
         /// The weight.
         weight: f64,
     },
-    /// A weight is none that the recipe can give.
+    /// A weight that the recipe cannot produce.
     #[error("weight {index} is {weight:?}, which nothing that the recipe can have drawn gives")]
     OutOfReach {
-        /// Its position, from 0.
+        /// Position of the weight, from 0.
         index: usize,
         /// The weight.
         weight: f64,
     },
-    /// The weights are no whole number of models.
+    /// The number of weights is not a multiple of the number of models.
     #[error("{weights} weights are not {models} models of one length")]
     Models {
         /// Number of weights.
@@ -121,7 +119,7 @@ pub enum OffLattice {
 }
 
 impl ReleaseLattice {
-    /// What is known of a function of noisy sums.
+    /// All weights: the set for a general function of noisy sums.
     pub(crate) const ANYWHERE: Self = Self::of(Points::Anywhere);
     /// The model of zeros.
     pub(crate) const ORIGIN: Self = Self::of(Points::Origin);
@@ -130,12 +128,12 @@ impl ReleaseLattice {
         Self { models: 1, points, radius: None, float: FloatKind::F64 }
     }
 
-    /// Noise on this grid was added last.
+    /// Multiples of the step of the grid on which noise was added last.
     pub(crate) const fn on_grid(step: f64) -> Self {
         Self::of(Points::Grid { step })
     }
 
-    /// A constant answer from a noisy sum on this grid.
+    /// Constant predictions from a noisy sum on this grid.
     pub(crate) const fn answers(recipe: Majority, n: u64, step: f64) -> Self {
         Self::of(Points::Answers { recipe, n, step })
     }
@@ -145,45 +143,45 @@ impl ReleaseLattice {
         Self::of(Points::Steps { steps })
     }
 
-    /// Projected onto a ball at the end.
+    /// Restricts the set by a final projection onto a ball.
     pub(crate) fn within(self, radius: Option<f64>) -> Self {
         Self { radius, ..self }
     }
 
-    /// Computed in this precision.
+    /// Sets the precision of the recipe.
     pub(crate) fn in_precision(self, float: FloatKind) -> Self {
         Self { float, ..self }
     }
 
-    /// So many models side by side.
+    /// Sets the number of stacked models.
     pub(crate) fn stacked(self, models: u64) -> Self {
         Self { models, ..self }
     }
 
-    /// The step of which every weight is a multiple, unless a projection moved it.
+    /// Returns the step of which every weight is a multiple, unless a projection moved it.
     pub fn step(&self) -> Option<f64> {
         match self.points {
-            // Singles are multiples of the least of them.
+            // Singles are multiples of the smallest subnormal single.
             Points::Grid { step } if self.float == FloatKind::F32 => Some(step.max(f64::from(f32::from_bits(1)))),
             Points::Grid { step } => Some(step),
             _ => None,
         }
     }
 
-    /// The largest norm of a model, up to rounding.
+    /// Returns the maximum norm of a model, up to rounding.
     pub fn radius(&self) -> Option<f64> {
         self.radius
     }
 
-    /// Whether anything is known that weights could be held to.
+    /// Returns whether there is anything to check.
     pub fn is_checked(&self) -> bool {
         self.points != Points::Anywhere || self.radius.is_some() || self.float == FloatKind::F32
     }
 
-    /// Whether these weights, of all models, can be an honest release's.
+    /// Checks whether these weights, of all models, can be an honest release.
     ///
     /// # Errors
-    /// The first reason why not.
+    /// The first reason why they cannot.
     pub fn check(&self, weights: &[f64]) -> Result<(), OffLattice> {
         let models =
             usize::try_from(self.models).ok().filter(|models| *models > 0 && weights.len().is_multiple_of(*models));
@@ -194,7 +192,7 @@ impl ReleaseLattice {
         (0..).step_by(each).zip(weights.chunks(each)).try_for_each(|(first, model)| self.check_model(first, model))
     }
 
-    /// The weights of one model, the first of which has this position among all.
+    /// Checks the weights of one model, the first of which has this position among all.
     fn check_model(&self, first: usize, weights: &[f64]) -> Result<(), OffLattice> {
         let indexed = || (first..).zip(weights.iter().copied());
         if self.float == FloatKind::F32
@@ -208,11 +206,11 @@ impl ReleaseLattice {
         if norm > radius * (1.0 + self.slack(weights.len())) {
             return Err(OffLattice::OutsideBall { norm, radius });
         }
-        // What was longer has been scaled, and lies between the points of the grid.
+        // Longer weights have been scaled to the radius, and lie between the points of the grid.
         if norm >= radius * (1.0 - self.slack(weights.len())) { Ok(()) } else { on_points }
     }
 
-    /// How far rounding may carry a projected norm, relatively: that of the norm itself, and of a mean of many points.
+    /// Returns a relative bound on the rounding of a projected norm: of the norm itself, and of a mean of many points.
     fn slack(&self, weights: usize) -> f64 {
         let roundoff = match self.float {
             FloatKind::F64 => f64::EPSILON,
@@ -236,7 +234,7 @@ impl ReleaseLattice {
             Points::Origin => out_of_reach(indexed.find(|(_, weight)| *weight != 0.0)),
             Points::Grid { .. } => {
                 let step = self.step().unwrap_or_default();
-                // The remainder by a power of two is exact.
+                // The remainder of a division by a power of two is exact.
                 match indexed.find(|(_, weight)| weight % step != 0.0) {
                     Some((index, weight)) => Err(OffLattice::BetweenGridPoints { index, weight, step }),
                     None => Ok(()),
@@ -255,10 +253,10 @@ impl ReleaseLattice {
     }
 }
 
-/// The position of a weight that steps of these lengths, each along one axis, forth or back, cannot have led to.
+/// Returns the position of a weight that steps of these lengths, each along one axis in either direction, cannot give.
 fn unreachable_weight(steps: &[f64], weights: &[f64]) -> Option<usize> {
     let way: f64 = steps.iter().sum();
-    // Each addition rounds; a model of singles rounds once more.
+    // Each addition rounds; converting to singles rounds once more.
     let single = weights.iter().all(|weight| f64::from(*weight as f32) == *weight);
     let roundoff = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
     let tolerance = way * roundoff * (steps.len() as f64 + 4.0);
@@ -290,7 +288,7 @@ fn unreachable_weight(steps: &[f64], weights: &[f64]) -> Option<usize> {
     moved.into_iter().find(|&i| !has_sum(&long, &short, weights[i], tolerance))
 }
 
-/// All sums of some of the steps, each forth or back, in rising order.
+/// Returns all sums of subsets of the steps, each in either direction, in increasing order.
 fn signed_sums(steps: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for step in steps {
@@ -300,7 +298,7 @@ fn signed_sums(steps: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Whether an entry of each sorted list add up to this, nearly.
+/// Returns whether two entries, one of each sorted list, add up to `wanted` within the tolerance.
 fn has_sum(rising: &[f64], other: &[f64], wanted: f64, tolerance: f64) -> bool {
     let mut falling = other.iter().rev().peekable();
     for first in rising {
@@ -318,7 +316,7 @@ fn has_sum(rising: &[f64], other: &[f64], wanted: f64, tolerance: f64) -> bool {
     false
 }
 
-/// Of the candidate that was chosen.
+/// Returns the lattice of the chosen candidate.
 pub(crate) fn of_chosen(
     each: &[crate::recipes::AnyDerivation],
     chosen: Option<u32>,

@@ -1,9 +1,9 @@
-//! Differentially private optimisers: one training engine, short recipes, certified sensitivities.
+//! Differentially private optimisers: one training engine, short recipes, proved sensitivities.
 //!
-//! A [recipe](recipes) is public parameters. Its *plan* derives the sensitivity, the noise, the event and the guarantee
-//! before any data is read; *training* runs the [engine] over a source of rows and releases the result through a
-//! mechanism; what comes back is [`Trained`]: released weights, the log of what was released, and the [`Derivation`]
-//! from which a certificate's reader recomputes it all.
+//! A [recipe](recipes) is a set of public parameters. Its *plan* derives the sensitivity, the noise, the event and the
+//! guarantee before any data is read. *Training* runs the [engine] over a source of rows and releases the result through a
+//! mechanism. It returns [`Trained`]: the released weights, the log of the releases, and the [`Derivation`] from which a
+//! reader of the certificate recomputes all numbers.
 //!
 //! ```text
 //! BoltOn ──plan(n, dim, budget)──▶ Plan ──train(source, rng)──▶ Trained ──certificate(..)──▶ Certificate
@@ -13,26 +13,24 @@
 //! gradient difference G  ──▶  sensitivity Δ  ──▶  noise ──────────┘
 //! ```
 //!
-//! - [`growth`]: how far one record can move the output. The one source of sensitivities.
-//! - [`engine`]: the loop and its parts: [batches](engine::Batches), [gradient estimates](engine::GradientEstimate),
+//! - [`growth`]: bounds on how far one record can move the output, the only source of sensitivities.
+//! - [`engine`]: the training loop and its parts: [batches](engine::Batches), [gradient estimates](engine::GradientEstimate),
 //!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
 //! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update; [`recipes::dp_sgd::admm`] and
-//!   [`recipes::dp_sgd::adam`]: other steps on the same noisy sums.
-//! - [`recipes::dp_ftrl`]: gradient descent with noise that is correlated over the steps of passes in one order.
-//! - [`recipes::dp_newton`]: Newton's method with noisy curvature.
-//! - [`recipes::dp_svrg`]: the same noise on differences from a gradient that is known; [`recipes::dp_sgd::consensus`]: parties
-//!   that agree; [`recipes::admm_obj_pert`]: ADMM by perturbed objectives.
+//!   [`recipes::dp_sgd::adam`]: other update rules on the same noisy sums.
+//! - [`recipes::dp_ftrl`]: gradient descent with noise correlated over the steps, on passes in one fixed order.
+//! - [`recipes::dp_newton`]: Newton's method with a noisy Hessian.
+//! - [`recipes::dp_svrg`]: noisy differences from a known gradient; [`recipes::dp_sgd::consensus`]: consensus ADMM of several
+//!   parties; [`recipes::admm_obj_pert`]: ADMM with objective perturbation.
 //! - [`recipes::noisy_moments`]: least squares on noisy second moments.
-//! - [`recipes::obj_pert`]: noise in the objective, whose certified minimiser is released.
-//! - [`recipes::rsgd_ar`]: periodic averages and restarts; NSGD and full-gradient descent with noise on the output.
-//! - [`recipes::searched_descent`]: line searches with noise, within a budget that is spent as needed.
-//! - [`recipes::priv_gene`]: steps that the exponential mechanism chooses; [`recipes::majority`]: one answer for all.
-//! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`],
-//!   [`recipes::non_private`].
-//! - [`Auto`]: one of these with all its settings, from public numbers.
-//! - [`tuning`]: hyper-parameters, chosen privately or on public records.
-//! - [`MemorySource`]: examples in memory as a source; other sources implement
-//!   [`RowSource`](dp_data::RowSource).
+//! - [`recipes::obj_pert`]: objective perturbation with a certified minimiser.
+//! - [`recipes::rsgd_ar`]: periodic averages and restarts; NSGD and full-gradient descent with output perturbation.
+//! - [`recipes::searched_descent`]: noisy line searches within a budget that is spent as needed.
+//! - [`recipes::priv_gene`]: steps chosen by the exponential mechanism; [`recipes::majority`]: a constant prediction.
+//! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`], [`recipes::non_private`].
+//! - [`Auto`]: chooses one of these with all its settings from public numbers.
+//! - [`tuning`]: hyper-parameter selection, private or on public records.
+//! - [`MemorySource`]: a source of examples in memory; other sources implement [`RowSource`](dp_data::RowSource).
 //! - `audit` (feature `audit`): canary data sets that attack every recipe.
 //!
 //! # Examples
@@ -53,7 +51,7 @@
 //! let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.05);
 //! let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 //! let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget)?;
-//! // A seeded generator repeats itself and is no protection: the log is marked accordingly.
+//! // A seeded generator is reproducible and gives no protection: the log is marked accordingly.
 //! let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(7), &mut Control::default())?;
 //! assert!(!trained.log.is_private());
 //! let weights = trained.weights.get();
@@ -93,7 +91,7 @@ pub use memory::MemorySource;
 pub use schedule::Schedule;
 pub use trained::Trained;
 
-/// The README's example, so that it is compiled and run.
+/// The README's example, compiled and run as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExamples;

@@ -1,4 +1,4 @@
-//! Examples in memory as a source of passes.
+//! A source of examples in memory.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -10,20 +10,18 @@ use dp_data::{
 use rand::seq::SliceRandom;
 
 const ENGINE: &str = "memory";
-/// What is held, for messages.
+/// The name of the buffer in error messages.
 const ORDER: &str = "the order of the rows";
 
-/// Examples held in memory, brought into the order of a pass in place: each pass is one borrowed block.
+/// Examples held in memory, permuted in place into the order of a pass: each pass is one borrowed block.
 ///
-/// A keyed order is the permutation that ChaCha20 under the key draws, all permutations being equally likely; with a
-/// fresh order for each pass, the number of the pass selects the cipher's stream. It depends on the key and on the
-/// positions at which the examples were given, never on their values, and the same key gives the same order whatever
-/// was asked for before.
+/// A keyed order is the permutation that ChaCha20 draws under the key, uniformly among all permutations; with a fresh order
+/// for each pass, the number of the pass selects the cipher's stream. It depends on the key and on the original positions of
+/// the examples, never on their values, and the same key gives the same order regardless of earlier requests.
 ///
 /// # Privacy
-/// Every sensitivity rests on a bound of the rows' norms. [`MemorySource::new`] enforces it, so that it holds whatever
-/// the examples are, and the source's description says so: training refuses a source whose bounds are wider than the
-/// plan's.
+/// Every sensitivity requires a bound on the rows' norms. [`MemorySource::new`] enforces it for any examples, and the source's
+/// description states it: training refuses a source whose bounds are wider than the plan's.
 ///
 /// # Examples
 /// ```
@@ -33,43 +31,43 @@ const ORDER: &str = "the order of the rows";
 /// let mut source = MemorySource::new(examples, 1.0, 1.0);
 /// assert_eq!(source.describe()?.n, 2);
 /// let dp_data::Rows::Dense { values, .. } = source.examples().block().rows else { unreachable!() };
-/// assert!((values[0] - 0.6f64).abs() < 1e-12 && values[2] == 0.1); // clipped; left alone
+/// assert!((values[0] - 0.6f64).abs() < 1e-12 && values[2] == 0.1); // clipped; unchanged
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MemorySource<F> {
     examples: Examples<F>,
     row_norm: f64,
     target_bound: f64,
-    /// `order[i]` is where the example now at `i` was when it was given. Empty: nothing has moved.
+    /// `order[i]` is the original position of the example now at `i`. Empty: nothing has moved.
     order: Vec<u32>,
-    /// The order that was asked for last and its stream, so that passes that share one do not draw it again.
+    /// The last requested order and its stream, so that passes with the same order do not draw it again.
     arranged: (Order, u64),
-    /// Examples that were gathered last.
+    /// The last gathered examples.
     gathered: BlockBuffer<F>,
 }
 
 impl<F: Feature> MemorySource<F> {
     /// Takes the examples and clips every row to L2 norm `row_norm` and every target to `[-target_bound, target_bound]`.
     ///
-    /// A row or target that is not finite becomes a null record: it keeps its place and contributes nothing. What
-    /// already fits is not touched. (Failing instead would be an answer about a record.)
+    /// A row or target that is not finite becomes a null record: it keeps its place and contributes nothing. Values within the
+    /// bounds are unchanged. (An error instead would reveal something about a record.)
     pub fn new(mut examples: Examples<F>, row_norm: f64, target_bound: f64) -> Self {
         examples.enforce_bounds(row_norm, target_bound);
         let (order, arranged) = (Vec::new(), (Order::Declared, 0));
         Self { examples, row_norm, target_bound, order, arranged, gathered: BlockBuffer::default() }
     }
 
-    /// The examples in the order of the last pass.
+    /// Returns the examples in the order of the last pass.
     pub fn examples(&self) -> &Examples<F> {
         &self.examples
     }
 
-    /// The examples back, in the order of the last pass.
+    /// Returns the owned examples, in the order of the last pass.
     pub fn into_examples(self) -> Examples<F> {
         self.examples
     }
 
-    /// Brings the examples into the order in which position `i` holds what was given at `target[i]`.
+    /// Permutes the examples such that position `i` holds the example with original position `target[i]`.
     fn bring_into(&mut self, target: Vec<u32>) -> Result<(), OrderError> {
         if target == self.order {
             return Ok(());
@@ -89,7 +87,7 @@ impl<F: Feature> MemorySource<F> {
     }
 }
 
-/// The order of a pass: `order[i]` is the example at position `i`.
+/// Returns the order of a pass: `order[i]` is the example at position `i`.
 pub(crate) fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Result<Vec<u32>, OutOfMemory> {
     let mut generator = ChaCha20Rng::from_seed(key);
     generator.set_stream(stream);
@@ -104,7 +102,7 @@ fn declared_order(n: u32) -> Result<Vec<u32>, OutOfMemory> {
     Ok(order)
 }
 
-/// Why the examples were not brought into an order.
+/// Converts the error of a failed permutation.
 fn misfit(error: OrderError) -> SourceError {
     match error {
         OrderError::Memory(error) => error.into(),
@@ -112,7 +110,7 @@ fn misfit(error: OrderError) -> SourceError {
     }
 }
 
-/// Which stream of the key's cipher gives the order of a pass. Stream 0 is the order that all passes share.
+/// Returns the stream of the key's cipher for the order of a pass. Stream 0 is the order common to all passes.
 pub(crate) fn stream_of(request: &PassRequest) -> u64 {
     match request.order {
         Order::Keyed { fresh_each_pass: true, .. } => u64::from(request.pass) + 1,
@@ -172,11 +170,10 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
     }
 }
 
-/// Rows that are fetched together.
 const AT_ONCE: usize = 32;
 
-/// Reads one number of each cache line of these rows, so that they are on their way together: copied one after the other,
-/// each would be waited for by itself.
+/// Reads one number of each cache line of these rows, so that the memory accesses overlap; copying row by row would wait for
+/// each of them.
 fn fetch<F: Copy>(rows: &Rows<'_, F>, positions: &[u32]) {
     const LINE: usize = 64;
     if let Rows::Dense { values, dim } = *rows {
@@ -190,7 +187,6 @@ fn fetch<F: Copy>(rows: &Rows<'_, F>, positions: &[u32]) {
     }
 }
 
-/// One pass: a single block.
 struct MemoryPass<'a, F> {
     block: Option<Block<'a, F>>,
     rows: u64,

@@ -1,7 +1,7 @@
 //! Algorithms of the literature, each a choice of the engine's parts with its theorem.
 //!
-//! Each is a [`Recipe`]: public parameters, from which a plan derives the noise; [`AnyRecipe`] is any of them, for what is
-//! chosen at run time.
+//! Each is a [`Recipe`]: public parameters from which a plan derives the noise. [`AnyRecipe`] holds any of them, for a choice
+//! at run time.
 
 pub mod admm_obj_pert;
 pub mod algorithm;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, non_negative, positive};
 
-/// How large each update's step is. Public: it must not depend on the data.
+/// The step size of each update. Public: it must not depend on the data.
 ///
 /// # Formula
 /// With `t = 1, 2, ...` the number of the update (not of the example), over all passes:
@@ -17,9 +17,9 @@ use crate::error::{Error, non_negative, positive};
 /// PerDrawnPass    η_t = step / (1 + ⌊(t - 1) b/n⌋)
 /// Restarted       η_t as `schedule` has it for t = ((t - 1) mod every) + 1
 /// ```
-/// with `β = smoothness`, `γ = strong_convexity`, `m = examples`, `c = power` in [0, 1), `u = updates_per_pass`, `b =
-/// batch_size`, `n = examples`. `Restarted` goes with [`Averaging::Restarts`](crate::Averaging::Restarts), which restarts the
-/// iterate.
+/// with `β = smoothness`, `γ = strong_convexity`, `m = examples`, `c = power` in [0, 1), `u = updates_per_pass`,
+/// `b = batch_size`, `n = examples`. `Restarted` is used with [`Averaging::Restarts`](crate::Averaging::Restarts), which
+/// restarts the iterate.
 ///
 /// # Examples
 /// ```
@@ -32,9 +32,9 @@ use crate::error::{Error, non_negative, positive};
 /// ```
 ///
 /// # References
-/// Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient
-/// descent-based analytics", SIGMOD 2017, section 3.2 (with `t` counting updates also where batches hold several
-/// examples: see [`as_published`](crate::growth::as_published)).
+/// Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient descent-based
+/// analytics", SIGMOD 2017, section 3.2 (here `t` counts updates also if batches hold several examples: see
+/// [`as_published`](crate::growth::as_published)).
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
@@ -87,15 +87,15 @@ pub enum Schedule {
         /// Updates per pass u.
         updates_per_pass: u64,
     },
-    /// Another schedule, begun anew after every so many updates.
+    /// Another schedule, restarted at regular intervals.
     Restarted {
-        /// After how many updates.
+        /// Number of updates between restarts.
         every: u64,
         /// The schedule of each stretch.
         schedule: Box<Schedule>,
     },
-    /// `step` over the number of the pass where batches are drawn: the same within as many updates as go through as many
-    /// examples as there are.
+    /// `step` divided by the number of the pass, for drawn batches: constant over the updates that process as many examples as
+    /// there are.
     PerDrawnPass {
         /// The step size of the first pass.
         step: f64,
@@ -107,12 +107,12 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The constant `1/√T` for `T` updates: what recipes with noise in every step take where none is named.
+    /// Returns the constant `1/√T` for `T` updates, the default of recipes with noise in every step.
     pub fn usual(updates: u64) -> Self {
         Self::Constant { step: 1.0 / (updates as f64).sqrt() }
     }
 
-    /// Checks the parameters and precomputes what is constant over the run.
+    /// Checks the parameters and precomputes values that are constant over the run.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a parameter outside its range, [`Error::Length`] for a list shorter or longer than
@@ -168,7 +168,7 @@ impl Schedule {
             }
             Self::Restarted { every, schedule } => {
                 let stretch = schedule.prepare((*every).min(updates))?;
-                // What is shorter than a stretch never restarts.
+                // A run within one stretch never restarts.
                 if *every >= updates {
                     stretch.rule
                 } else {
@@ -177,7 +177,7 @@ impl Schedule {
             }
         };
         let steps = StepSizes { rule };
-        // Every rule but the list is largest at t = 1; a quotient may still have overflowed there.
+        // All rules except lists are largest at t = 1; a quotient may still have overflowed there.
         if !matches!(steps.rule, Rule::Steps(_) | Rule::Restarted { .. }) {
             positive("step size", steps.at(1))?;
         }
@@ -207,13 +207,13 @@ enum Rule {
 }
 
 impl StepSizes {
-    /// The step size of update `t`, counted from 1. Beyond the end of a list it is 0.
+    /// Returns the step size of update `t`, counted from 1. Beyond the end of a list it is 0.
     #[inline]
     pub fn at(&self, t: u64) -> f64 {
         self.rule.at(t)
     }
 
-    /// The step size if it is the same at every update.
+    /// Returns the step size if it is constant.
     pub(crate) fn constant(&self) -> Option<f64> {
         match self.rule {
             Rule::Constant(step) => Some(step),
@@ -221,7 +221,6 @@ impl StepSizes {
         }
     }
 
-    /// The largest step size of the run.
     pub(crate) fn largest(&self) -> f64 {
         self.rule.largest()
     }
@@ -293,7 +292,7 @@ mod tests {
         assert_eq!(steps(&per_pass, 7), [6.0, 6.0, 3.0, 3.0, 2.0, 2.0, 1.5]);
         let restarted = Schedule::Restarted { every: 4, schedule: per_pass.clone().into() };
         assert_eq!(steps(&restarted, 9), [6.0, 6.0, 3.0, 3.0, 6.0, 6.0, 3.0, 3.0, 6.0]);
-        // A run that is no longer than a stretch has no restart.
+        // A run within one stretch has no restart.
         assert_eq!(restarted.prepare(4).unwrap(), per_pass.prepare(4).unwrap());
         let constant = Schedule::Restarted { every: 4, schedule: Schedule::Constant { step: 0.5 }.into() };
         assert_eq!(steps(&constant, 6), [0.5; 6]);

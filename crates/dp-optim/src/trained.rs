@@ -1,4 +1,4 @@
-//! A released model with everything that its certificate needs.
+//! A released model with all data for its certificate.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,39 @@ use dp_accountant::guarantee::Unit;
 use dp_accountant::{Adjacency, EventLog};
 use dp_mechanisms::Released;
 
-/// What a private training returns: released weights, the log of what was released, and how it was derived.
+/// The result of a private training: released weights, the log of the releases, and their derivation.
 ///
-/// It holds nothing that depends on the data but the released weights: no training loss, no number of steps where that
-/// was data-dependent, no time.
+/// Only the released weights depend on the data: there is no training loss, no data-dependent number of steps, no time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained<F, A: Adjacency, D> {
     /// The model's parameters.
     pub weights: Released<Vec<F>>,
-    /// Everything that was released.
+    /// The log of all releases.
     pub log: EventLog<A>,
     /// The recipe and its public parameters.
     pub derivation: D,
-    /// How the noise was drawn.
+    /// The noise mode.
     pub noise: NoiseMode,
-    /// What was asked for.
+    /// The requested guarantee.
     pub requested: EpsilonDelta,
-    /// What was reached.
+    /// The reached guarantee.
     pub reached: EpsilonDelta,
 }
 
 impl<F, A: Adjacency, D: Derives + Clone> Trained<F, A, D> {
-    /// The same release, its derivation as another type states it.
+    /// Converts the derivation to another type.
     pub fn map_derivation<E: Derives>(self, into: impl FnOnce(D) -> E) -> Trained<F, A, E> {
         let Self { weights, log, derivation, noise, requested, reached } = self;
         Trained { weights, log, derivation: into(derivation), noise, requested, reached }
     }
 
-    /// The certificate of this release.
+    /// Returns the certificate of this release.
     ///
-    /// It lists what the recipe takes on trust, then what the releases do (an idealisation of the noise, a sum in floating
-    /// point), that earlier runs on the same people are not accounted for, and `further` assumptions (a schema taken from the data, say). A run
-    /// with reproducible noise is certified as not private, without a figure.
+    /// It lists the assumptions of the recipe, then those of the releases (an idealisation of the noise, a sum in floating
+    /// point), that earlier runs on the same people are not accounted for, and `further` assumptions (for example, a schema
+    /// taken from the data). A run with reproducible noise is certified as not private, without a guarantee.
     ///
-    /// `model_sha256` is the hash of the model as published, and `versions` the crates that made it; this crate adds
+    /// `model_sha256` is the hash of the model as published, and `versions` lists the crates that made it; this crate adds
     /// itself.
     pub fn certificate(
         &self,

@@ -1,21 +1,21 @@
-//! The choice of hyper-parameters: privately, in three ways.
+//! Hyper-parameter selection: three private ways.
 //!
-//! | way | data for each candidate | price | theorem |
+//! | way | data for each candidate | cost | theorem |
 //! |---|---|---|---|
-//! | [`public`] | public records | nothing | post-processing of what is public |
-//! | [`portions`] | a portion of the records of its own | the budget of one training | parallel composition, exponential mechanism |
+//! | [`public`] | public records | nothing | post-processing of public data |
+//! | [`portions`] | a separate portion of the records | the budget of one training | parallel composition, exponential mechanism |
 //! | [`random_stopping`] | all records | two to three times a candidate's | Liu and Talwar 2019; Papernot and Steinke 2022 |
 //!
-//! Trying candidates on the private records and keeping the best is a release of each trial. With `l` candidates of
-//! `epsilon` each, composition says `l epsilon`; the last two ways say less, whatever `l` is. [`Portions`] and
-//! [`RandomStopping`] are [recipes](crate::recipes::Recipe) themselves: they are planned, trained, certified and verified
-//! as any other. Neither shows how good any candidate was.
+//! Trying candidates on the private records and keeping the best releases each trial: with `l` candidates of `epsilon` each,
+//! composition gives `l epsilon`. The last two ways cost less, for any `l`. [`Portions`] and [`RandomStopping`] are
+//! [recipes](crate::recipes::Recipe) themselves: they are planned, trained, certified and verified like any other. Neither
+//! reveals the quality of a candidate.
 //!
-//! # Whether it pays
-//! Hardly, for linear models with the [recommended settings](crate::defaults), which are functions of public numbers. Test
-//! accuracy on Adult (39,074 training records), strongly convex bolt-on under replace-one, `δ = 1/n²`, `λ` of 1e-4, 1e-3,
-//! 1e-2 or 1e-1 with 5 or 20 passes to choose from, means of five seeds (standard errors up to .02, of random stopping
-//! up to .07):
+//! # Benefit
+//! There is hardly any for linear models with the [recommended settings](crate::defaults), which are functions of public
+//! numbers. Test accuracy on Adult (39,074 training records), strongly convex bolt-on under replace-one, `δ = 1/n²`, with a
+//! choice among `λ` of 1e-4, 1e-3, 1e-2 or 1e-1 and 5 or 20 passes, means of five seeds (standard errors up to .02, of random
+//! stopping up to .07):
 //!
 //! | ε | recommended | portions | random stopping | public (a tenth of the records) | best candidate in hindsight |
 //! |---|---|---|---|---|---|
@@ -23,12 +23,12 @@
 //! | 0.4 | .809 | .776 | .738 | .807 | .806 |
 //! | 1.6 | .825 | .796 | .789 | .807 | .825 |
 //!
-//! A portion is a ninth of the records, and a repetition has less than half of the budget; no candidate is better by as
-//! much. On Covertype (74,370) at ε of 0.1 and 0.4: recommended .668 and .705, portions .582 and .642, random stopping
-//! .650 and .691, public .661 and .687, in hindsight .671 and .703. Tune where there is no recommendation to trust.
+//! A portion is a ninth of the records, and a repetition has less than half of the budget; no candidate is better by as much.
+//! On Covertype (74,370) at ε of 0.1 and 0.4: recommended .668 and .705, portions .582 and .642, random stopping .650 and
+//! .691, public .661 and .687, in hindsight .671 and .703. Tune only if there is no reliable recommendation.
 //!
-//! # Who is judged
-//! A candidate is judged by the records that it gets right, so its loss is one of classes.
+//! # Scores
+//! A candidate's score is the number of records that it classifies correctly, so its loss must be a classification loss.
 
 pub(crate) mod agreement;
 mod portion;
@@ -51,10 +51,10 @@ use crate::error::Error;
 use crate::recipes::AnyDerivation;
 use crate::recipes::AnyRecipe;
 
-/// Most candidates: planning takes time and a certificate space for each.
+/// Maximum number of candidates: each takes planning time and space in a certificate.
 pub const MOST_CANDIDATES: usize = 1000;
 
-/// Refuses what cannot be tuned whatever the number of records.
+/// Rejects candidates that cannot be tuned, whatever the number of records.
 fn check_candidates(recipe: &'static str, candidates: &[AnyRecipe], copies: u64) -> Result<(), Error> {
     check_number(candidates.len())?;
     if candidates.iter().any(|candidate| matches!(candidate, AnyRecipe::Portions(_) | AnyRecipe::RandomStopping(_))) {
@@ -77,11 +77,11 @@ fn check_number(candidates: usize) -> Result<(), Error> {
     }
 }
 
-/// What candidates have in common, which is what the released model is held to.
+/// Returns the terms common to the candidates, which the released model must meet.
 ///
 /// # Errors
-/// No candidate or too many, one without privacy or planned for other than `records` records, and candidates whose
-/// models differ in kind.
+/// No candidate or too many, one without privacy or planned for a number of records other than `records`, and candidates with
+/// different kinds of models.
 fn common_terms(recipe: &'static str, each: &[AnyDerivation], records: u64) -> Result<ModelTerms, Error> {
     check_number(each.len())?;
     let mut common: Option<(ModelTerms, AdjacencyKind)> = None;
@@ -115,7 +115,7 @@ fn common_terms(recipe: &'static str, each: &[AnyDerivation], records: u64) -> R
     Ok(terms)
 }
 
-/// What all candidates take on trust together, in the order in which it is first said.
+/// Returns the assumptions of all candidates together, in order of first occurrence.
 fn common_assumptions(each: &[AnyDerivation]) -> Vec<Assumption> {
     let mut all = Vec::new();
     for assumption in each.iter().flat_map(Derives::assumptions) {
@@ -126,7 +126,6 @@ fn common_assumptions(each: &[AnyDerivation]) -> Vec<Assumption> {
     all
 }
 
-/// Refuses a position that names no candidate.
 fn check_chosen(chosen: Option<u32>, candidates: usize) -> Result<(), Error> {
     match chosen {
         Some(chosen) if chosen as usize >= candidates => Err(Error::Count {

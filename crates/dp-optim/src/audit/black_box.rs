@@ -1,9 +1,9 @@
-//! Any recipe as a black box: trained again and again on few records, nothing seen but what is released.
+//! Black-box audits of any recipe: it is trained many times on few records, and only its release is observed.
 //!
-//! The attack knows neither the algorithm nor its noise: a pilot chooses the [`Pair`] of data sets, a regression on what some
-//! runs released the direction, further runs the threshold, and [`dp_audit`] counts on runs of their own. It is weaker than
-//! the canaries of [`RECIPES`](super::RECIPES), which know the law of what they see, and needs nothing to be written for an
-//! algorithm. What is released are the weights and, where a tuning chose among candidates, which of them.
+//! The attack knows neither the algorithm nor its noise: a pilot chooses the [`Pair`] of data sets, a regression on the
+//! releases of some runs chooses the direction, further runs choose the threshold, and [`dp_audit`] counts on separate runs.
+//! It is weaker than the canaries of [`RECIPES`](super::RECIPES), which know the law of their observations, and needs no code
+//! for an algorithm. The release consists of the weights and, if a tuning chose among candidates, the choice.
 
 mod pairs;
 
@@ -27,18 +27,18 @@ use crate::tuning::repetitions::mean;
 
 const RECIPE: &str = "black box";
 
-/// What each row that a training goes through costs, in units of releasing one number.
+/// Cost of each row that a training reads, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.5;
 
-/// What is claimed where this is reached: epsilon at the delta that was asked for.
+/// Returns the claim for a reached guarantee: epsilon at the requested delta.
 fn claim(EpsilonDelta { epsilon, delta }: EpsilonDelta) -> Claim {
     let event = if delta > 0.0 { DpEvent::ApproximateDp { epsilon, delta } } else { DpEvent::PureDp { epsilon } };
     Claim { event, delta }
 }
 
-/// A recipe that is planned for data sets of one size, ready to be trained on any pair of them.
+/// A recipe planned for data sets of one size, ready to be trained on any pair of them.
 ///
-/// What is claimed is what the plan states.
+/// The claim is the plan's guarantee.
 #[derive(Debug, Clone)]
 pub struct Target {
     plan: PlanUnder,
@@ -55,10 +55,10 @@ enum PlanUnder {
 }
 
 impl Target {
-    /// Plans the recipe for `n` records of so many classes.
+    /// Plans the recipe for `n` records of this many classes.
     ///
     /// # Errors
-    /// What the recipe refuses, and a relation other than [`ReplaceOne`] and [`ZeroOut`].
+    /// Errors of the recipe, and a relation other than [`ReplaceOne`] and [`ZeroOut`].
     pub fn new(
         recipe: &AnyRecipe,
         relation: AdjacencyKind,
@@ -88,7 +88,7 @@ impl Target {
         }
     }
 
-    /// The recipe on one pair of data sets.
+    /// Returns the recipe on one pair of data sets.
     ///
     /// # Errors
     /// [`Error::Adjacency`] for a pair of another relation, [`Error::Shape`] for one of another size or with more classes.
@@ -137,9 +137,7 @@ impl Target {
     }
 }
 
-/// What a run that goes through so many rows costs.
 fn cost(recipe: &AnyRecipe, rows: u64) -> f64 {
-    /// The same without its rows.
     fn of_a_run(recipe: &AnyRecipe) -> f64 {
         let sum = |all: &[AnyRecipe]| all.iter().map(of_a_run).sum::<f64>();
         match recipe {
@@ -148,7 +146,7 @@ fn cost(recipe: &AnyRecipe, rows: u64) -> f64 {
             AnyRecipe::RandomStopping(tuning) => {
                 mean(tuning.repetitions) * sum(&tuning.candidates) / tuning.candidates.len().max(1) as f64
             }
-            // Steps are searched for until a budget is spent.
+            // Steps are searched until a budget is spent.
             AnyRecipe::SearchedDescent(search) if search.batch_size.is_some() => 2000.0,
             AnyRecipe::SearchedDescent(_) => 600.0,
             AnyRecipe::DpSvrg(_) => 300.0,
@@ -160,21 +158,21 @@ fn cost(recipe: &AnyRecipe, rows: u64) -> f64 {
     of_a_run(recipe) + COST_OF_A_ROW * rows as f64
 }
 
-/// A recipe on all pairs of data sets of the sizes that it was planned for.
+/// A recipe on all pairs of data sets of the planned sizes.
 pub struct Family {
     name: String,
     targets: Vec<Target>,
     pairs: Arc<Pairs>,
-    /// Places in `pairs` of those of these sizes.
+    /// Positions in `pairs` of the pairs of these sizes.
     places: Vec<u32>,
     leading: usize,
 }
 
 impl Family {
-    /// The recipe as planned for one or several sizes; every claim is to hold for each of them.
+    /// Creates a family from plans for one or several sizes; every claim must hold for each of them.
     ///
     /// # Errors
-    /// [`Error::Adjacency`] for plans under another relation than that of the pairs, [`Error::Count`] for none.
+    /// [`Error::Adjacency`] for plans under a relation other than that of the pairs, [`Error::Count`] for no pairs.
     pub fn new(name: impl Into<String>, targets: Vec<Target>, pairs: Arc<Pairs>) -> Result<Self, Error> {
         if let Some(target) = targets.iter().find(|target| target.relation() != pairs.relation()) {
             return Err(Error::Adjacency { recipe: RECIPE, adjacency: target.relation() });
@@ -186,7 +184,7 @@ impl Family {
         if places.is_empty() {
             return Err(Error::Count { name: "pairs of data sets", value: 0, range: "1 or more" });
         }
-        // Of each pair there are as many runs: those that the dearest size allows.
+        // All pairs have the same number of runs: the number for the most expensive size.
         let cost = targets.iter().map(|target| target.cost).fold(0.0, f64::max);
         let targets = targets.into_iter().map(|target| Target { cost, ..target }).collect();
         Ok(Self { name: name.into(), targets, pairs, places, leading })
@@ -215,7 +213,6 @@ impl Lineup for Family {
     }
 }
 
-/// What one training on these examples releases.
 fn observe<A: TrainsAny<f64>>(
     plan: &AnyPlan<A>,
     examples: &Examples<f64>,
@@ -230,7 +227,7 @@ fn observe<A: TrainsAny<f64>>(
         features.extend(weights);
         return Ok(());
     };
-    // For each candidate whether it was chosen, and its weights if it was.
+    // For each candidate, whether it was chosen, and its weights if so.
     for candidate in 0..candidates {
         let released = f64::from(chosen == Some(candidate));
         features.push(released);
@@ -239,7 +236,7 @@ fn observe<A: TrainsAny<f64>>(
     Ok(())
 }
 
-/// Which candidate was chosen, of how many, where there was a choice.
+/// Returns the chosen candidate and the number of candidates, if there was a choice.
 fn choice(derivation: &AnyDerivation) -> Option<(Option<usize>, usize)> {
     let (chosen, candidates) = match derivation {
         AnyDerivation::Portions(derivation) => (derivation.chosen, derivation.each.len()),

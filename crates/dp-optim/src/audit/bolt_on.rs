@@ -16,28 +16,28 @@ use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::{BoltOn, OutputNoise, Plan, Recipe as _, RecordAdjacency, Stopping};
 use crate::schedule::Schedule;
 
-/// Rows that the search for the farthest pair may read.
+/// Maximum number of rows read by the search for the farthest pair.
 const ROWS_OF_A_SEARCH: u64 = 50_000_000;
 
-/// Fewest pairs that are tried however long a run is: the extremes by construction.
+/// Minimum number of pairs tried for any length of run: the constructed extremes.
 const FEWEST_PAIRS: u64 = 8;
 
-/// Most places of the canary that the likelihood of a hidden position sums over.
+/// Maximum number of canary positions in the likelihood of a hidden position.
 const MOST_PLACES: u64 = 256;
 
-/// What a pass over a row costs in units of releasing one number, and what the rest of a run does.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 4.0;
 
-/// Passes that a certified minimiser takes, about.
+/// Rough number of passes to a certified minimiser.
 const PASSES_TO_A_MINIMISER: f64 = 30.0;
 
-/// λ where the recipe needs one and none is given.
+/// Default λ of recipes that need one.
 const LAMBDA: f64 = 0.5;
 
 pub(super) fn convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let recipe = BoltOn { lambda: parameters.lambda.unwrap_or(0.0), ..BoltOn::convex(parameters.loss) };
-    // Early records move more of the iterates that are averaged, so that a hidden position is worth something.
+    // Early records affect more of the averaged iterates, so that hiding the position has an effect.
     let uneven = BoltOn { averaging: Averaging::Uniform, ..recipe.clone() };
     variants(Variants { name: "bolt-on-convex", recipe, uneven }, parameters)
 }
@@ -45,18 +45,17 @@ pub(super) fn convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 pub(super) fn strongly_convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let lambda = parameters.lambda.unwrap_or(LAMBDA);
     let recipe = BoltOn::strongly_convex(parameters.loss, lambda);
-    // Under a constant step the regulariser forgets early records.
+    // Under a constant step the regulariser makes the run forget early records.
     let constants = parameters.loss.constants(dp_losses::L2::new(lambda)?, &dp_losses::Domain::unit_rows());
     let schedule = Some(Schedule::Constant { step: 1.0 / constants.smoothness });
     let uneven = BoltOn { schedule, ..recipe.clone() };
     variants(Variants { name: "bolt-on-strongly-convex", recipe, uneven }, parameters)
 }
 
-/// The forms in which a recipe is audited.
 struct Variants {
     name: &'static str,
     recipe: BoltOn,
-    /// The recipe with records that matter differently by their place.
+    /// The recipe with records whose effect depends on their position.
     uneven: BoltOn,
 }
 
@@ -80,7 +79,6 @@ fn build<A: RecordAdjacency + 'static>(variants: Variants, parameters: &Paramete
     Ok(all)
 }
 
-/// The forms under one mode of noise.
 fn drawn<A: RecordAdjacency + 'static>(
     variants: &Variants,
     noise_mode: NoiseMode,
@@ -94,7 +92,7 @@ fn drawn<A: RecordAdjacency + 'static>(
         radius: parameters.radius,
         ..recipe.clone()
     };
-    // The canary at the worst place, in an order that the attacker knows: the claim holds for every order.
+    // The canary at the worst position, in an order that the attacker knows: the claim holds for every order.
     let known = |output_noise| BoltOn { output_noise, declared_order: true, ..shaped(recipe) };
     let budget = parameters.budget()?;
     let plan = |recipe: &BoltOn| recipe.plan::<A>(parameters.n, parameters.dim, budget);
@@ -115,7 +113,7 @@ fn drawn<A: RecordAdjacency + 'static>(
     forms.into_iter().map(|(form, plan)| audited(format!("{name}/{form}/{mode}"), plan, parameters)).collect()
 }
 
-/// Finds the canary of a plan and the laws of what it releases.
+/// Finds the canary of a plan and the laws of its releases.
 pub(super) fn audited<A: RecordAdjacency + 'static>(
     name: String,
     plan: Plan<BoltOn, A>,
@@ -147,7 +145,7 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
         .farthest(|canary| Ok(distance(&output(canary, Side::Base, at)?, &output(canary, Side::Neighbour, at)?)))?;
     let noise = plan.derivation().calibrated.noise;
     let hidden = matches!(noise, NoiseScale::HiddenPositionGaussian { .. });
-    // Where the position is hidden, the law is a mixture over the batches in which the canary may sit.
+    // If the position is hidden, the law is a mixture over the batches that may contain the canary.
     let places: Vec<(f64, usize)> = if hidden {
         let places = 0..plan.run().growth().updates_per_pass();
         places.zip((0..).step_by(batch_size)).map(|(r, at)| (plan.run().growth().position_weight(r), at)).collect()
@@ -161,7 +159,7 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs };
     let pure = matches!(noise, NoiseScale::LaplaceBall { .. });
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
     let examples = [canary.examples(Side::Base, n, at)?, canary.examples(Side::Neighbour, n, at)?];
     let pair = canary.describe();
@@ -172,13 +170,12 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// A planned bolt-on release on its canary data sets.
 struct BoltOnCanary<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
     plan: Plan<BoltOn, A>,
-    /// By side.
+    /// One for each side.
     examples: [dp_data::Examples<f64>; 2],
     laws: [Law; 2],
 }

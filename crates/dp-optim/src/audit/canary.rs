@@ -1,4 +1,4 @@
-//! Pairs of data sets that differ in one record, and the search for the pair that trains the farthest apart.
+//! Pairs of neighbouring data sets, and the search for the pair whose models are farthest apart.
 
 use dp_accountant::AdjacencyKind;
 use dp_audit::Side;
@@ -18,12 +18,12 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record that contributes nothing.
+    /// Returns the record that contributes nothing.
     pub fn null(dim: usize) -> Self {
         Self { features: vec![0.0; dim], target: 0.0 }
     }
 
-    /// `length` along coordinate `axis`.
+    /// Returns a record of norm `length` along coordinate `axis`.
     fn along(axis: usize, length: f64, target: f64, dim: usize) -> Self {
         let mut record = Self { target, ..Self::null(dim) };
         if let Some(feature) = record.features.get_mut(axis) {
@@ -33,22 +33,22 @@ impl Record {
     }
 }
 
-/// Two neighbouring data sets: the same record in every row but one.
+/// Two neighbouring data sets whose other rows all hold the same record.
 ///
-/// That all others are equal makes the order of the rows matter only through the place of the canary, so that what an
-/// attacker sees has a likelihood in closed form. They push the iterates where the canary's gradient is longest.
+/// The order of the equal rows does not matter, so that the attacker's observation has a likelihood in closed form. They move
+/// the iterates to where the canary's gradient is longest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Canary {
     /// The record in all other rows.
     pub common: Record,
-    /// The record that differs, in the first data set.
+    /// The differing record, in the first data set.
     pub base: Record,
-    /// The record that differs, in the second.
+    /// The differing record, in the second data set.
     pub neighbour: Record,
 }
 
 impl Canary {
-    /// The data set of one side, with `n` rows and the record that differs in row `at`.
+    /// Returns the data set of one side, with `n` rows and the differing record in row `at`.
     ///
     /// # Errors
     /// More numbers than memory can address.
@@ -76,7 +76,7 @@ impl Canary {
         })
     }
 
-    /// In words.
+    /// Describes the pair in words.
     pub fn describe(&self) -> String {
         let shown = |record: &Record| {
             let features: Vec<String> = record.features.iter().take(4).map(|x| format!("{x:.4}")).collect();
@@ -92,28 +92,28 @@ impl Canary {
     }
 }
 
-/// Where the farthest pair is looked for.
+/// The search for the farthest pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {
     /// Number of features.
     pub dim: usize,
-    /// Bound on the rows' norm; canaries lie on it.
+    /// Bound on the rows' norm, attained by canaries.
     pub row_norm: f64,
     /// Bound on the targets.
     pub target_bound: f64,
-    /// Whether targets are two classes.
+    /// True if targets are two classes.
     pub classes: bool,
     /// The neighbouring relation.
     pub relation: AdjacencyKind,
-    /// Pairs to try.
+    /// Number of pairs to try.
     pub pairs: u32,
 }
 
 impl Search {
-    /// The pair with the largest `distance`, which trains on both data sets without noise; with the pairs tried.
+    /// Returns the pair with the largest `distance`, which trains on both data sets without noise; also that distance and the
+    /// number of pairs tried.
     ///
-    /// First the extremes by construction, then pairs at random, then climbing from the best in steps that shrink. The
-    /// same parameters find the same pair.
+    /// Tries constructed extremes, random pairs, then shrinking steps from the best one. Deterministic for given parameters.
     ///
     /// # Errors
     /// Those of `distance`.
@@ -143,8 +143,8 @@ impl Search {
         Ok((best, most, tried + left))
     }
 
-    /// A record against its opposite label, or against none, along one direction; the others absent, pushing along the
-    /// same direction, or across it.
+    /// Returns pairs of a record and its opposite label, or the null record, along one direction; the other records are null,
+    /// push along the same direction, or across it.
     fn extremes(&self) -> Vec<Canary> {
         let (dim, length, bound) = (self.dim, self.row_norm, self.target_bound);
         let record = |axis, target: f64| Record::along(axis, length, target * bound, dim);
@@ -190,7 +190,7 @@ impl Search {
         }
     }
 
-    /// A record near `record`, on the boundary of what is allowed.
+    /// Returns a record near `record`, on the boundary of the allowed set.
     fn beside_record(&self, record: &Record, width: f64, rng: &mut SeededRng) -> Record {
         let mut features: Vec<f64> =
             record.features.iter().map(|x| x + self.row_norm * width * rng.random_range(-1.0..1.0)).collect();

@@ -1,4 +1,4 @@
-//! The canaries of PrivGene and of the constant answer: a record of the one class, where its neighbour has the other's.
+//! The canaries of PrivGene and of the constant prediction: a record of one class, with the other class in the neighbour.
 
 use core::marker::PhantomData;
 
@@ -17,7 +17,7 @@ use crate::memory::MemorySource;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::{Majority, Plan, PrivGene, Recipe as _, RecordAdjacency};
 
-/// What a row counts in units of releasing one number, and the rest of a run.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 8.0;
 
@@ -25,11 +25,11 @@ pub(super) fn priv_gene(parameters: &Parameters) -> Result<Vec<Audited>, Error> 
     if parameters.loss.scalar().is_none() || matches!(parameters.loss, dp_losses::LossKind::Squared) {
         return Ok(Vec::new()); // Losses of one prediction whose slope is bounded.
     }
-    // Its choice is always drawn exactly.
+    // The choice is always exact.
     if parameters.noise_mode == Some(NoiseMode::Rounded) {
         return Ok(Vec::new());
     }
-    // One round, of which the model is the choice itself.
+    // One round, after which the model is the choice itself.
     let recipe = PrivGene { rounds: Some(1), ..PrivGene::new(parameters.loss) };
     let audited = match parameters.relation {
         AdjacencyKind::ReplaceOne => one_choice::<ReplaceOne>(&recipe, parameters)?,
@@ -56,7 +56,7 @@ pub(super) fn majority(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     Ok(all)
 }
 
-/// Records along the first axis and of alternating classes, the first of them another on each side.
+/// Returns records along the first axis with alternating classes; the first of them differs between the sides.
 fn examples<A: RecordAdjacency>(parameters: &Parameters) -> Result<[Examples<f64>; 2], Error> {
     let refused = |name, value| Error::Count { name, value, range: "what memory can address" };
     let rows = usize::try_from(parameters.n).map_err(|_| refused("number of records", parameters.n))?;
@@ -105,7 +105,6 @@ fn one_choice<A: RecordAdjacency + 'static>(recipe: &PrivGene, parameters: &Para
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// One round of PrivGene on the canary's records.
 struct Choice<A: RecordAdjacency> {
     name: String,
     pair: String,
@@ -172,7 +171,7 @@ fn one_sum<A: RecordAdjacency + 'static>(recipe: &Majority, parameters: &Paramet
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// A constant answer on the canary's records, of which the attacker sees the noisy sum.
+/// The constant prediction on the canary's records, with an attacker who sees the noisy sum.
 struct Sum<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -15,10 +15,10 @@ use crate::recipes::pnsgd::{Batching, Updates};
 use crate::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Pnsgd, Recipe, RecordAdjacency, SnowballSgd};
 use crate::schedule::Schedule;
 
-/// λ unless one is given: so large that a step forgets all noise before it, and only its own hides the canary.
+/// Default λ, so large that a step forgets all earlier noise, and only its own noise hides the canary.
 const LAMBDA: f64 = 50.0;
 
-/// What a pass over a row costs in units of releasing one number, and what the rest of a run does.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 4.0;
 
@@ -29,7 +29,7 @@ pub(super) fn pnsgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
             lambda,
             passes: parameters.passes,
             batching: Batching::Equal { size: parameters.batch_size },
-            // The step that contracts most.
+            // The step with the strongest contraction.
             schedule: Some(Schedule::Constant { step: 2.0 / (smoothness + lambda) * (1.0 - 1e-15) }),
             radius: parameters.radius,
             declared_order: true,
@@ -44,7 +44,7 @@ pub(super) fn snowball_sgd(parameters: &Parameters) -> Result<Vec<Audited>, Erro
     let all = of_modes("snowball-sgd", parameters, |noise_mode| {
         AnyRecipe::from(SnowballSgd {
             lambda,
-            // The longest steps that even a single update may take.
+            // The longest steps allowed even for a single update.
             distance: 2.8 * parameters.slope() / smoothness,
             radius: parameters.radius,
             declared_order: true,
@@ -53,7 +53,7 @@ pub(super) fn snowball_sgd(parameters: &Parameters) -> Result<Vec<Audited>, Erro
         })
     });
     match all {
-        // Too few for the batches that the budget asks for: there is no such release.
+        // Too few records for the batches of this budget: there is no such release.
         Err(Error::Count { name: "number of records", value, .. }) if value > 0 => Ok(Vec::new()),
         all => all,
     }
@@ -68,27 +68,26 @@ impl Parameters {
         })
     }
 
-    /// L; 1 where that is unbounded, which planning refuses.
+    /// Returns L; 1 if it is unbounded, which planning refuses.
     fn slope(&self) -> f64 {
         let slope = self.domain().map_or(1.0, |domain| self.loss.constants(L2::NONE, &domain).data_lipschitz);
         if slope.is_finite() { slope } else { 1.0 }
     }
 }
 
-/// λ and β.
 fn curvature(parameters: &Parameters) -> Result<(f64, f64), Error> {
     let lambda = parameters.lambda.unwrap_or(LAMBDA);
     Ok((lambda, parameters.loss.constants(L2::new(lambda)?, &parameters.domain()?).smoothness))
 }
 
-/// The recipe under each mode of noise; nothing where only what is pure is audited.
+/// Returns the audits of the recipe under each noise mode; none if only pure guarantees are audited.
 fn of_modes(
     name: &'static str,
     parameters: &Parameters,
     recipe: impl Fn(NoiseMode) -> AnyRecipe,
 ) -> Result<Vec<Audited>, Error> {
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
-    // Checked whether or not there is anything to audit.
+    // Checked even if there is nothing to audit.
     let budget = parameters.budget()?;
     let budget = Budget { delta: Delta::new(if parameters.delta > 0.0 { parameters.delta } else { 1e-5 })?, ..budget };
     let mut all = Vec::new();
@@ -133,7 +132,7 @@ fn build<A: RecordAdjacency + 'static>(
         _ => return Err(Error::NotProved { recipe: "audit", why: "not a recipe that releases its last iterate" }),
     };
     let (updates, std_dev) = (run.updates(), run.std_dev());
-    // A record of the last batch, which only that step's noise hides, against its opposite or against none.
+    // A record of the last batch, hidden only by that step's noise, against its opposite or the null record.
     let record = |target: f64| {
         let mut record = Record { target: target * bound, ..Record::null(dim) };
         record.features[0] = 1.0;
@@ -143,7 +142,7 @@ fn build<A: RecordAdjacency + 'static>(
     let canary = Canary { common: Record::null(dim), base: record(1.0), neighbour };
     let at = size("record", last_record(updates, parameters.n))?;
     let examples = [canary.examples(Side::Base, n, at)?, canary.examples(Side::Neighbour, n, at)?];
-    // With the same noise in both runs, which rounded samplers draw whatever the values are.
+    // With the same noise in both runs, which rounded samplers draw independently of the values.
     let coupled = plan_of(rounded)?;
     let weights = |examples: &Examples<f64>| -> Result<Vec<f64>, Error> {
         let mut source = MemorySource::new(examples.clone(), 1.0, bound);
@@ -159,7 +158,7 @@ fn build<A: RecordAdjacency + 'static>(
     };
     let last = updates.last().map_or(0.0, |update| update.step / update.batch_size as f64);
     let passes = if matches!(plan, AnyPlan::Pnsgd(_)) { parameters.passes.max(1) } else { 1 };
-    // Each pass moves it once more; the grids round by next to nothing.
+    // Each pass moves it once more; the rounding of the grids is negligible.
     let claimed = last * difference * passes as f64 * (1.0 + 1e-6);
     let law = Law::new(updates, passes, lambda, std_dev, base[0] - other[0], A::KIND == AdjacencyKind::ReplaceOne);
     let claim = Claim { event: plan.derivation().event()?, delta: budget.delta.get() };
@@ -172,7 +171,7 @@ fn build<A: RecordAdjacency + 'static>(
     })
 }
 
-/// The law of the first weight where the gradient does not depend on the iterate: Gaussian.
+/// The Gaussian law of the first weight if the gradient does not depend on the iterate.
 #[derive(Debug, Clone, Copy)]
 struct Law {
     /// Means on the two sides.
@@ -194,27 +193,25 @@ impl Law {
         Self { means: if opposite { [apart / 2.0, -apart / 2.0] } else { [apart, 0.0] }, variance }
     }
 
-    /// Log-likelihood of the second side over the first.
+    /// Returns the log-likelihood ratio of the second side to the first.
     fn score(&self, weight: f64) -> f64 {
         let [base, neighbour] = self.means.map(|mean| (weight - mean).powi(2));
         (base - neighbour) / (2.0 * self.variance)
     }
 }
 
-/// The last record that is used.
 fn last_record(updates: &[Updates], n: u64) -> u64 {
     let used =
         updates.iter().fold(0u64, |sum, update| sum.saturating_add(update.count.saturating_mul(update.batch_size)));
     used.min(n).saturating_sub(1)
 }
 
-/// A planned release on its canary data sets.
 struct LastIterateCanary<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
     plan: AnyPlan<A>,
-    /// By side.
+    /// One for each side.
     examples: [Examples<f64>; 2],
     bound: f64,
     law: Law,

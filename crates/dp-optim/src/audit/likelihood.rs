@@ -1,12 +1,12 @@
-//! How likely a released model is under each of the two data sets: the attacker's best score.
+//! The likelihood of a released model under each of the two data sets: the attacker's best score.
 
 use crate::recipes::bolt_on::NoiseScale;
 
-/// The law of a released model: noise around one of a few centres, one for each place that the canary may have.
+/// The law of a released model: noise around one of several centres, one for each possible position of the canary.
 #[derive(Debug, Clone)]
 pub(super) struct Law {
     noise: NoiseScale,
-    /// Logarithms of the places' weights, and the models without noise.
+    /// Logarithms of the positions' weights, and the models without noise.
     centres: Vec<(f64, Vec<f64>)>,
 }
 
@@ -15,7 +15,7 @@ impl Law {
         Self { noise, centres: centres.into_iter().map(|(weight, centre)| (weight.ln(), centre)).collect() }
     }
 
-    /// The logarithm of the density at `released`, up to a constant that is the same on both sides.
+    /// Returns the logarithm of the density at `released`, up to a constant common to both sides.
     pub(super) fn log_density(&self, released: &[f64]) -> f64 {
         let terms = || {
             self.centres.iter().map(|(log_weight, centre)| {
@@ -33,7 +33,7 @@ impl Law {
     }
 }
 
-/// `ln Σ exp`; of numbers none of which is finite the largest.
+/// Returns `ln Σ exp`; if no number is finite, the largest one.
 pub(super) fn log_sum_exp(logs: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if !largest.is_finite() {

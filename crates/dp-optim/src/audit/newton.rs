@@ -1,5 +1,5 @@
-//! The canary of noisy Newton steps: a record with a slope of nearly 1 at the point where a step is taken, alone among null
-//! ones, against none or against one that pulls the other way. The attacker sees all of a step's sums.
+//! The canary of noisy Newton steps: a record with a slope of nearly 1 at the point of a step, the only one that is not null,
+//! against the null record or against one that pulls in nearly the opposite direction. The attacker sees all sums of a step.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, EventLog, ReplaceOne, ZeroOut};
@@ -16,20 +16,20 @@ use crate::recipes::{DpNewton, Plan, Recipe as _, RecordAdjacency};
 
 const NAME: &str = "dp-newton";
 
-/// What a run costs in units of releasing one number.
+/// Cost of a run in units of releasing one number.
 const COST_OF_A_RUN: f64 = 30.0;
-/// How far from 0 weights are at which the slope of a logistic loss is 1 within `e^-40`.
+/// Norm of weights at which the slope of a logistic loss is 1 within `e^-40`.
 const FAR: f64 = 4000.0;
-/// Sine of the angle of two rows that pull nearly against each other there.
+/// Sine of the angle between two rows that pull in nearly opposite directions there.
 const TILT: f64 = 0.01;
 
 pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    // Losses of a margin that are smooth; all noise is Gaussian.
+    // Smooth losses of a margin; all noise is Gaussian.
     let smooth = matches!(parameters.loss, LossKind::Logistic | LossKind::HuberSvm(_));
     if !smooth || !(parameters.delta > 0.0) {
         return Ok(Vec::new());
     }
-    // One step, of which the attacker sees everything.
+    // One step, all sums of which the attacker sees.
     let recipe = DpNewton { steps: 1, lambda: parameters.lambda, ..DpNewton::new(parameters.loss) };
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let recipes = modes.into_iter().map(|noise_mode| DpNewton { noise_mode, ..recipe.clone() });
@@ -55,7 +55,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Paramet
     };
     let mut weights = vec![0.0; dim];
     let (base, other) = match parameters.loss {
-        // Just before the kink, where slope and curvature are both at their most; beyond it there is no curvature.
+        // Just before the kink, where slope and curvature are both at their maximum; beyond it the curvature is zero.
         LossKind::HuberSvm(loss) => {
             weights[0] = 1.0 - loss.h() * (1.0 - 1e-9);
             (record(1.0, 0.0, 1.0), record(1.0, 0.0, -1.0))
@@ -75,7 +75,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Paramet
     let sides = [&canary.base, &canary.neighbour].map(|record| sums(record, &weights, &plan));
     let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let (name, pair) = (format!("{NAME}/{mode}"), canary.describe());
@@ -83,12 +83,12 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Paramet
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// One record's part of a step's sums, by the formula.
+/// Returns one record's contribution to a step's sums, by the formula.
 fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewton, A>) -> Vec<f64> {
     let dim = weights.len();
     let count = dim + dim * (dim + 1) / 2;
     if record.features.iter().any(|x| x.is_nan()) || record.target == 0.0 {
-        return vec![0.0; count]; // A null record counts nowhere.
+        return vec![0.0; count]; // A null record contributes nothing.
     }
     let margin = record.target * record.features.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>();
     let (slope, bend) = match plan.derivation().recipe.loss {
@@ -111,7 +111,6 @@ fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewt
     all
 }
 
-/// One step on the canary's records.
 struct Step<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -1,5 +1,5 @@
-//! The canary of noisy moments: a record of full length, alone among rows of zeros, against none or against the one that
-//! moves the moments most.
+//! The canary of noisy moments: a record of maximum norm among rows of zeros, against the null record or the record that
+//! changes the moments most.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, EventLog, ReplaceOne, ZeroOut};
@@ -15,7 +15,7 @@ use crate::recipes::{NoiseScale, NoisyMoments, Plan, Recipe as _, RecordAdjacenc
 
 const NAME: &str = "noisy-moments";
 
-/// What a run costs in units of releasing one number.
+/// Cost of a run in units of releasing one number.
 const COST_OF_A_RUN: f64 = 20.0;
 
 pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
@@ -49,14 +49,14 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Par
         Record { features, target }
     };
     let base = along(1.0, y);
-    // At the angle at which opposite targets move the moments most.
+    // The angle at which opposite targets change the moments most.
     let cosine = if dim > 1 { (0.5 * (y / x).powi(2)).min(1.0) } else { 1.0 };
     let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { along(cosine, -y) } else { Record::null(dim) };
     let canary = Canary { common: Record { features: vec![0.0; dim], target: 0.0 }, base, neighbour };
     let sides = [moments(&canary.base), moments(&canary.neighbour)];
     let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let (name, pair) = (format!("{NAME}/{mode}"), canary.describe());
@@ -64,7 +64,6 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Par
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// The moments of one record as they are released.
 fn moments(record: &Record) -> Vec<f64> {
     let mut all = Vec::new();
     for (i, first) in record.features.iter().enumerate() {
@@ -72,11 +71,10 @@ fn moments(record: &Record) -> Vec<f64> {
         all.extend(squares.map(|(j, second)| first * second * if j == 0 { 1.0 } else { core::f64::consts::SQRT_2 }));
         all.push(first * record.target);
     }
-    // A null record counts nowhere.
+    // A null record contributes nothing.
     if all.iter().any(|moment| moment.is_nan()) { vec![0.0; all.len()] } else { all }
 }
 
-/// A planned release on the canary's records.
 struct Noisy<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -1,8 +1,8 @@
 //! The canaries of DP-SGD, DP-FTRL and BST14: noise in every step, on batches drawn at random or in an order.
 //!
-//! All records but one are null, and the steps are so short (or there is one only) that gradients are those at the
-//! origin. What is released is then a sum: the canary's gradient as often as it was drawn, a binomial number, and the
-//! noise of all steps. Its law is a mixture of Gaussians in closed form, and the attacker's best score with it.
+//! All records except one are null, and the steps are so short (or there is only one) that gradients equal those at the
+//! origin. The release is then a sum: the canary's gradient times the binomial number of its draws, plus the noise of all
+//! steps. Its law is a mixture of Gaussians in closed form, which gives the attacker's best score.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -24,22 +24,23 @@ use crate::recipes::noisy_run::{Batching, NoisyRun, StepsRun};
 use crate::recipes::{Bst14, DpFtrl, DpSgd, Planned, Recipe as _, RecordAdjacency, Sampling};
 use crate::schedule::Schedule;
 
-/// A step so short that no gradient feels it.
+/// A step so short that gradients do not change.
 const SHORT: f64 = 1e-7;
 
-/// λ where the recipe needs one and none is given.
+/// Default λ of recipes that need one.
 const LAMBDA: f64 = 0.5;
 
-/// A ball that one step does not leave.
+/// Radius of a ball that one step does not leave.
 const WIDE: f64 = 1e6;
 
-/// How far the noise of one step is from the ball, in norms of noise: it lies beyond with probability below `e^-300`.
+/// Distance of one step's result from the boundary of the ball, in norms of the noise: it lies beyond with probability below
+/// `e^-300`.
 const AWAY: f64 = 50.0;
 
-/// Terms of a mixture that are left away together weigh less than this.
+/// Bound on the total weight of the omitted terms of a mixture.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// What a row costs in units of releasing one number, and what a step does beside.
+/// Costs of a row, and of the rest of a step, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_STEP: f64 = 1.0;
 
@@ -93,7 +94,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             let plan = recipe.plan::<A>(n, dim, budget)?;
             let form = Form::of(format!("{name}/last/{mode}"), n, plan.run(), parameters);
             all.push(form.build(plan.clone())?);
-            // All that was released, in one number: the combination of the iterates that says most of a record in the first
+            // All releases in one number: the combination of the iterates that is most informative about a record in the first
             // batch of each pass.
             let all_steps = EveryStep::of(plan.run())?;
             let averaging = Averaging::Coefficients { values: all_steps.coefficients.clone() };
@@ -130,7 +131,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
                     lambda: parameters.lambda.unwrap_or(0.0),
                     ..Bst14::convex(parameters.loss, parameters.radius.unwrap_or(1.0))
                 };
-                // The step is about 2R/n times the noisy sum: with so many records one step stays in the ball.
+                // The step is about 2R/n times the noisy sum: with this many records one step stays in the ball.
                 let one = Bst14 { passes: 1, batch_size: n, sampling, ..convex.clone() }.plan::<A>(n, dim, budget)?;
                 let lipschitz = one.derivation().recipe.lipschitz(one.problem())?;
                 let noise = one.run().std_dev() * (dim as f64).sqrt() / lipschitz;
@@ -139,7 +140,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
                 let lambda = parameters.lambda.unwrap_or(LAMBDA);
                 (Bst14 { radius: WIDE, ..Bst14::strongly_convex(parameters.loss, lambda) }, n)
             };
-            // One batch of all records shows the most of a replaced one, and random darts of a missing one.
+            // A single batch of all records is most informative about a replaced one, and random darts about a missing one.
             let recipe = Bst14 { passes: 1, batch_size: n, sampling, noise_mode, ..recipe };
             let plan = recipe.plan::<A>(n, dim, budget)?;
             let form = Form::of(format!("{name}/{form}/{mode}"), n, plan.run(), parameters);
@@ -149,7 +150,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
     Ok(all)
 }
 
-/// The sum of the gradients of all records at the origin.
+/// Computes the sum of the gradients of all records at the origin.
 struct SumAtOrigin<'a>(&'a Examples<f64>);
 
 impl ModelVisitor<f64> for SumAtOrigin<'_> {
@@ -170,32 +171,31 @@ fn norm(v: &[f64]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// One way of drawing batches and noise.
 struct Form<'p> {
     name: String,
     n: u64,
     run: &'p NoisyRun,
     /// The sensitivity of a sum, or of all of them together.
     claimed: f64,
-    /// By how much a gradient moves what is claimed of.
+    /// Factor from a gradient to the quantity whose sensitivity is claimed.
     weight: f64,
-    /// What a sum moves the model by.
+    /// Factor from a sum to the model.
     scale: f64,
-    /// Of all noise on the model.
+    /// Standard deviation of the total noise on the model.
     std_dev: f64,
-    /// How often the canary is in a sum, each number with its probability.
+    /// The numbers of times that the canary may be in a sum, each with its probability.
     times: Vec<(f64, u64)>,
     cost: f64,
     parameters: &'p Parameters,
 }
 
-/// What a run costs in units of releasing one number.
+/// Returns the cost of a run in units of releasing one number.
 fn cost(run: &NoisyRun, dim: u64, rows: u64) -> f64 {
     (COST_OF_A_STEP + 2.0 * dim as f64) * run.updates() as f64 + COST_OF_A_ROW * rows as f64 * (1.0 + dim as f64 / 8.0)
 }
 
 impl<'p> Form<'p> {
-    /// Of steps on sums of gradients.
+    /// Creates the variant for steps on sums of gradients.
     fn of(name: String, n: u64, plan: &'p StepsRun, parameters: &'p Parameters) -> Self {
         let run = &plan.run;
         let scale = plan.first_step() / run.divisor;
@@ -206,7 +206,7 @@ impl<'p> Form<'p> {
             claimed: plan.sensitivity(),
             weight: 1.0,
             scale,
-            // Of the sum of all steps.
+            // The noise of the sum of all steps.
             std_dev: plan.std_dev()
                 * scale
                 * run.factor.as_ref().map_or((run.updates() as f64).sqrt(), Factor::largest_error),
@@ -231,7 +231,7 @@ impl<'p> Form<'p> {
                 .map_err(|_| Error::Count { name: "dimension", value: dim as u64, range: "1 or more" })?;
             loss.visit_model(dim, SumAtOrigin(MemorySource::new(examples, row_norm, target_bound).examples()))
         };
-        // Poisson sampling is about a record's presence, also where a replaced one counts as two.
+        // Poisson sampling concerns a record's presence, also if a replaced one counts as two.
         let presence = matches!(run.batching, Batching::Drawn(BatchLaw::Poisson { .. }));
         let search = Search {
             dim,
@@ -241,7 +241,7 @@ impl<'p> Form<'p> {
             relation: A::KIND,
             pairs: self.parameters.pairs,
         };
-        // The pair that an attacker tells apart best is the one whose gradients differ most, whatever the claim is about.
+        // The pair that an attacker distinguishes best has the largest difference of gradients, whatever the claim concerns.
         let longest = core::cell::Cell::new(0.0f64);
         let (canary, apart, pairs) = search.farthest(|canary| {
             let (one, two) = (gradient(&canary.base)?, gradient(&canary.neighbour)?);
@@ -259,7 +259,7 @@ impl<'p> Form<'p> {
             Ok(Law::new(NoiseScale::Gaussian { std_dev }, centres))
         };
         let laws = [law(&canary.base)?, law(&canary.neighbour)?];
-        // The event that the certificate's reader recomputes, not the one that the plan keeps.
+        // The recomputed event, not the plan's.
         let event = dp_accountant::certificate::Derivation::event(&release.derivation())?;
         let claim = Claim { event, delta: self.parameters.delta };
         let [base, neighbour] = sides.map(|side| canary.examples(side, n, 0));
@@ -281,7 +281,7 @@ impl<'p> Form<'p> {
     }
 }
 
-/// What all iterates of a run with correlated noise say of a record in the first batch of each pass.
+/// The information of all iterates of a run with correlated noise about a record in the first batch of each pass.
 ///
 /// ```text
 /// y = Cf c g + Z          the rows released: c has ones at the record's steps, g is its gradient
@@ -306,13 +306,13 @@ impl EveryStep {
         let moved: Vec<f64> = (0..steps).map(row).collect();
         let column = |t: usize| (t..steps).map(|row| coefficient(row, t) * moved[row]).sum::<f64>();
         let back: Vec<f64> = (0..steps).map(column).collect();
-        // A⁻ᵀ takes from each entry the next one.
+        // A⁻ᵀ subtracts from each entry the next one.
         let next = back.iter().skip(1).chain(core::iter::once(&0.0));
         let coefficients = back.iter().zip(next).map(|(entry, next)| entry - next).collect();
         Ok(Self { coefficients, norm: norm(&moved) })
     }
 
-    /// The form of this combination: the sum of all steps is replaced by it.
+    /// Replaces the sum of all steps in a variant by this combination.
     fn seen_in<'p>(&self, form: Form<'p>, plan: &StepsRun) -> Result<Form<'p>, Error> {
         let run = form.run;
         let claimed = match &run.factor {
@@ -332,7 +332,7 @@ impl EveryStep {
     }
 }
 
-/// How often the canary is drawn, each number with its probability.
+/// Returns the numbers of times that the canary may be drawn, each with its probability.
 fn times_drawn(run: &NoisyRun) -> Vec<(f64, u64)> {
     let rate = match run.batching {
         Batching::Passes { passes, .. } | Batching::Parties { rounds: passes, .. } => return vec![(1.0, passes)],
@@ -356,13 +356,12 @@ fn times_drawn(run: &NoisyRun) -> Vec<(f64, u64)> {
     all
 }
 
-/// A planned release on its canary data sets.
 struct StepsCanary<A: RecordAdjacency, P: Planned<A>> {
     name: String,
     pair: String,
     claim: Claim,
     release: P,
-    /// By side.
+    /// One for each side.
     examples: [Examples<f64>; 2],
     laws: [Law; 2],
     bounds: (f64, f64),

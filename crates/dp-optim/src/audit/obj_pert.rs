@@ -1,10 +1,10 @@
-//! The canary of objective perturbation: a record that the others contradict, so that its slope is steep wherever the
-//! noise moves the minimiser.
+//! The canary of objective perturbation: a record that the others contradict, so that its slope is steep wherever the noise
+//! moves the minimiser.
 //!
-//! All records lie along the first axis, so that the determinant of the objective's curvature is a product, and the density
-//! of the minimiser closed: with `b(w) = -(Σ ℓ'(⟨w, x_i⟩) x_i + Λ w)` and `H` the curvature along the axis,
-//! `ln p(w) = -‖b(w)‖²/(2σ²) + ln H(w) + (d - 1) ln Λ`, and `-‖b(w)‖/s` for the noise without delta. What is released is the minimiser but for noise thousands of times
-//! smaller than what `b` amounts to.
+//! All records lie along the first axis, so that the determinant of the objective's Hessian is a product, and the density of
+//! the minimiser has a closed form: with `b(w) = -(Σ ℓ'(⟨w, x_i⟩) x_i + Λ w)` and `H` the curvature along the axis,
+//! `ln p(w) = -‖b(w)‖²/(2σ²) + ln H(w) + (d - 1) ln Λ`, with `-‖b(w)‖/s` as the first term for the noise without delta. The
+//! release is the minimiser plus noise thousands of times smaller than the effect of `b`.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -21,7 +21,7 @@ use crate::recipes::{NoiseScale, ObjPert, OutputNoise, Plan, Recipe as _, Record
 
 const NAME: &str = "obj-pert";
 
-/// What a row counts in units of releasing one number, and the rest of a run: some tens of gradients.
+/// Costs of a row, and of the rest of a run (tens of gradients), in units of releasing one number.
 const COST_OF_A_ROW: f64 = 1.0;
 const COST_OF_A_RUN: f64 = 40.0;
 
@@ -54,18 +54,18 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Paramete
         usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
     };
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
-    // The target of the differing record; `None`: a null record.
+    // The target of the differing record; `None` for a null record.
     let neighbour = (A::KIND == AdjacencyKind::ReplaceOne).then_some(1.0);
     let sides = [Some(-1.0), neighbour].map(|target| OnAxis { loss: recipe.loss, others: rows - 1, target });
     let [base, _] = &sides;
-    // Where the noise leaves the minimiser.
+    // The minimiser after the noise.
     let mut source = MemorySource::new(base.examples(dim)?, recipe.row_norm, recipe.target_bound);
     let minimiser =
         plan.run().minimiser::<f64>(&mut source, &vec![0.0; dim], &vec![0.0; dim], &mut Control::default())?;
     let slope = |side: &OnAxis| side.target.map_or(0.0, |target| terms(recipe.loss, minimiser[0], target).0);
     let claimed = if A::KIND == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 } * recipe.row_norm;
     let distance = Distance { reached: (slope(&sides[0]) - slope(&sides[1])).abs(), claimed, pairs: 1 };
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let other = if neighbour.is_none() { "a null record" } else { "one that agrees with them" };
@@ -75,7 +75,6 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Paramete
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// Slope and curvature of a loss at a prediction.
 fn terms(loss: LossKind, prediction: f64, target: f64) -> (f64, f64) {
     match loss {
         LossKind::HuberSvm(svm) => {
@@ -121,7 +120,7 @@ impl OnAxis {
         })
     }
 
-    /// The logarithm of the minimiser's density, up to what is the same on both sides.
+    /// Returns the logarithm of the minimiser's density, up to a term common to both sides.
     fn log_density(&self, weights: &[f64], regularization: f64, noise: NoiseScale) -> f64 {
         let (mut gradient, mut curvature) = (regularization * weights[0], regularization);
         let records = [(self.others as f64, 1.0)].into_iter().chain(self.target.map(|target| (1.0, target)));
@@ -140,7 +139,6 @@ impl OnAxis {
     }
 }
 
-/// A planned release on the canary's records.
 struct Perturbed<A: RecordAdjacency> {
     name: String,
     pair: String,

@@ -1,4 +1,4 @@
-//! The canary of one model for each class: a record that changes class, and with it both models of two.
+//! The canary of one model for each class: a record that changes class, and thereby both models of two.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -16,10 +16,10 @@ use crate::recipes::AnyDerivation;
 use crate::recipes::one_vs_all::{self, OneAgainstRest, Share};
 use crate::recipes::{BoltOn, OneVsAll, OutputNoise, Planned, Recipe, RecordAdjacency};
 
-/// Two classes show as much as any number: each model moves as far as it can when the record changes class.
+/// Two classes are as informative as any number: each model moves by its maximum when the record changes class.
 const CLASSES: u32 = 2;
 
-/// What a pass over a row costs in units of releasing one number, and what the rest of a run does.
+/// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_RUN: f64 = 4.0;
 
@@ -52,7 +52,7 @@ fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Au
                 passes: parameters.passes,
                 batch_size: parameters.batch_size,
                 radius: parameters.radius,
-                // The attacker knows the order; nothing is gained by hiding it.
+                // The attacker knows the order; hiding it gains nothing.
                 declared_order: true,
                 output_noise,
                 noise_mode,
@@ -64,7 +64,6 @@ fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Au
     Ok(all)
 }
 
-/// The canary's examples with class indices for targets.
 fn examples(canary: &Canary, side: Side, n: usize, at: usize) -> Result<Examples<f64>, Error> {
     let examples = canary.examples(side, n, at)?;
     let indices = examples.targets().iter().map(|&target| f64::from(u8::from(target > 0.0))).collect();
@@ -112,7 +111,7 @@ fn audited<A: RecordAdjacency + 'static>(
     let AnyDerivation::BoltOn(each) = &*plan.derivation().each else {
         return Err(Error::NotProved { recipe: "one-vs-all", why: "audited with the bolt-on recipe" });
     };
-    // Released together: one law for the stack; else one for each model.
+    // Released together: one law for the stack; otherwise one for each model.
     let length = if share == Share::Joint { dim * CLASSES as usize } else { dim };
     let laws = |side| -> Result<Vec<Law>, Error> {
         let stack = output(&canary, side, at)?;
@@ -120,7 +119,7 @@ fn audited<A: RecordAdjacency + 'static>(
     };
     let laws = [laws(Side::Base)?, laws(Side::Neighbour)?];
     let pure = recipe.output_noise == OutputNoise::LaplaceBall;
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
     let distance = Distance { reached, claimed: one.run().sensitivity() * f64::from(CLASSES).sqrt(), pairs };
     let examples = [examples(&canary, Side::Base, n, at)?, examples(&canary, Side::Neighbour, n, at)?];
@@ -131,15 +130,14 @@ fn audited<A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(Classes { name, pair, claim, plan, examples, laws, length, cost }), distance })
 }
 
-/// Planned models of two classes on their canary data sets.
 struct Classes<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
     plan: one_vs_all::Plan<A>,
-    /// By side.
+    /// One for each side.
     examples: [Examples<f64>; 2],
-    /// By side, for each stretch of `length` weights.
+    /// One for each side and each part of `length` weights.
     laws: [Vec<Law>; 2],
     length: usize,
     cost: f64,

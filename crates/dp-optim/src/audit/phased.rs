@@ -1,7 +1,7 @@
 //! The canaries of the recipes that release in phases.
 //!
-//! Every phase's release may be known, so the attacker looks at the first one: it holds the canary, has the longest
-//! steps, and starts at a point that is public.
+//! Every phase's release may be known, so the attacker uses the first one: it contains the canary, has the longest steps, and
+//! starts at a public point.
 
 use core::marker::PhantomData;
 
@@ -21,16 +21,16 @@ use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::phases::PhasedRun;
 use crate::recipes::{Algorithm, PhasedErm, PhasedSgd, Recipe as _, RecordAdjacency};
 
-/// The ball where none is given: so wide that no release is projected, which would change its law.
+/// Default radius, so large that no release is projected, which would change its law.
 const RADIUS: f64 = 100.0;
 
-/// Fewest records for a phase that reads more than one.
+/// Minimum number of records for a phase that reads more than one.
 const FEWEST_RECORDS: u64 = 4;
 
-/// Most pairs that a search minimises for.
+/// Maximum number of pairs in a search that minimises.
 const MOST_MINIMISED: u32 = 60;
 
-/// What a run costs in units of releasing one number.
+/// Cost of a run in units of releasing one number.
 const COST_OF_A_RUN: f64 = 30.0;
 
 pub(super) fn sgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
@@ -53,7 +53,7 @@ pub(super) fn erm(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     each_mode(parameters, "phased-erm", true, |noise_mode| PhasedErm { noise_mode, ..recipe.clone() })
 }
 
-/// Whether a loss has a conjugate here.
+/// Visitor that checks whether a loss has an implemented conjugate.
 struct HasConjugate;
 
 impl ProximalVisitor<f64> for HasConjugate {
@@ -61,7 +61,7 @@ impl ProximalVisitor<f64> for HasConjugate {
     fn visit<L: ProximalLoss<f64>>(self, _loss: L) {}
 }
 
-/// Audits in each mode of noise; nothing where delta is 0, which these recipes have no noise for, or records too few.
+/// Returns the audits in each noise mode; none for delta = 0, for which these recipes have no noise, or for too few records.
 fn each_mode<R: Algorithm<Run = PhasedRun>>(
     parameters: &Parameters,
     name: &'static str,
@@ -120,7 +120,7 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
     let law = |side| -> Result<Law, Error> { Ok(Law::new(noise, [(1.0, output(&canary, side)?)])) };
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
     let distance = Distance { reached, claimed: first(run.sensitivities()), pairs };
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
     let cost = COST_OF_A_RUN + parameters.n as f64 * parameters.dim as f64 * if minimises { 20.0 } else { 0.2 };
@@ -129,21 +129,20 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// A planned release in phases on its canary data sets.
 struct PhasedCanary<A> {
     name: String,
     pair: String,
     claim: Claim,
     run: PhasedRun,
     relation: PhantomData<A>,
-    /// By side.
+    /// One for each side.
     examples: [Examples<f64>; 2],
     laws: [Law; 2],
     cost: f64,
 }
 
 impl<A: Adjacency> PhasedCanary<A> {
-    /// The first phase's release in a whole run.
+    /// Returns the first phase's release in a whole run.
     fn first_release(&self, examples: Examples<f64>, rng: &mut SeededRng) -> Result<Vec<f64>, Error> {
         let mut source = MemorySource::new(examples, 1.0, 1.0);
         let releases = self.run.releases::<f64, A>(&mut source, &mut rng.lend(), &mut Control::default())?;

@@ -1,18 +1,18 @@
-//! The canary of a random number of repetitions: records that cancel but for one, whose side the best score takes.
+//! The canary of a random number of repetitions: all records except one cancel, and the best score follows the remaining one.
 //!
-//! Half of the others say the opposite of the other half, so that the differing record alone decides which sign of a model
-//! gets more records right. The choice then turns models to the side where that record has already pushed them, which is
-//! what repetitions cost more than one training for.
+//! Half of the other records contradict the other half, so that the differing record alone decides which sign of a model gets
+//! more records right. The choice then favours models on the side to which that record has already pushed them, which is why
+//! repetitions cost more than one training.
 //!
-//! # The law of what is released
-//! With `p` the density of one trained model, `a(w)` the records that it gets right less those that it gets wrong (here a
-//! function of one sign), `q` the masses of the score's noise, `G` the distribution function of a score and `f` the
-//! generating function of the number of repetitions:
+//! # The law of the release
+//! With `p` the density of one trained model, `a(w)` the number of records that it gets right minus the number that it gets
+//! wrong (here a function of one sign), `q` the masses of the score's noise, `G` the distribution function of a score and `f`
+//! the generating function of the number of repetitions:
 //! ```text
 //! density of the released w   p(w) Σ_s q(s - a(w)) (f(G(s)) - f(G(s - 1))) / (G(s) - G(s - 1))
 //! f(x)                        ln(1 - (1 - γ) x) / ln γ     (η = 0)
 //! ```
-//! since given the best score, the model that has it is drawn as in one repetition.
+//! since, given the best score, the model with this score is distributed as in one repetition.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, Delta, Repetitions, ReplaceOne, ZeroOut};
@@ -36,10 +36,10 @@ use crate::tuning::random_stopping::Plan;
 
 const NAME: &str = "random-stopping";
 
-/// Repetitions on average.
+/// Mean number of repetitions.
 const REPETITIONS: f64 = 4.0;
 
-/// What a row counts in units of releasing one number, and the rest of a repetition.
+/// Costs of a row, and of the rest of a repetition, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
 const COST_OF_A_REPETITION: f64 = 8.0;
 
@@ -67,11 +67,11 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         radius: parameters.radius,
         output_noise: OutputNoise::LaplaceBall,
         noise_mode,
-        // An order that the attacker knows: the claim holds for every order.
+        // An order known to the attacker: the claim holds for all orders.
         declared_order: true,
         ..BoltOn::convex(parameters.loss)
     };
-    // What is pure is audited: the cost of repetitions is then a plain factor.
+    // A pure guarantee is audited: the cost of repetitions is then a simple factor.
     let budget = Budget { delta: Delta::ZERO, ..parameters.budget()? };
     let plan = RandomStopping::new([candidate.clone().into()], REPETITIONS).plan_copies::<A>(
         parameters.n,
@@ -111,7 +111,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         Ok(Best { model: Law::new(trained.calibrated.noise, [(1.0, centre)]), chosen })
     };
     let laws = [law(0)?, law(1)?];
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one with the other label" };
@@ -121,11 +121,10 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// The law of a released model.
 struct Best {
-    /// That of a repetition.
+    /// The law of a repetition.
     model: Law,
-    /// What the choice multiplies its density with where the first weight is positive, and where it is not: logarithms.
+    /// Logarithms of the factors of the choice on its density, for a positive first weight and otherwise.
     chosen: [f64; 2],
 }
 
@@ -136,12 +135,12 @@ impl Best {
     }
 }
 
-/// The logarithm of the sum over scores in the law above, for the two agreements, the first of which has probability
+/// Returns the logarithm of the sum over scores in the law above, for the two agreements, the first of which has probability
 /// `above`; scores have discrete Laplace noise of this scale.
 fn choice(agreements: [i64; 2], above: f64, scale: f64, gamma: f64) -> [f64; 2] {
     let q = (-scale.recip()).exp();
     let mass = |k: i64| (1.0 - q) / (1.0 + q) * (-(k.unsigned_abs() as f64) / scale).exp();
-    // Further away there is less than 1e-26 of the mass.
+    // The mass beyond is below 1e-26.
     let reach = (60.0 * scale).ceil() as i64 + 1;
     let (least, most) = (agreements[0].min(agreements[1]) - reach, agreements[0].max(agreements[1]) + reach);
     let f = |below: f64| (-(1.0 - gamma) * below.min(1.0)).ln_1p() / gamma.ln();
@@ -157,7 +156,7 @@ fn choice(agreements: [i64; 2], above: f64, scale: f64, gamma: f64) -> [f64; 2] 
     sums.map(f64::ln)
 }
 
-/// The probability that `c` and the first coordinate of noise of density `exp(-‖z‖/scale)` are more than 0 together.
+/// Returns the probability that the sum of `c` and the first coordinate of noise of density `exp(-‖z‖/scale)` is positive.
 ///
 /// # Formula
 /// ```text
@@ -186,12 +185,12 @@ fn share_above_zero(c: f64, scale: f64, dim: usize) -> f64 {
     0.5 + 0.5 * c.signum() * inside
 }
 
-/// `value` in the first coordinate.
+/// Returns a vector with `value` in the first coordinate, and zeros.
 fn first_coordinate(dim: usize, value: f64) -> Vec<f64> {
     (0..dim).map(|i| if i == 0 { value } else { 0.0 }).collect()
 }
 
-/// All rows the same; the first differs between the sides, the others have one label and the other in turn.
+/// Returns equal rows; the label of the first differs between the sides, the others' labels alternate.
 fn examples(rows: usize, dim: usize, side: Side, relation: AdjacencyKind) -> Result<Examples<f64>, Error> {
     let (mut values, mut targets) = (Vec::with_capacity(rows * dim), Vec::with_capacity(rows));
     for row in 0..rows {
@@ -208,15 +207,14 @@ fn examples(rows: usize, dim: usize, side: Side, relation: AdjacencyKind) -> Res
     })
 }
 
-/// Planned repetitions on the canary's records.
 struct Repeated<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
     plan: Plan<A>,
-    /// By side.
+    /// One for each side.
     examples: [Examples<f64>; 2],
-    /// By side.
+    /// One for each side.
     laws: [Best; 2],
     candidate: BoltOn,
     cost: f64,
@@ -266,7 +264,7 @@ mod tests {
 
     #[test]
     fn shares_above_zero_are_those_of_the_line_and_of_space() {
-        // On the line the noise is Laplace's.
+        // In one dimension the noise is Laplace.
         for c in [-2.0, -0.3, 0.0, 0.7] {
             let tail = 0.5 * (-f64::abs(c) / 0.5).exp();
             let expected = if c > 0.0 { 1.0 - tail } else { tail };
@@ -276,12 +274,12 @@ mod tests {
             let (up, down) = (share_above_zero(0.4, 1.0, dim), share_above_zero(-0.4, 1.0, dim));
             assert!((up + down - 1.0).abs() < 1e-12 && up > 0.5, "{dim}");
         }
-        // In space the first coordinate's density is (1 + |z|) exp(-|z|)/4.
+        // In three dimensions the first coordinate's density is (1 + |z|) exp(-|z|)/4.
         let expected = 1.0 - (2.0 + 0.4) * (-0.4f64).exp() / 4.0;
         assert!((share_above_zero(0.4, 1.0, 3) - expected).abs() < 1e-5);
     }
 
-    /// Whatever the choice does, densities integrate to 1: the mean of its factor over one repetition is 1.
+    /// Densities integrate to 1 for any choice: the mean of its factor over one repetition is 1.
     #[test]
     fn the_choice_reweighs_and_no_more() {
         for (agreements, above, scale, gamma) in

@@ -1,4 +1,4 @@
-//! The canaries of RSGD-AR, NSGD and OutPert-GD: those of the bolt-on recipes that they are, against their own events.
+//! The canaries of RSGD-AR, NSGD and OutPert-GD: those of the corresponding bolt-on recipes, against their own events.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -10,12 +10,12 @@ use crate::error::Error;
 use crate::recipes::bolt_on::NoiseScale;
 use crate::recipes::{BoltOn, Recipe as _, RecordAdjacency, RsgdAr};
 
-/// Most places of the canary that the likelihood of a hidden position sums over.
+/// Maximum number of canary positions in the likelihood of a hidden position.
 const MOST_PLACES: u64 = 256;
 
 pub(super) fn rsgd_ar(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let recipe = RsgdAr::new(parameters.loss, parameters.lambda.unwrap_or(0.0));
-    // Each pass is a stretch, and there are two at least, so that one goes on from the average of another.
+    // Each pass is a stretch, and there are at least two, so that one restarts from the average of another.
     let passes = parameters.passes.saturating_mul(2);
     each("rsgd-ar", &RsgdAr { restart_every: Some(1), passes, ..recipe }, parameters)
 }
@@ -72,10 +72,10 @@ fn audited<A: RecordAdjacency + 'static>(
     let places = plan.run().growth().updates_per_pass();
     let hidden = matches!(plan.derivation().calibrated.noise, NoiseScale::HiddenPositionGaussian { .. })
         && places <= MOST_PLACES;
-    // Else the canary at the worst place, in an order that the attacker knows: the claim holds for every order.
+    // Otherwise the canary at the worst position, in an order that the attacker knows: the claim holds for every order.
     let known = BoltOn { declared_order: !hidden, ..plan.run().recipe().clone() };
     let planned = known.plan::<A>(parameters.n, parameters.dim, budget)?;
     let Audited { subject, distance } = bolt_on::audited(name, planned, parameters)?;
-    // The event that the certificate's reader recomputes.
+    // The event that a verifier recomputes.
     Ok(Audited { subject: Box::new(Claimed::new(subject, claim)), distance })
 }

@@ -14,12 +14,12 @@ use crate::recipes::scs13::{NoiseScale, Scs13, StepLaw};
 use crate::recipes::{Budget, Plan, Recipe as _, RecordAdjacency};
 use crate::schedule::Schedule;
 
-/// Steps so short that noise does not drive the iterates to where the canary's gradients are alike.
+/// Steps so short that noise does not move the iterates to where the canary's gradients are alike.
 const STEP: f64 = 1e-4;
-/// What an update costs in units of releasing one number, beside its noise.
+/// Cost of an update without its noise, in units of releasing one number.
 const COST_OF_AN_UPDATE: f64 = 2.0;
 
-/// The forms of the recipe: each law, the ball by its epsilon and composed tightly, in each mode.
+/// Returns the variants of the recipe: each law, the ball by its epsilon and composed tightly, in each mode.
 pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     match parameters.relation {
         AdjacencyKind::ReplaceOne => build::<ReplaceOne>(parameters),
@@ -51,13 +51,13 @@ fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Au
                 batch_size: parameters.batch_size,
                 radius: parameters.radius,
                 schedule: Some(Schedule::Constant { step: STEP }),
-                // An order that the attacker knows: the claim holds for every order.
+                // An order known to the attacker: the claim holds for all orders.
                 declared_order: true,
                 ..Scs13::new(parameters.loss)
             };
             let plan = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
             let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
-            // The sums before noise are the same for all forms.
+            // The sums before noise are the same for all variants.
             let farthest = match &found {
                 Some(farthest) => farthest,
                 None => found.insert(farthest(&plan, parameters)?),
@@ -72,7 +72,7 @@ fn size(name: &'static str, value: u64) -> Result<usize, Error> {
     usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
 }
 
-/// The canary that moves the sum of the first batch the furthest where training starts, at the origin, and how far.
+/// The canary that changes the sum of the first batch most at the start of training, the origin, and the distance.
 struct Farthest {
     canary: Canary,
     distance: Distance,
@@ -96,7 +96,6 @@ fn farthest<A: RecordAdjacency>(plan: &Plan<Scs13, A>, parameters: &Parameters) 
     Ok(Farthest { canary, distance: Distance { reached, claimed: plan.run().sensitivity(), pairs } })
 }
 
-/// A plan on its canary data sets.
 fn audited<A: RecordAdjacency + 'static>(
     name: String,
     plan: Plan<Scs13, A>,
@@ -107,7 +106,7 @@ fn audited<A: RecordAdjacency + 'static>(
     let Farthest { canary, distance } = farthest;
     let n = size("number of records", parameters.n)?;
     let batch_size = size("batch size", plan.derivation().recipe.batch_size.min(parameters.n))?;
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta };
     let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
     let single = |record: &Record| {
@@ -127,27 +126,25 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// The canary's records, each as a table of one row.
 struct Records {
     common: Examples<f64>,
     base: Examples<f64>,
     neighbour: Examples<f64>,
 }
 
-/// A planned release of SCS13 on its canary data sets.
 struct Scs13Canary<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
     plan: Plan<Scs13, A>,
-    /// By side; the canary is in the first batch.
+    /// One for each side; the canary is in the first batch.
     examples: [Examples<f64>; 2],
     records: Records,
     batch_size: usize,
 }
 
 impl<A: RecordAdjacency> Scs13Canary<A> {
-    /// The log-likelihood ratio of one noisy sum of the canary's batch, given the iterate before.
+    /// Returns the log-likelihood ratio of one noisy sum of the canary's batch, given the previous iterate.
     fn score(&self, iterate: &[f64], noisy_sum: &[f64]) -> Result<f64, Error> {
         let gradient = |record| self.plan.run().sum_without_noise(record, iterate);
         let (common, base) = (gradient(&self.records.common)?, gradient(&self.records.base)?);
@@ -198,7 +195,7 @@ impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
         let (mut before, mut score) = (vec![0.0; parameters], Ok(0.0));
         let updates_per_pass = self.plan.run().steps().steps() / recipe.passes;
         let watch = |seen: crate::recipes::scs13::Observation<'_, f64>| {
-            // The canary's batch is the first of each pass; all others have one law.
+            // The canary's batch is the first of each pass; all others have the same law on both sides.
             if (seen.update - 1).is_multiple_of(updates_per_pass) {
                 let more = self.score(&before, seen.noisy_sum);
                 score = core::mem::replace(&mut score, Ok(0.0)).and_then(|sum: f64| Ok(sum + more?));

@@ -1,8 +1,8 @@
-//! The canary of descent with a private line search: one gradient and one choice, of which the attacker sees both.
+//! The canary of descent with a private line search: one gradient and one choice, both seen by the attacker.
 //!
-//! All records lie along the first axis, so that what a release is drawn around, or chosen by, follows from slopes and
-//! losses of one number. Of batches, which are drawn afresh for the gradient and for the choice, each law is a mixture: the
-//! canary is in the batch or not, and all others are null records.
+//! All records lie along the first axis, so that the centre of a release and the probabilities of a choice follow from slopes
+//! and losses of one number. For batches, which are drawn afresh for the gradient and for the choice, each law is a mixture:
+//! the canary is in the batch or not, and all others are null records.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -19,8 +19,8 @@ use crate::memory::MemorySource;
 use crate::recipes::searched_descent::{Observation, Searcher, Sums};
 use crate::recipes::{Plan, Recipe as _, RecordAdjacency, Search, SearchedDescent};
 
-/// What a row counts in units of releasing one number, the probability of an answer of NoisyBTLS, which is an integral, and
-/// the rest of a run.
+/// Costs in units of releasing one number: of a row, of the probability of an answer of NoisyBTLS, which is an integral, and
+/// of the rest of a run.
 const COST_OF_A_ROW: f64 = 1.0;
 const COST_OF_AN_INTEGRAL: f64 = 1000.0;
 const COST_OF_A_RUN: f64 = 60.0;
@@ -30,7 +30,7 @@ pub(super) fn dp_blgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let selection = SearchedDescent { search: Search::Selection, ..backtracking.clone() };
     let mut all = each("dp-blgd/backtracking", &backtracking, parameters)?;
     all.extend(each("dp-blgd/selection", &selection, parameters)?);
-    // No batches have a proof where a record is replaced.
+    // Batches have no proof under replace-one.
     if parameters.relation == AdjacencyKind::ZeroOut {
         let batch_size = Some(parameters.batch_size);
         let in_batches = [("backtracking", backtracking), ("selection", selection)];
@@ -91,10 +91,10 @@ fn audited<A: RecordAdjacency + 'static>(
     let sums = [0, 1].map(|side: usize| sides[side].gradient(0.0, recipe.clipping));
     let claimed = plan.run().noise::<A>(1.0, recipe.clipping)?.sensitivity().get();
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed, pairs: 1 };
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let pair = format!("a record of one class against {}", if other.is_some() { "the other" } else { "a null record" });
-    // Under each of two data sets, of each batch that there may be.
+    // Under each of the two data sets, for each possible batch.
     let integrals = if recipe.search == Search::Backtracking { 2 * drawn.len() } else { 0 };
     let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64 + COST_OF_AN_INTEGRAL * integrals as f64;
     Ok(Audited { subject: Box::new(Transcript { name, pair, claim, plan, sides, drawn, cost }), distance })
@@ -103,7 +103,7 @@ fn audited<A: RecordAdjacency + 'static>(
 /// Records along the first axis.
 struct OnAxis {
     loss: ScalarLoss,
-    /// Of null records none.
+    /// `None` for null records.
     targets: Vec<Option<f64>>,
     dim: usize,
 }
@@ -112,7 +112,7 @@ impl OnAxis {
     fn examples(&self) -> Result<Examples<f64>, Error> {
         let mut values = vec![0.0; self.targets.len() * self.dim];
         for (value, target) in values.iter_mut().step_by(self.dim).zip(&self.targets) {
-            // A row that is no number is a null record.
+            // A NaN row is a null record.
             *value = if target.is_some() { 1.0 } else { f64::NAN };
         }
         let targets: Vec<f64> = self.targets.iter().map(|target| target.unwrap_or(0.0)).collect();
@@ -121,33 +121,32 @@ impl OnAxis {
         Examples::dense(values, targets, self.dim).map_err(refused)
     }
 
-    /// The first coordinate of the sum of clipped gradients; all others are 0.
+    /// Returns the first coordinate of the sum of clipped gradients; all others are 0.
     fn gradient(&self, prediction: f64, clipping: f64) -> f64 {
         let of_target = |&y: &f64| self.loss.derivative(prediction, y).clamp(-clipping, clipping);
         self.targets.iter().flatten().map(of_target).sum()
     }
 
-    /// Sums of clamped losses in their unit.
+    /// Returns sums of clamped losses in units of the clamp.
     fn losses(&self, predictions: impl Iterator<Item = f64>, most: f64) -> Vec<f64> {
         let of_target = |p: f64, y: f64| self.loss.value(p, y).clamp(0.0, most) / most;
         predictions.map(|p| self.targets.iter().flatten().map(|&y| of_target(p, y)).sum()).collect()
     }
 }
 
-/// One step on the canary's records.
 struct Transcript<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
     plan: Plan<SearchedDescent, A>,
     sides: [OnAxis; 2],
-    /// How likely a batch is, and what share of all sums it has.
+    /// Probability of each batch, and its factor on all sums.
     drawn: Vec<(f64, f64)>,
     cost: f64,
 }
 
 impl<A: RecordAdjacency> Transcript<A> {
-    /// The logarithm of what was observed being likelier for the neighbour.
+    /// Returns the log-likelihood ratio of the observation, neighbour against base.
     fn log_ratio(&self, observation: &Observation<'_>) -> Result<f64, Error> {
         let recipe = &self.plan.derivation().recipe;
         match *observation {

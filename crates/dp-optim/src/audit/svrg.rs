@@ -1,9 +1,9 @@
 //! The canary of DP-SVRG: one record among null ones, and an attacker who sees every noisy sum.
 //!
-//! Steps are so long that an iterate lies far on one side of the canary's kink and the next one, as often as not, on the
-//! other: there a record's gradient differs from the snapshot's by nearly as much as the bound allows. Given what was
-//! released before, a full sum is the canary's gradient and noise, and a step's the canary's difference, if it was drawn,
-//! and noise: the ratio of the two data sets' likelihoods is exact.
+//! Steps are so long that an iterate lies far on one side of the canary's kink and the next one often on the other: there a
+//! record's gradient differs from the snapshot's by nearly the bound. Given the earlier releases, a full sum is the canary's
+//! gradient plus noise, and a step's sum the canary's difference, if it was drawn, plus noise: the likelihood ratio of the two
+//! data sets is exact.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -22,10 +22,10 @@ use crate::recipes::noisy_run::Batching;
 use crate::recipes::{DpSvrg, Plan, Recipe as _, RecordAdjacency, Sampling};
 use crate::schedule::Schedule;
 
-/// Steps that carry an iterate beyond the kinks of losses.
+/// Steps that move an iterate beyond the kinks of losses.
 const LONG: f64 = 20.0;
 
-/// What a row counts in units of releasing one number, a step, and the rest of a run.
+/// Costs of a row, of a step, and of the rest of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.2;
 const COST_OF_A_STEP: f64 = 6.0;
 const COST_OF_A_RUN: f64 = 20.0;
@@ -37,7 +37,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
             all.extend(each::<ReplaceOne>("fixed-size", Sampling::FixedSize, parameters)?);
             Ok(all)
         }
-        // Where a record may be absent, batches of a fixed size would tell.
+        // If a record may be absent, batches of a fixed size would reveal it.
         AdjacencyKind::ZeroOut => each::<ZeroOut>("poisson", Sampling::Poisson, parameters),
         adjacency => Err(Error::Adjacency { recipe: "dp-svrg", adjacency }),
     }
@@ -48,7 +48,7 @@ fn each<A: RecordAdjacency + 'static>(
     sampling: Sampling,
     parameters: &Parameters,
 ) -> Result<Vec<Audited>, Error> {
-    // All noise is Gaussian; a difference is that of a slope times the row.
+    // All noise is Gaussian; a difference of gradients is a difference of slopes times the row.
     let Some(loss) = parameters.loss.scalar().filter(|_| parameters.delta > 0.0) else { return Ok(Vec::new()) };
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let audited = |noise_mode| {
@@ -58,7 +58,7 @@ fn each<A: RecordAdjacency + 'static>(
             batch_size: parameters.batch_size,
             epochs: parameters.passes,
             radius: parameters.radius,
-            // No longer than the regulariser allows without growing.
+            // No longer than the regulariser allows without expansion.
             schedule: Some(Schedule::Constant {
                 step: parameters.lambda.map_or(LONG, |lambda| LONG.min(lambda.recip())),
             }),
@@ -93,7 +93,7 @@ fn every_step<A: RecordAdjacency + 'static>(
     let subject = EveryStep {
         name,
         pair: canary.describe(),
-        // The event that the certificate's reader recomputes, not the one that the plan keeps.
+        // The recomputed event, not the plan's.
         claim: Claim { event: plan.derivation().event()?, delta: parameters.delta },
         cost: COST_OF_A_RUN
             + COST_OF_A_STEP * plan.run().steps() as f64
@@ -106,7 +106,7 @@ fn every_step<A: RecordAdjacency + 'static>(
     };
     let gradients = [Side::Base, Side::Neighbour].map(|side| subject.gradient(side, &vec![0.0; dim]));
     let reached = match recipe.sampling {
-        // It is about a record's presence, also where a replaced one counts as two.
+        // Poisson sampling concerns a record's presence, also if a replaced one counts as two.
         Sampling::Poisson => gradients[0].abs().max(gradients[1].abs()),
         _ => (gradients[0] - gradients[1]).abs(),
     };
@@ -114,7 +114,6 @@ fn every_step<A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-/// A training of which every noisy sum is seen.
 struct EveryStep<A: RecordAdjacency> {
     name: String,
     pair: String,
@@ -122,14 +121,14 @@ struct EveryStep<A: RecordAdjacency> {
     loss: ScalarLoss,
     plan: Plan<DpSvrg, A>,
     canary: Canary,
-    /// How likely the canary is in a batch.
+    /// Probability that the canary is in a batch.
     drawn: f64,
     rows: usize,
     cost: f64,
 }
 
 impl<A: RecordAdjacency> EveryStep<A> {
-    /// The canary's slope at these weights, times its length: its gradient lies along the first axis.
+    /// Returns the canary's slope at these weights, times its norm: its gradient lies along the first axis.
     fn slope(&self, side: Side, weights: &[f64]) -> f64 {
         let record = match side {
             Side::Base => &self.canary.base,
@@ -139,13 +138,14 @@ impl<A: RecordAdjacency> EveryStep<A> {
         length * self.loss.derivative(length * weights[0], record.target)
     }
 
-    /// The first coordinate of what the canary adds to a sum of all gradients, by the formula.
+    /// Returns the first coordinate of the canary's contribution to a sum of all gradients, by the formula.
     fn gradient(&self, side: Side, weights: &[f64]) -> f64 {
         let bound = self.plan.derivation().recipe.clipping.map_or(f64::INFINITY, |norm| norm.get());
         self.slope(side, weights).clamp(-bound, bound)
     }
 
-    /// The logarithm of what was observed being likelier for the neighbour. All coordinates but the first are noise.
+    /// Returns the log-likelihood ratio of the observation, neighbour against base. All coordinates except the first are
+    /// noise.
     fn log_ratio(&self, observation: &Observation<'_, f64>) -> f64 {
         let (found, std_dev, drawn) = match observation {
             Observation::Full { noisy_sum, .. } => (noisy_sum[0], self.plan.run().noises().full_std_dev, 1.0),

@@ -7,7 +7,7 @@ use dp_mechanisms::rng::{Purpose, ReleaseRng};
 
 use super::*;
 
-/// Features of `trials` runs on each side.
+/// Returns the features of `trials` runs on each side.
 fn scores(audited: &Audited, trials: u64) -> [Vec<f64>; 2] {
     let rng = SeededRng::new(11);
     [Side::Base, Side::Neighbour].map(|side| {
@@ -47,7 +47,7 @@ fn any_parameters_stay_within_the_sensitivity() {
             passes: rng.random_range(1..4),
             batch_size: rng.random_range(1..8),
             radius: (loss == LossKind::Squared || rng.random_bool(0.3)).then(|| rng.random_range(0.1..2.0)),
-            // What moves before noise is the same in every mode and for every budget; finding much noise takes long.
+            // The distance before noise is the same in every mode and for every budget; calibrating large noise takes long.
             noise_mode: Some(NoiseMode::Exact),
             delta: if rng.random_bool(0.25) { 1e-5 } else { 0.0 },
             pairs: 200,
@@ -61,7 +61,7 @@ fn any_parameters_stay_within_the_sensitivity() {
 
 #[test]
 fn logistic_canaries_reach_half_of_the_claim() {
-    // The gradients of two opposite labels differ by 1 wherever the iterate is, and the constant allows for 2.
+    // The gradients of two opposite labels differ by 1 at every iterate, and the constant allows for 2.
     let parameters = Parameters { loss: LossKind::Logistic, ..Parameters::default() };
     for Audited { subject, distance } in subjects(&parameters).unwrap() {
         assert!(distance.ratio() > 0.45, "{}: {distance:?}", subject.name());
@@ -85,21 +85,21 @@ fn what_is_audited_has_a_name_of_its_own_and_a_claim_within_its_budget() {
     }
     let exact = subjects(&Parameters { noise_mode: Some(NoiseMode::Exact), ..Parameters::default() }).unwrap();
     assert!(exact.iter().all(|audited| audited.subject.name().ends_with("/exact")));
-    // What is chosen by integers has no other mode.
+    // Choices on integers have no rounded mode.
     let rounded = names.iter().filter(|name| name.ends_with("/rounded")).count();
     let always_exact = names.iter().filter(|name| name.starts_with("priv-gene")).count();
     assert_eq!((all.len(), exact.len()), (exact.len() + rounded, rounded + always_exact));
-    // With delta = 0 there is no Gaussian.
+    // With delta = 0 there is no Gaussian noise.
     let pure = subjects(&Parameters { delta: 0.0, ..Parameters::default() }).unwrap();
     assert!(!pure.is_empty() && pure.iter().all(|audited| audited.subject.claim().delta == 0.0));
 }
 
 #[test]
 fn scores_are_log_likelihood_ratios() {
-    // E over the first data set of e^score = 1, and of e^-score over the second. Each mean of thousands lies within 6
-    // standard errors of it but for 2e-9.
+    // The mean of e^score over the first data set is 1, and that of e^-score over the second. Each mean of thousands lies
+    // within 6 standard errors of it, except with probability 2e-9.
     let replaced = subjects(&Parameters::default()).unwrap();
-    // Batches of searches have a guarantee only where a record is there or not.
+    // Batches of searches have a guarantee only for a record's presence.
     let zero_out = Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() };
     let in_batches = recipe("dp-blgd").unwrap().subjects(&zero_out).unwrap();
     let in_batches: Vec<Audited> =
@@ -107,7 +107,7 @@ fn scores_are_log_likelihood_ratios() {
     assert_eq!(in_batches.len(), 4);
     for audited in replaced.into_iter().chain(in_batches) {
         let name = audited.subject.name();
-        // The law of a search is an integral for each answer.
+        // The law of a search needs an integral for each answer.
         let trials = if name.contains("backtracking") { 2_000 } else { 20_000 };
         let [base, neighbour] = scores(&audited, trials);
         for (sign, scores) in [(1.0, base), (-1.0, neighbour)] {
@@ -168,7 +168,7 @@ fn refused_parameters_are_errors() {
         let error = refused(change).unwrap_or_default();
         assert!(error.to_lowercase().contains(named), "{named}: {error:?}");
     }
-    // Without a search only the extremes are tried.
+    // Without a search only the constructed extremes are tried.
     let few = subjects(&Parameters { pairs: 0, ..Parameters::default() }).unwrap();
     for Audited { subject, distance } in few {
         assert!(distance.holds() && (distance.pairs == 8 || !subject.name().starts_with("bolt-on")), "{distance:?}");

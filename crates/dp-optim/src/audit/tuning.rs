@@ -1,5 +1,5 @@
-//! The canary of a choice on portions: a record of the last portion, which one of two models gets right and the other
-//! wrong.
+//! The canary of a choice on portions: a record of the last portion that one of two models classifies correctly and the other
+//! incorrectly.
 //!
 //! The records of the other portions are those of the candidates' own audits.
 
@@ -19,10 +19,10 @@ use crate::tuning::Portions;
 use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portions::Plan;
 
-/// The candidates, which differ in their passes.
+/// Number of candidates, which differ in their passes.
 const CANDIDATES: u64 = 2;
 
-/// What a row counts in units of releasing one number, and a choice.
+/// Costs of a row, and of a choice, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.02;
 const COST_OF_A_CHOICE: f64 = 4.0;
 
@@ -53,7 +53,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         ..BoltOn::convex(parameters.loss)
     };
     let recipe = Portions::new((0..CANDIDATES).map(|further| candidate(further).into()));
-    // As many records in each portion as are asked for altogether elsewhere.
+    // Each portion has as many records as other audits have in total.
     let n = parameters.n.saturating_mul(CANDIDATES + 1);
     let plan = recipe.plan_copies::<A>(n, parameters.dim, parameters.budget()?, 1)?;
     let size = |name, value: u64| {
@@ -65,7 +65,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         weights[0] = sign;
         weights
     });
-    // Records that speak against the first model, so that choosing it is rare: a rare choice shows the most.
+    // Records that contradict the first model, so that it is rarely chosen: a rare choice is most informative.
     let claimed = sensitivity("portions", A::KIND)?;
     let against = (rows - 1).min(claimed as usize + 1);
     let examples = |side: Side| {
@@ -100,7 +100,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         Ok(plan.choice().probabilities(&Scores::new(scores)?)?)
     };
     let laws = [law(&scores[0])?, law(&scores[1])?];
-    // The event that the certificate's reader recomputes, not the one that the plan keeps.
+    // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one that only the second gets right" };
@@ -111,16 +111,15 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     Ok(Audited { subject: Box::new(Choice { name, pair, claim, plan, models, examples, laws, cost }), distance })
 }
 
-/// A planned choice between two models on the canary's portions.
 struct Choice<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
     plan: Plan<A>,
     models: [Vec<f64>; 2],
-    /// By side.
+    /// One for each side.
     examples: [Examples<f64>; 2],
-    /// By side: the probability of each model.
+    /// For each side, the probability of each model.
     laws: [Vec<f64>; 2],
     cost: f64,
 }

@@ -25,7 +25,7 @@ fn choose(loss: LossKind, n: u64, dim: u64, budget: Budget) -> Choice {
     Auto::new(loss).choose(n, dim, budget, AdjacencyKind::ZeroOut).unwrap()
 }
 
-/// The numbers of a choice that the rule makes: λ and steps.
+/// The λ and the number of steps of a choice.
 fn numbers(choice: &Choice) -> (f64, u64) {
     match &choice.recipe {
         AnyRecipe::DpSgd(recipe) => (recipe.lambda, recipe.passes),
@@ -35,7 +35,8 @@ fn numbers(choice: &Choice) -> (f64, u64) {
     }
 }
 
-/// The noise that hides the solver's rounding falls with the records, or is not to be seen: what is announced counts it.
+/// The noise that hides the solver's rounding decreases with the number of records or is negligible, and the expected cost
+/// includes it.
 #[test]
 fn more_records_never_make_a_noisier_model() {
     for (dim, delta) in [(9, 0.0), (9, 1e-10), (51, 0.0), (51, 1e-10), (300, 0.0), (300, 1e-10)] {
@@ -70,7 +71,7 @@ fn every_choice_stays_within_the_budget() {
         assert!(reached.epsilon >= 0.95 * budget.epsilon.get(), "{said}: {reached:?}");
         assert_eq!(derivation.event().unwrap(), plan.event(), "{said}");
         assert_eq!(derivation.adjacency(), A::KIND);
-        // The order of the records does not matter to a sum of all.
+        // The order of the records does not affect a sum over all of them.
         assert!(!derivation.assumptions().contains(&Assumption::DeclaredOrder));
         let (low, high) = choice.expected_cost.range();
         let share = choice.expected_cost.share;
@@ -87,7 +88,7 @@ fn every_choice_stays_within_the_budget() {
     }
 }
 
-/// Single precision has no certified minimiser: its descents are taken, whatever the number of records.
+/// Single precision has no certified minimiser: descents are chosen, for any number of records.
 #[test]
 fn single_precision_descends() {
     let single = Auto { float: FloatKind::F32, ..Auto::new(LossKind::Logistic) };
@@ -105,14 +106,14 @@ fn more_records_or_budget_mean_less_regularisation_and_longer_runs() {
             let at = |n, dim, epsilon| choose(loss, n, dim, budget(epsilon, delta));
             let base = at(4000, 20, 0.2);
             if matches!(base.recipe, AnyRecipe::ObjPert(_)) {
-                continue; // Its plan chooses λ, see its own tests.
+                continue; // Its plan chooses λ; see its tests.
             }
             let replaced = Auto::new(loss).choose(4000, 20, budget(0.2, delta), AdjacencyKind::ReplaceOne).unwrap();
             assert!(base.expected_cost.share <= replaced.expected_cost.share);
             for (n, better) in [(8000, at(8000, 20, 0.2)), (4000, at(4000, 20, 0.4)), (4000, at(4000, 10, 0.2))] {
                 assert!(better.expected_cost.share <= base.expected_cost.share);
                 if let (AnyRecipe::BoltOn(base), AnyRecipe::BoltOn(better)) = (&base.recipe, &better.recipe) {
-                    // The steps add up to more.
+                    // The steps add up to a larger total.
                     let total = |recipe: &BoltOn, n: u64| {
                         let Some(Schedule::Constant { step }) = recipe.schedule else { panic!("{recipe:?}") };
                         step * (n.div_ceil(recipe.batch_size) * recipe.passes) as f64
@@ -137,7 +138,7 @@ fn delta_and_smoothness_decide() {
         AnyRecipe::BoltOn(_) => "bolt-on",
         other => panic!("{other:?}"),
     };
-    // With delta, without, and without it for a given number of passes.
+    // With delta, without, and without delta for a given number of passes.
     let expected = [
         ("obj-pert", "obj-pert", "bolt-on"),
         ("dp-sgd", "bolt-on", "bolt-on"),
@@ -166,7 +167,7 @@ fn delta_and_smoothness_decide() {
             assert_eq!(kind(&choice.recipe), "dp-sgd", "{loss}");
         }
     }
-    // Clipped only where the loss does not bound its gradients.
+    // Gradients are clipped only if the loss does not bound them.
     let AnyRecipe::DpSgd(squared) = choose(LossKind::Squared, 100, 3, budget(1.0, 1e-6)).recipe else { panic!() };
     assert_eq!(squared.clipping.map(ClippingNorm::get), Some(1.0));
     let within = Auto { radius: Some(2.0), ..Auto::new(LossKind::Squared) };
@@ -175,7 +176,7 @@ fn delta_and_smoothness_decide() {
     assert_eq!((within.clipping, within.radius), (None, Some(2.0)));
 }
 
-/// Few features: the law that needs no delta; a centre where there are records enough for its moments, or Gaussian noise.
+/// Few features: the law that needs no delta; a centre if there are enough records for its moments, or Gaussian noise.
 #[test]
 fn features_and_records_decide_on_law_and_centre() {
     let recipe = |n, dim, delta| match choose(LossKind::Logistic, n, dim, budget(0.4, delta)).recipe {
@@ -187,7 +188,7 @@ fn features_and_records_decide_on_law_and_centre() {
     assert_eq!(recipe(40_000, 33, 1e-8), (false, true));
     assert_eq!(recipe(4_000_000, 33, 0.0), (true, false));
     assert_eq!(recipe(40_000, 501, 1e-8), (false, false));
-    // λ of the user's, lifted where the noise is large beside it; no centre.
+    // A given λ, raised where the noise is large relative to it; no centre.
     for (lambda, least) in [(0.3, 0.3), (0.0, 1e-6)] {
         let said = Auto { lambda: Some(lambda), ..Auto::new(LossKind::Logistic) };
         let choice = said.choose(40_000, 33, budget(0.4, 1e-8), AdjacencyKind::ZeroOut).unwrap();
@@ -204,7 +205,7 @@ fn what_is_said_is_kept() {
         let choice = said.choose(4000, 5, budget(1.0, delta), AdjacencyKind::ZeroOut).unwrap();
         assert_eq!(numbers(&choice), (0.0, 9));
         assert!(choice.recipe.plan_copies::<ZeroOut>(4000, 5, budget(1.0, delta), 1).is_ok());
-        // A large λ of the user's shortens the run of accelerated descent.
+        // A large given λ shortens the run of accelerated descent.
         let heavy = Auto { lambda: Some(3.0), float: FloatKind::F32, ..Auto::new(loss) };
         let choice = heavy.choose(4000, 5, budget(1.0, delta), AdjacencyKind::ZeroOut).unwrap();
         let (lambda, passes) = numbers(&choice);
@@ -234,7 +235,7 @@ fn nonsense_is_refused() {
 
 #[test]
 fn the_expected_cost_is_that_of_the_measurements() {
-    // About 10 d/(nε) at delta = 1e-8, whatever the split between them.
+    // About 10 d/(nε) at delta = 1e-8, for any combination of the three.
     for (n, dim, epsilon) in [(40_000, 40, 0.1), (40_000, 40, 1.0), (1_000, 50, 0.9)] {
         let expected = 10.0 * dim as f64 / (n as f64 * epsilon);
         let share = choose(LossKind::Logistic, n, dim, budget(epsilon, 1e-8)).expected_cost.share;
@@ -242,7 +243,7 @@ fn the_expected_cost_is_that_of_the_measurements() {
     }
 }
 
-/// Rows on the unit sphere with labels that a fixed direction tells, up to one in ten that are flipped.
+/// Rows on the unit sphere with labels by a fixed direction, one in ten of them flipped.
 fn table(n: usize, seed: u64) -> Examples<f64> {
     const DIM: usize = 8;
     let mut rng = SeededRng::new(seed);
@@ -266,7 +267,7 @@ fn accuracy(examples: &Examples<f64>, weights: &[f64]) -> f64 {
     right as f64 / block.len() as f64
 }
 
-/// Nine in ten is all that can be had. The mean of 20 runs has a standard error below 0.003 (seeds are fixed).
+/// The best possible accuracy is 0.9. The mean of 20 runs has a standard error below 0.003 (seeds are fixed).
 #[test]
 fn it_learns() {
     const N: usize = 4000;
@@ -287,7 +288,7 @@ fn it_learns() {
             let mut source = MemorySource::new(table(N, seed), 1.0, 1.0);
             let trained: Trained<f64, _, _> =
                 plan.train(&mut source, &mut SeededRng::new(seed), &mut Control::default()).unwrap();
-            // Whatever the records were, the derivation is that of the plan.
+            // The derivation is that of the plan, whatever the records were.
             assert_eq!(trained.derivation, plan.derivation());
             assert_eq!(trained.log.to_event(), plan.event());
             sum += accuracy(&test, trained.weights.get());

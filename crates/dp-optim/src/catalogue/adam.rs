@@ -30,7 +30,7 @@ pub(super) const DP_ADAMBC: Entry = Entry {
     build: |request| build(request, DpSgd::adam_bc(request.loss)),
 };
 
-/// DP-SGD's batches with the steps of `adaptive`.
+/// Builds a recipe with the batches of DP-SGD and the steps of `adaptive`.
 fn build(request: &Request<'_>, adaptive: DpSgd) -> Result<Built, Error> {
     let &Request { budget, relation, n, dim, .. } = request;
     let recipe = DpSgd::recommended(request.loss, n, dim, budget, relation)?;

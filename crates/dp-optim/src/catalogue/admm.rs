@@ -67,7 +67,7 @@ pub(super) const DP_ADMM: Entry = Entry {
     build: of_parties,
 };
 
-/// λ of the L1 penalty unless another is asked for.
+/// Default λ of the L1 penalty.
 const USUAL_LAMBDA: f64 = 0.001;
 
 fn on_batches(request: &Request<'_>) -> Result<Built, Error> {
@@ -77,7 +77,7 @@ fn on_batches(request: &Request<'_>) -> Result<Built, Error> {
 
 fn on_all_records(request: &Request<'_>) -> Result<Built, Error> {
     let &Request { budget, relation, n, dim, .. } = request;
-    // As many steps as gradient descent is recommended.
+    // The number of steps recommended for gradient descent.
     let suited = DpSgd::full_gradient(request.loss, n, dim, budget, relation);
     let passes = suited?.passes;
     build(request, DpSgd { passes, ..DpSgd::mp_admm(request.loss, penalty(request)) })
@@ -90,7 +90,7 @@ fn build(request: &Request<'_>, recipe: DpSgd) -> Result<Built, Error> {
     let recipe = suited?;
     let suited = recipe.schedule.clone();
     let recipe = with_steps_as_asked(recipe, request)?;
-    // A step size by itself is the first one, and the steps fall as they would.
+    // A step size alone is the first one, and the steps fall as by default.
     Ok(match (settings.schedule, settings.step_size, suited) {
         (None, Some(step), Some(Schedule::PerDrawnPass { batch_size, examples, .. })) => {
             DpSgd { schedule: Some(Schedule::PerDrawnPass { step, batch_size, examples }), ..recipe }.into()

@@ -1,4 +1,4 @@
-//! `auto`: algorithm and settings by public numbers.
+//! `auto`: algorithm and settings chosen by public numbers.
 
 use dp_accountant::AdjacencyKind;
 

@@ -12,7 +12,7 @@ const SETTINGS: &[&str] = &["lambda", "passes", "batch-size", "sampling", "radiu
 /// Radius of the ball of the convex algorithm, as in the paper's experiments.
 const RADIUS: f64 = 10.0;
 
-/// What the paper multiplies its variance by for the logistic loss.
+/// The paper's factor on the variance for the logistic loss.
 const IOTA: f64 = 1.0;
 
 pub(super) const CONVEX: Entry = Entry {
@@ -47,7 +47,7 @@ fn build(request: &Request<'_>, algorithm: Convexity) -> Result<Built, Error> {
     recipe.passes = settings.passes.unwrap_or(recipe.passes);
     recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
     let published = steps::as_published(settings)?;
-    // The published variant samples as the paper does, where there is a proof of it.
+    // The published variant samples as in the paper if there is a proof for it.
     let usual = if published && relation == AdjacencyKind::ReplaceOne { Sampling::FixedSize } else { recipe.sampling };
     recipe.sampling = steps::sampling(settings).unwrap_or(usual);
     recipe.calibration =

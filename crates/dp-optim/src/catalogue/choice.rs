@@ -1,10 +1,10 @@
-//! Settings with a few values: their names and their help.
+//! Settings with a few named values and their help texts.
 
 use crate::growth::OrderPolicy;
 
 /// A setting with a few values, each with a name and a line of help.
 ///
-/// A front end takes [`ALL`](Self::ALL) for its help, and [`named`](Self::named) to read what was typed.
+/// A front end uses [`ALL`](Self::ALL) for its help, and [`named`](Self::named) to parse input.
 ///
 /// # Examples
 /// ```
@@ -13,21 +13,21 @@ use crate::growth::OrderPolicy;
 /// assert_eq!(LineSearch::named("guess"), None);
 /// ```
 pub trait Choice: Copy + PartialEq + Sized + 'static {
-    /// Each value with its name and its help.
+    /// The values, each with its name and its help text.
     const ALL: &'static [(Self, &'static str, &'static str)];
 
-    /// The value of this name.
+    /// Returns the value of this name.
     fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(value, ..)| *value)
     }
 
-    /// Its name.
+    /// Returns the name.
     fn name(self) -> &'static str {
         Self::ALL.iter().find(|(value, ..)| *value == self).map_or("", |(_, name, _)| name)
     }
 }
 
-/// An enumeration whose documentation is its help.
+/// Defines enumerations whose documentation is also their help text.
 macro_rules! choices {
     ($(#[doc = $about:literal] $Choice:ident { $(#[doc = $help:literal] $Variant:ident = $name:literal,)+ })+) => {
         $(
@@ -46,7 +46,7 @@ macro_rules! choices {
 }
 
 choices! {
-    /// How the step size changes from step to step.
+    /// The change of the step size from step to step.
     Steps {
         /// The same at each step
         Constant = "constant",
@@ -66,7 +66,7 @@ choices! {
         Restart = "restart",
     }
 
-    /// Which of the iterates is released.
+    /// The combination of the iterates that is released.
     Average {
         /// The last one
         Last = "last",
@@ -86,7 +86,7 @@ choices! {
         Fresh = "fresh",
     }
 
-    /// When training stops.
+    /// The stop rule of training.
     Stop {
         /// After the given number of passes
         Passes = "passes",
@@ -94,7 +94,7 @@ choices! {
         Certified = "certified",
     }
 
-    /// How the records of a step are drawn.
+    /// The sampling of the records of a step.
     BatchSampling {
         /// Each record by itself, with the same probability
         Poisson = "poisson",
@@ -104,7 +104,7 @@ choices! {
         Passes = "passes",
     }
 
-    /// A form of an algorithm that is not the one of today.
+    /// A variant of an algorithm other than the default.
     Variant {
         /// Noise as the paper prints it, where the accountant finds it enough; for scs13, bst14 and amp
         Published = "published",
@@ -116,7 +116,7 @@ choices! {
         Rdp = "rdp",
     }
 
-    /// How `dp-blgd` and its kin find the length of a step.
+    /// The choice of the step length in `dp-blgd` and its variants.
     LineSearch {
         /// The first that lowers the loss enough, from the longest on
         Backtracking = "backtracking",
@@ -124,7 +124,7 @@ choices! {
         Selection = "selection",
     }
 
-    /// Where the curvature of `dp-newton` comes from.
+    /// The source of the curvature of `dp-newton`.
     CurvatureSource {
         /// The Hessian at each step's point, released with the gradient
         EachStep = "each-step",

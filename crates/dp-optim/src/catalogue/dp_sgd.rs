@@ -34,12 +34,12 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
     let &Request { budget, relation, n, dim, .. } = request;
     let recipe = DpSgd::recommended(request.loss, n, dim, budget, relation)?;
     let recipe = as_asked(recipe, request)?;
-    // For the number of steps that was asked for.
+    // Depends on the requested number of steps.
     let recipe = recipe.with_suited_steps(n, dim, budget, relation)?;
     Ok(with_steps_as_asked(recipe, request)?.into())
 }
 
-/// The recipe with the settings that were asked for, but those of step sizes and averages.
+/// Applies the given settings to the recipe, except step sizes and averages.
 pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Error> {
     let settings = request.settings;
     recipe.lambda = settings.lambda.unwrap_or(recipe.lambda);
@@ -56,7 +56,7 @@ pub(super) fn as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd
     Ok(recipe)
 }
 
-/// The recipe with the step sizes and the average that were asked for.
+/// Applies the given step sizes and average to the recipe.
 pub(super) fn with_steps_as_asked(mut recipe: DpSgd, request: &Request<'_>) -> Result<DpSgd, Error> {
     let &Request { settings, .. } = request;
     if let Some(schedule) = request.schedule(recipe.lambda)? {

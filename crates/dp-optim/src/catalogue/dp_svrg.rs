@@ -45,7 +45,7 @@ fn build(request: &Request<'_>) -> Result<Built, Error> {
         float: request.float,
         ..usual
     };
-    // For the number of steps that was asked for.
+    // Depends on the requested number of steps.
     let mut recipe = recipe.with_suited_steps(n, dim, budget, relation)?;
     if let Some(schedule) = request.schedule(recipe.lambda)? {
         recipe.schedule = Some(schedule);

@@ -1,4 +1,4 @@
-//! `pnsgd` and `snowball-sgd`: noise on every iterate, and only the last one released.
+//! `pnsgd` and `snowball-sgd`: noise on every iterate, of which only the last is released.
 
 use dp_accountant::AdjacencyKind;
 
@@ -9,7 +9,7 @@ use crate::recipes::pnsgd::Batching;
 use crate::recipes::snowball_sgd::SnowballSteps;
 use crate::recipes::{Pnsgd, SnowballSgd};
 
-/// Records of a batch, and passes, unless others are asked for: passes beyond the first cost next to nothing.
+/// Default batch size and number of passes: passes beyond the first cost next to nothing.
 const BATCH_SIZE: u64 = 50;
 const PASSES: u64 = 10;
 
@@ -29,7 +29,7 @@ pub(super) const SNOWBALL_SGD: Entry = Entry {
     about: "The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems \
             3.5, 3.6)",
     settings: &["lambda", "radius", "schedule"],
-    // Enough for the batches of a small budget, and for short steps.
+    // For `records_to_check`: enough for the batches of a small budget, and for short steps.
     data_dependent_time: false,
     records_to_check: |_| 1 << 20,
     build: snowball_sgd,
@@ -76,7 +76,7 @@ fn snowball_sgd(request: &Request<'_>) -> Result<Built, Error> {
     Ok(recipe.into())
 }
 
-/// Noise on every iterate is proved for double precision.
+/// Refuses single precision: noise on every iterate is proved for double precision.
 fn check_float(request: &Request<'_>) -> Result<(), Error> {
     if request.float == FloatKind::F64 {
         return Ok(());

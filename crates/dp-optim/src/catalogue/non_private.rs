@@ -1,4 +1,4 @@
-//! `non-private`: the baseline.
+//! `non-private`: the non-private baseline.
 
 use dp_losses::LossKind;
 
@@ -8,11 +8,11 @@ use crate::defaults::{BASELINE_LAMBDA, passes_to_converge};
 use crate::error::Error;
 use crate::recipes::non_private::NonPrivateDerivation;
 
-/// The settings that the baseline takes.
+/// The settings of the baseline.
 pub static NON_PRIVATE: &[&str] =
     &["lambda", "passes", "batch-size", "radius", "step-size", "schedule", "averaging", "stop"];
 
-/// The baseline without privacy, for `n` records.
+/// Builds the non-private baseline for `n` records.
 ///
 /// # Errors
 /// [`Error::Setting`] for settings that contradict each other or that it does not take, and parameters outside their range.

@@ -14,7 +14,8 @@ pub(super) const OBJ_PERT: Entry = Entry {
             one noisy gradient costs (Chaudhuri et al. 2011, accounted exactly)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "centre-share", "output-noise", "tolerance", "variant", "gradients"],
-    // The sum's regulariser grows with it: what is refused for one record is not refused for many.
+    // For `records_to_check`: the regulariser of the sum grows with the number of records, so that few records could be
+    // refused where many are not.
     data_dependent_time: true,
     records_to_check: |_| 1 << 20,
     build: obj_pert,
@@ -83,7 +84,7 @@ fn amp(request: &Request<'_>) -> Result<Built, Error> {
     as_asked(request, ObjPert { calibration, ..ObjPert::approximate(request.loss) })
 }
 
-/// What both take from the settings.
+/// Applies the settings common to both.
 fn as_asked(request: &Request<'_>, recipe: ObjPert) -> Result<Built, Error> {
     let settings = request.settings;
     in_double_precision(request)?;

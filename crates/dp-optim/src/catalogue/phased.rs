@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::growth::Arithmetic;
 use crate::recipes::{PhasedErm, PhasedSgd};
 
-/// The ball unless another is asked for: for classes, whose weights grow with what separates them, and for numbers, which
+/// Default radius for classification, where weights grow with the separation of the classes, and for regression, where targets
 /// lie in [-1, 1].
 const RADIUS_FOR_CLASSES: f64 = 10.0;
 const RADIUS_FOR_NUMBERS: f64 = 1.0;
@@ -19,7 +19,7 @@ pub(super) const SGD: Entry = Entry {
             (Feldman et al. 2020, Algorithm 2)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "radius", "step-size", "schedule"],
-    // Enough for each stage.
+    // For `records_to_check`: enough for each stage.
     data_dependent_time: false,
     records_to_check: |_| 1 << 10,
     build: sgd,
@@ -60,7 +60,7 @@ fn erm(request: &Request<'_>) -> Result<Built, Error> {
     Ok(recipe.into())
 }
 
-/// The radius; and single precision is refused, which is proved for neither.
+/// Returns the radius; refuses single precision, for which neither is proved.
 fn radius(request: &Request<'_>) -> Result<f64, Error> {
     if request.float != FloatKind::F64 {
         return Err(conflict("float", "this algorithm trains in double precision")
@@ -71,7 +71,7 @@ fn radius(request: &Request<'_>) -> Result<f64, Error> {
     Ok(request.settings.radius.unwrap_or(usual))
 }
 
-/// Whether the phases run in stages that use the regulariser's strong convexity.
+/// Returns whether the phases run in stages that use the regulariser's strong convexity.
 fn restarts(request: &Request<'_>) -> Result<bool, Error> {
     match request.settings.schedule {
         None | Some(Steps::Constant) => Ok(false),

@@ -61,7 +61,7 @@ fn build(request: &Request<'_>, usual: fn(LossKind, f64) -> RsgdAr) -> Result<Bu
     recipe.noise_mode = request.noise_mode;
     recipe.float = request.float;
     recipe.arithmetic = request.private_arithmetic(recipe.passes, recipe.batch_size, recipe.radius);
-    // For the passes and the schedule that were asked for.
+    // Depends on the requested passes and schedule.
     recipe = recipe.with_suited_steps(n, dim, budget, relation)?;
     if let Some(step) = settings.step_size {
         recipe.step = step;

@@ -41,7 +41,7 @@ pub(super) const DP_BLSGD_AC: Entry = Entry {
     ..DP_BLSGD
 };
 
-/// A tenth of the records, unless another size was asked for.
+/// Returns the batch size; by default a tenth of the records.
 fn batch(request: &Request<'_>) -> u64 {
     request.settings.batch_size.unwrap_or(request.n / 10).max(1)
 }

@@ -33,7 +33,7 @@ impl Range {
         }
     }
 
-    /// The range in words.
+    /// Returns the range in words.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Positive => "a finite number greater than 0",
@@ -45,16 +45,16 @@ impl Range {
     }
 }
 
-/// The values that a parameter takes.
+/// The type of a parameter's values.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// A number.
     Number(Range),
-    /// A whole number between these.
+    /// An integer between these bounds.
     Count {
-        /// The smallest.
+        /// The minimum.
         least: u64,
-        /// The largest.
+        /// The maximum.
         most: u64,
     },
     /// One of these names, each with its meaning.
@@ -68,42 +68,42 @@ pub enum Kind {
 /// A value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Of [`Kind::Number`].
+    /// A value of [`Kind::Number`].
     Number(f64),
-    /// Of [`Kind::Count`].
+    /// A value of [`Kind::Count`].
     Count(u64),
-    /// Of [`Kind::OneOf`].
+    /// A value of [`Kind::OneOf`].
     Name(String),
-    /// Of [`Kind::Flag`].
+    /// A value of [`Kind::Flag`].
     Flag,
-    /// Of [`Kind::Penalty`].
+    /// A value of [`Kind::Penalty`].
     Penalty(Penalty),
 }
 
-/// A setting that algorithms take.
+/// A setting of one or more algorithms.
 #[derive(Debug)]
 pub struct Parameter {
     /// Its name, such as `batch-size`.
     pub name: &'static str,
-    /// The placeholder of its value in a usage line.
+    /// The placeholder of the value in a usage line.
     pub value_name: &'static str,
-    /// Its meaning and its default.
+    /// The help text: meaning and default.
     help: &'static str,
-    /// The values that it takes.
+    /// The type of its values.
     pub kind: Kind,
-    /// Whether a tuning may choose among several values of it.
+    /// True if tuning may choose among several values of it.
     pub tuned: bool,
     put: fn(&mut Settings, Value) -> Option<()>,
     given: fn(&Settings) -> bool,
 }
 
 impl Parameter {
-    /// Its meaning and its default.
+    /// Returns the help text: meaning and default.
     pub fn help(&self) -> &'static str {
         self.help.trim_ascii()
     }
 
-    /// Sets it.
+    /// Sets the value.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::Count`]; [`Error::Setting`] for a value of another kind.
@@ -125,13 +125,13 @@ impl Parameter {
         })
     }
 
-    /// Whether it was set.
+    /// Returns whether it is given.
     pub fn is_given(&self, settings: &Settings) -> bool {
         (self.given)(settings)
     }
 }
 
-/// A type that a parameter's value is read as.
+/// A type to which a parameter's value is converted.
 trait Read: Sized {
     fn read(value: Value) -> Option<Self>;
 }
@@ -174,16 +174,16 @@ const ABOVE_0: Kind = Kind::Number(Range::Positive);
 const FROM_0: Kind = Kind::Number(Range::NotNegative);
 const COUNT: Kind = Kind::Count { least: 1, most: u64::MAX };
 
-/// One list of settings: a field of [`Settings`] and a [`Parameter`] for each.
+/// Defines a field of [`Settings`] and a [`Parameter`] for each setting.
 macro_rules! settings {
     ($($(#[doc = $help:literal])+ $field:ident: $type:ty = $name:literal, $shown:literal, $kind:expr, $tuned:literal;)+) => {
-        /// Settings that were given; the rest follows from public numbers.
+        /// The given settings; all others follow from public numbers.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct Settings {
             $($(#[doc = $help])+ pub $field: Option<$type>,)+
         }
 
-        /// All settings, in the order in which they are shown.
+        /// All settings, in display order.
         pub static PARAMETERS: &[Parameter] = &[$(Parameter {
             name: $name,
             value_name: $shown,
@@ -267,12 +267,12 @@ settings! {
 }
 
 impl Settings {
-    /// The penalty that was asked for, by either name.
+    /// Returns the requested penalty, by either setting.
     pub fn any_penalty(&self) -> Option<Penalty> {
         self.l1.map(|lambda| Penalty::L1 { lambda }).or_else(|| self.penalty.clone())
     }
 
-    /// The names of those that were given.
+    /// Returns the names of the given settings.
     pub fn given(&self) -> impl Iterator<Item = &'static str> {
         PARAMETERS.iter().filter(|parameter| parameter.is_given(self)).map(|parameter| parameter.name)
     }

@@ -1,4 +1,4 @@
-//! Steps, batches, averages and noise as they were asked for: what several algorithms read of the settings.
+//! Schedules, averages, sampling and noise as requested in the settings, common to several algorithms.
 
 use dp_losses::{Domain, L2, LossKind};
 use dp_mechanisms::clip::ClippingNorm;
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::recipes::{OutputNoise, Sampling};
 use crate::{Averaging, Schedule};
 
-/// The average that was asked for, else the last iterate. The suffix is half of the updates of these passes.
+/// Returns the requested average; by default the last iterate. The suffix is half of the updates of these passes.
 pub(super) fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u64) -> Averaging {
     let updates = n.div_ceil(batch_size.clamp(1, n.max(1))).saturating_mul(passes);
     match settings.averaging {
@@ -17,7 +17,6 @@ pub(super) fn averaging(settings: &Settings, n: u64, batch_size: u64, passes: u6
     }
 }
 
-/// The sampling of batches that was asked for.
 pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
     settings.sampling.map(|sampling| match sampling {
         BatchSampling::Poisson => Sampling::Poisson,
@@ -26,12 +25,11 @@ pub(super) fn sampling(settings: &Settings) -> Option<Sampling> {
     })
 }
 
-/// The clipping norm that was asked for.
 pub(super) fn clipping(settings: &Settings) -> Result<Option<ClippingNorm>, Error> {
     Ok(settings.clip.map(ClippingNorm::new).transpose()?)
 }
 
-/// The average that was asked for, else `usual`, which is also the suffix.
+/// Returns the requested average; by default `usual`, which is also the suffix.
 pub(super) fn averaging_or(settings: &Settings, usual: Averaging) -> Averaging {
     match settings.averaging {
         None | Some(Average::Suffix) => usual,
@@ -41,7 +39,7 @@ pub(super) fn averaging_or(settings: &Settings, usual: Averaging) -> Averaging {
     }
 }
 
-/// The law of the noise that was asked for: the least unless another.
+/// Returns the requested law of the noise; by default the one with the least noise.
 pub(super) fn output_noise(settings: &Settings) -> OutputNoise {
     match settings.output_noise {
         None | Some(NoiseLaw::Least) => OutputNoise::Least,
@@ -50,7 +48,7 @@ pub(super) fn output_noise(settings: &Settings) -> OutputNoise {
     }
 }
 
-/// Whether the noise is to be the paper's, of an algorithm that has one paper.
+/// Returns whether the published noise is requested, for an algorithm with one publication.
 pub(super) fn as_published(settings: &Settings) -> Result<bool, Error> {
     match settings.variant {
         None => Ok(false),
@@ -59,7 +57,7 @@ pub(super) fn as_published(settings: &Settings) -> Result<bool, Error> {
     }
 }
 
-/// Curvature bound of loss and regulariser on rows of norm 1.
+/// Bounds the curvature of loss and regulariser on rows of norm 1.
 fn smoothness(settings: &Settings, loss: LossKind, lambda: f64) -> Result<f64, Error> {
     let mut domain = Domain::unit_rows();
     if let Some(radius) = settings.radius {
@@ -68,7 +66,7 @@ fn smoothness(settings: &Settings, loss: LossKind, lambda: f64) -> Result<f64, E
     Ok(loss.constants(L2::new(lambda)?, &domain).smoothness)
 }
 
-/// The schedule that was asked for; `None` leaves it to the recipe.
+/// Returns the requested schedule; `None` uses the recipe's default.
 pub(super) fn schedule(settings: &Settings, loss: LossKind, n: u64, lambda: f64) -> Result<Option<Schedule>, Error> {
     let smoothness = smoothness(settings, loss, lambda)?;
     let examples = n.max(1) as f64;

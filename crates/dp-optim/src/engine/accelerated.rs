@@ -5,18 +5,18 @@ use nalgebra::{RealField, convert};
 
 use super::update::{GradientDescent, Step, UpdateRule, project};
 
-/// Nesterov's accelerated gradient descent: gradients are taken ahead of the point that they move. Without momentum and
-/// penalty it is [`GradientDescent`], bit for bit.
+/// Nesterov's accelerated gradient descent: gradients are taken at an extrapolated point. Without momentum and penalty it
+/// equals [`GradientDescent`], bit for bit.
 ///
 /// # Formula
 /// ```text
 /// x_t = Π_R( prox_{ηP}( (1 - ηλ) y_{t-1} - (η / divisor) Σ_i ∇ℓ_i(y_{t-1}) ) ),   y_t = Π_R( x_t + m (x_t - x_{t-1}) )
 /// ```
-/// with P the [penalty](Self::with_penalty), without one the identity. The projection only scales, so that what the map made
-/// zero stays zero.
+/// with P the [penalty](Self::with_penalty); without a penalty, prox is the identity. The projection only scales, so that
+/// coordinates that the proximal map set to zero stay zero.
 ///
 /// The parameters are `y`, where the next gradient is taken; the [point](UpdateRule::point) is `x`. See
-/// [`Descent`](crate::Descent) for what it is worth and why it costs no privacy.
+/// [`Descent`](crate::Descent) for its benefit and for why it costs no privacy.
 ///
 /// # Examples
 /// ```
@@ -34,19 +34,19 @@ use super::update::{GradientDescent, Step, UpdateRule, project};
 pub struct AcceleratedDescent<F> {
     descent: GradientDescent,
     momentum: f64,
-    /// `x_t`; empty without momentum, where it is the parameters.
+    /// `x_t`; empty without momentum, where `x_t` equals the parameters.
     point: Vec<F>,
     penalty: Option<ProximalMap>,
 }
 
 impl<F: RealField + Copy> AcceleratedDescent<F> {
-    /// From `start`, where the first gradient is taken, with momentum in [0, 1).
+    /// Starts at `start`, where the first gradient is taken, with momentum in [0, 1).
     pub fn new(descent: GradientDescent, momentum: f64, start: &[F]) -> Self {
         let point = if momentum == 0.0 { Vec::new() } else { start.to_vec() };
         Self { descent, momentum, point, penalty: None }
     }
 
-    /// The same on a loss with a penalty, whose map must have been checked for the longest step.
+    /// Adds a penalty to the loss; `map` must have been checked for the longest step.
     pub fn with_penalty(self, map: ProximalMap) -> Self {
         Self { penalty: Some(map), ..self }
     }
@@ -100,7 +100,7 @@ mod tests {
         Step { update, step_size, divisor: 4.0, weight: 1.0 }
     }
 
-    /// `h/2 (w - 1)²` and λ, by the formula as written, in one dimension.
+    /// Iterates the formula as written on `h/2 (w - 1)²` with λ, in one dimension.
     fn by_hand(h: f64, lambda: f64, eta: f64, momentum: f64, radius: f64, steps: u64) -> f64 {
         let (mut x, mut y) = (0.0f64, 0.0f64);
         for _ in 0..steps {
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// `x -> prox(y - η g)` by the formula, with and without momentum, and what is zero stays zero in a ball.
+    /// Applies `x -> prox(y - η g)` as in the formula, with and without momentum; zeros stay zero under projection.
     #[test]
     fn a_penalty_is_its_map_after_each_step() {
         let layout = dp_losses::penalty::Layout { features: 3, outputs: 1, intercept: true };

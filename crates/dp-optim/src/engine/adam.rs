@@ -1,13 +1,13 @@
-//! Adam: steps whose size adapts to each weight.
+//! Adam: step sizes that adapt to each weight.
 
 use nalgebra::{RealField, convert};
 
 use super::update::{Step, UpdateRule, project};
 
-/// Adam on estimated gradients, each coordinate's step divided by the root of its gradients' mean square.
+/// Adam on estimated gradients: each coordinate's step is divided by the root mean square of its gradients.
 ///
 /// # Formula
-/// With `g` the batch's sum of gradients over the divisor, and λ w:
+/// With `g` the batch's sum of gradients over the divisor, plus λ w:
 /// ```text
 /// m <- β₁ m + (1 - β₁) g                    m̂ = m / (1 - β₁^t)
 /// v <- β₂ v + (1 - β₂) g²                   v̂ = v / (1 - β₂^t)
@@ -21,7 +21,7 @@ use super::update::{Step, UpdateRule, project};
 /// let mut rule = Adam::new(0.9, 0.999, Denominator::Plus { epsilon: 1e-8 }, &[0.0; 2]);
 /// let mut w = [0.0_f64, 0.0];
 /// rule.apply(&mut w, &[6.0, -0.002], &Step { update: 1, step_size: 0.3, divisor: 2.0, weight: 1.0 });
-/// // The first step is as long in each direction, whatever the gradient.
+/// // The first step has the same length in each coordinate, for any gradient.
 /// assert!((w[0] + 0.3).abs() < 1e-5 && (w[1] - 0.3).abs() < 1e-5);
 /// ```
 ///
@@ -39,31 +39,31 @@ pub struct Adam<F> {
     second: Vec<F>,
 }
 
-/// What a step is divided by.
+/// The denominator of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Denominator {
-    /// `√v̂ + ε`. Where the noise outweighs the gradient, v̂ is the noise's variance, the same for all coordinates.
+    /// `√v̂ + ε`. Where the noise outweighs the gradient, v̂ is close to the noise's variance, the same for all coordinates.
     Plus {
         /// ε > 0.
         epsilon: f64,
     },
-    /// `√max(v̂ - Φ, φΦ)`: the mean square of the gradient without that of its noise.
+    /// `√max(v̂ - Φ, φΦ)`: the gradient's mean square with the noise's variance subtracted.
     WithoutNoise {
         /// σ: standard deviation of the noise on each coordinate of a sum.
         std_dev: f64,
-        /// φ > 0: what the difference is at least, as a share of Φ.
+        /// φ > 0: lower bound on the difference, as a fraction of Φ.
         floor: f64,
     },
 }
 
 impl<F: RealField + Copy> Adam<F> {
-    /// With β₁ and β₂ in [0, 1), for as many coordinates as `start` has.
+    /// Starts with β₁ and β₂ in [0, 1), in the dimension of `start`.
     pub fn new(first_decay: f64, second_decay: f64, denominator: Denominator, start: &[F]) -> Self {
         let zeros = || vec![F::zero(); start.len()];
         Self { lambda: 0.0, radius: None, first_decay, second_decay, denominator, first: zeros(), second: zeros() }
     }
 
-    /// The same on a loss with an L2 regulariser, within a ball.
+    /// Adds an L2 regulariser, and a ball onto which iterates are projected.
     pub fn with_ball(self, lambda: f64, radius: Option<f64>) -> Self {
         Self { lambda, radius, ..self }
     }
@@ -72,7 +72,7 @@ impl<F: RealField + Copy> Adam<F> {
 impl<F: RealField + Copy> UpdateRule<F> for Adam<F> {
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
         let count = step.update as f64;
-        // What a decay of 0 to 1 has forgotten of its start.
+        // The bias correction 1 - decay^count, for a decay in [0, 1).
         let forgotten = |decay: f64| -(count * decay.ln()).exp_m1();
         let (lambda, inverse): (F, F) = (convert(self.lambda), convert(1.0 / step.divisor));
         let (keep, take): (F, F) = (convert(self.first_decay), convert(1.0 - self.first_decay));
@@ -143,7 +143,7 @@ mod tests {
             }
         }
 
-        /// What the range of the iterates rests on.
+        /// The bound on which the range of the iterates rests.
         #[test]
         fn no_step_is_longer_than_its_bound(
             sums in prop::collection::vec(prop_oneof![Just(0.0), -1.0..1.0f64, -1e9..1e9f64], 1..60),

@@ -1,20 +1,21 @@
-//! The alternating direction method of multipliers, its first step linearised.
+//! The alternating direction method of multipliers with a linearised first step.
 
 use dp_losses::ProximalMap;
 use nalgebra::{RealField, convert};
 
 use super::update::{Step, UpdateRule, project};
 
-/// Linearised ADMM: the loss is in `x`, the penalty in `z`, and `y` draws the two together. Gradients are taken at `x`.
+/// Linearised ADMM: the loss is a function of `x`, the penalty of `z`, and the dual `y` enforces `x = z`. Gradients are taken
+/// at `x`.
 ///
 /// # Formula
-/// With `g` the batch's sum of gradients over the divisor, and λ x, all three zero at the start:
+/// With `g` the batch's sum of gradients over the divisor, plus λ x; all three variables are zero at the start:
 /// ```text
 /// x <- ( x/η + ρ z - y - g ) / ( 1/η + ρ )         argmin_x <g, x> + <y, x - z> + ρ/2 ‖x - z‖² + ‖x - x_before‖²/(2η)
 /// z <- prox_{P/ρ}( x + y/ρ )
 /// y <- y + ρ (x - z)
 /// ```
-/// and `x` is projected onto the ball, where there is one.
+/// and `x` is projected onto the ball, if there is one.
 ///
 /// # Examples
 /// ```
@@ -36,7 +37,7 @@ use super::update::{Step, UpdateRule, project};
 /// gradient's proximal term in place of its exact minimisation).
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinearisedAdmm<F> {
-    /// λ of the L2 regulariser, which is the loss's part.
+    /// λ of the L2 regulariser, which belongs to the loss.
     lambda: f64,
     radius: Option<f64>,
     rho: f64,
@@ -46,12 +47,12 @@ pub struct LinearisedAdmm<F> {
     dual: Vec<F>,
 }
 
-/// Which of the two copies of the model is the output; they agree in the limit.
+/// The copy of the model that is output; both agree in the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum AdmmOutput {
-    /// `z`, which has been through the penalty's map.
+    /// `z`, the output of the penalty's proximal map.
     #[default]
     Sparse,
     /// `x`, where gradients are taken.
@@ -59,23 +60,23 @@ pub enum AdmmOutput {
 }
 
 impl<F: RealField + Copy> LinearisedAdmm<F> {
-    /// From zeros as many as `start` has, with `rho > 0` and a map that was checked for the step `1/rho`.
+    /// Starts at zero in the dimension of `start`, with `rho > 0` and a map checked for the step `1/rho`.
     pub fn new(rho: f64, map: ProximalMap, output: AdmmOutput, start: &[F]) -> Self {
         let zeros = || vec![F::zero(); start.len()];
         Self { lambda: 0.0, radius: None, rho, map, output, sparse: zeros(), dual: zeros() }
     }
 
-    /// The same on a loss with an L2 regulariser, within a ball.
+    /// Adds an L2 regulariser, and a ball onto which iterates are projected.
     pub fn with_ball(self, lambda: f64, radius: Option<f64>) -> Self {
         Self { lambda, radius, ..self }
     }
 
-    /// `y`.
+    /// Returns the dual variable `y`.
     pub fn dual(&self) -> &[F] {
         &self.dual
     }
 
-    /// `z`.
+    /// Returns the sparse copy `z`.
     pub fn sparse(&self) -> &[F] {
         &self.sparse
     }
@@ -84,7 +85,7 @@ impl<F: RealField + Copy> LinearisedAdmm<F> {
 impl<F: RealField + Copy> UpdateRule<F> for LinearisedAdmm<F> {
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
         let (eta, rho) = (step.step_size, self.rho);
-        // Numerator and denominator times η, which may be 0.
+        // Numerator and denominator are multiplied by η, which may be 0.
         let whole = 1.0 + eta * rho;
         let keep: F = convert((1.0 - eta * self.lambda) / whole);
         let (draw, pull): (F, F) = (convert(eta * rho / whole), convert(-eta / whole));
@@ -107,7 +108,7 @@ impl<F: RealField + Copy> UpdateRule<F> for LinearisedAdmm<F> {
 }
 
 impl<F: RealField + Copy> LinearisedAdmm<F> {
-    /// The steps of z and y after x has moved, by whatever method.
+    /// Updates z and y after x has been updated, by whatever method.
     pub fn split(&mut self, parameters: &[F]) {
         let rho = self.rho;
         let inverse: F = convert(1.0 / rho);
@@ -143,7 +144,7 @@ mod tests {
         v.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// On `½‖x - c‖² + λ‖x‖₁` both copies go to `S(c, λ)`.
+    /// On `½‖x - c‖² + λ‖x‖₁` both copies converge to `S(c, λ)`.
     #[test]
     fn it_minimises() {
         let c = [2.0, -1.0, 0.3, -0.1];
@@ -161,8 +162,9 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
-        /// What the range of the iterates rests on: each step adds at most `η (2Y + G)/(1 + ηρ)` to the largest `‖x‖` so far,
-        /// and `z` is at most `Y/ρ` farther, with Y the penalty's pull and G the gradient's bound; for a ridge of at most 2ρ.
+        /// The bound on which the range of the iterates rests: each step adds at most `η (2Y + G)/(1 + ηρ)` to the largest
+        /// `‖x‖` so far, and `z` is at most `Y/ρ` farther, with Y the bound on the penalty's subgradients and G the gradient's
+        /// bound; for λ at most 2ρ.
         #[test]
         fn a_step_adds_a_bounded_amount(
             kind in 0..6, lambda in 0.0..2.0f64, share in 0.0..2.0f64, rho in 0.1..3.0f64, decay in 0.0..1.0f64,
@@ -181,7 +183,7 @@ mod tests {
             let mut rule = LinearisedAdmm::new(rho, map(penalty, rho), AdmmOutput::Smooth, &x).with_ball(decay / eta, None);
             let (mut farthest, mut total) = (0.0f64, 0.0);
             for (t, sum) in sums.iter().enumerate() {
-                // Away from the origin, or anywhere.
+                // Either away from the origin or arbitrary.
                 let sum = if push { sum.map(|entry| -entry.abs()) } else { *sum };
                 let eta = eta / (1 + t / 7) as f64;
                 rule.apply(&mut x, &sum, &step(eta));

@@ -1,4 +1,4 @@
-//! Where the engine's batches come from: passes of a row source, cut into consecutive batches.
+//! The engine's batches: passes of a row source, cut into consecutive batches.
 
 use core::marker::PhantomData;
 
@@ -10,17 +10,17 @@ use dp_losses::Model;
 use super::expect_rows;
 use crate::error::Error;
 
-/// How a pass is cut into batches; public.
+/// The sizes of the batches of a pass; public.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchSizes {
-    /// All of this size, the last one of what is left.
+    /// All of this size, except that the last one holds the remaining examples.
     Equal(usize),
-    /// These sizes, one after the other; examples beyond their sum are delivered and not used.
+    /// These sizes in order; examples beyond their sum are delivered and not used.
     Listed(Arc<[usize]>),
 }
 
 impl BatchSizes {
-    /// Size of batch `index` of a pass, from 0; `None` once there are no more.
+    /// Returns the size of batch `index` (from 0) of a pass; `None` after the last.
     #[inline]
     pub fn at(&self, index: usize) -> Option<usize> {
         match self {
@@ -29,7 +29,7 @@ impl BatchSizes {
         }
     }
 
-    /// Size of the largest batch: what buffers are made for.
+    /// Returns the size of the largest batch, used to allocate buffers.
     pub fn largest(&self) -> usize {
         match self {
             Self::Equal(size) => (*size).max(1),
@@ -38,34 +38,34 @@ impl BatchSizes {
     }
 }
 
-/// What is done with each batch of a pass.
+/// A visitor that processes the batches of a pass.
 pub trait Visit<F, M: Model<F>> {
-    /// Takes the next batch, of `examples` examples.
+    /// Processes the next batch, of `examples` examples.
     ///
     /// # Errors
-    /// Ends the pass.
+    /// Any error ends the pass.
     fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error>;
 }
 
-/// Something that can hand out the examples once per pass, in batches that a model `M` reads.
+/// A source that delivers the examples once per pass, in batches that a model `M` reads.
 ///
-/// A table's rows, a ranker's query lists and a network's images come through here; the engine sees batches only. The
-/// calls are resolved at compile time, so that a batch of one example costs no virtual call.
+/// A table's rows, a ranker's query lists and a network's images implement this trait; the engine sees batches only. The calls
+/// are resolved at compile time, so that a batch of one example costs no virtual call.
 pub trait Batches<F, M: Model<F>> {
-    /// Number of examples and of features; public, the same in every pass.
+    /// Returns the numbers of examples and of features; public, the same in every pass.
     ///
     /// # Errors
-    /// The source could not say.
+    /// Errors of the source.
     fn describe(&mut self) -> Result<Description, Error>;
 
-    /// Hands the examples of a pass to `visit`, in batches of exactly these sizes, the last one of what is left. Returns
-    /// how many examples there were, used or not.
+    /// Delivers the examples of a pass to `visit`, in batches of exactly these sizes, except that the last one holds the
+    /// remaining examples. Returns the number of examples, used or not.
     ///
     /// # Errors
-    /// The source failed, or `visit` did.
+    /// Errors of the source or of `visit`.
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error>;
 
-    /// Whether the examples come in the same order in every pass: what noise that is correlated over the steps needs.
+    /// Returns whether the examples come in the same order in every pass, as noise that is correlated over the steps requires.
     fn same_order_each_pass(&self) -> bool {
         false
     }
@@ -73,19 +73,19 @@ pub trait Batches<F, M: Model<F>> {
 
 /// Batches of rows from a [`RowSource`].
 ///
-/// A source's blocks have any length: a batch that lies within a block is borrowed from it, one that straddles blocks is
-/// put together in a small buffer. The batches, and with them the run, do not depend on how a source cuts its blocks.
+/// A source's blocks have any length: a batch within one block is borrowed from it, and one that spans several is assembled in
+/// a small buffer. The batches, and with them the run, do not depend on the source's block lengths.
 pub struct RowBatches<'s, F, S: ?Sized> {
     source: &'s mut S,
     order: Order,
-    /// Features of a row and the engine's name, once the source has been asked.
+    /// Number of features and the engine's name, once the source has been asked.
     described: Option<(usize, &'static str)>,
     carry: BlockBuffer<F>,
     float: PhantomData<F>,
 }
 
 impl<'s, F: Copy, S: RowSource<F> + ?Sized> RowBatches<'s, F, S> {
-    /// Batches of `source`, read in `order`.
+    /// Creates batches of `source`, read in `order`.
     pub fn new(source: &'s mut S, order: Order) -> Self {
         Self { source, order, described: None, carry: BlockBuffer::default(), float: PhantomData }
     }
@@ -151,15 +151,15 @@ where
         if left > 0 {
             visit.batch(carry.block(dim), left)?;
         }
-        // A source that miscounts must not pass for one that delivered everything.
+        // A source that miscounts must not pass for one that delivered every row.
         expect_rows(stream.receipt()?.rows, rows)?;
         Ok(rows)
     }
 }
 
-/// Refuses a block before a model sees it: another width than described, lengths that contradict one another, or rows
-/// stored otherwise than in the blocks before, which could not be put together in one batch. About shapes only: never
-/// about a value.
+/// Checks a block before a model reads it. Refuses a width other than described, contradictory lengths, and rows stored
+/// otherwise than in earlier blocks, since these could not be combined in one batch. The check depends on shapes only, never
+/// on a value.
 pub(crate) fn check_shape<F>(
     block: &Block<'_, F>,
     dim: usize,

@@ -1,22 +1,22 @@
-//! Consensus by alternating directions: parties that each know their own records agree on one model.
+//! Consensus ADMM: parties that each hold their own records agree on one model.
 
 use dp_losses::ProximalMap;
 use nalgebra::{RealField, convert};
 
 use super::update::{Step, UpdateRule, project};
 
-/// Linearised consensus ADMM of N parties, which take turns: an update is one party's step on the sum of its own records'
-/// gradients, taken at its own copy of the model, and after the last party's turn all agree anew.
+/// Linearised consensus ADMM of N parties, which take turns. An update is one party's step on the sum of its own records'
+/// gradients, taken at its own copy of the model. After the last party's turn the consensus model and the duals are updated.
 ///
 /// # Formula
-/// With `g` the party's sum of gradients over the divisor, and λ w_i, all zero at the start:
+/// With `g` the party's sum of gradients over the divisor, plus λ w_i; all variables are zero at the start:
 /// ```text
 /// w_i <- ( w_i/η + ρ w + γ_i - g ) / ( 1/η + ρ )                  each party in turn
 /// w   <- prox_{P/ρ}( mean_i (w_i - γ_i/ρ) )                       after the last
 /// γ_i <- γ_i - ρ (w_i - w)
 /// ```
-/// and the w_i are projected onto the ball, where there is one. Its fixed points minimise the mean over parties of their
-/// regularised risks, with the penalty P.
+/// and the w_i are projected onto the ball, if there is one. Its fixed points minimise the mean over parties of their
+/// regularised risks, plus the penalty P.
 ///
 /// # Examples
 /// ```
@@ -36,7 +36,7 @@ use super::update::{Step, UpdateRule, project};
 /// differential privacy", IEEE TIFS 2020, for the linearised step with noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConsensusAdmm<F> {
-    /// λ of the L2 regulariser, which is each party's.
+    /// λ of the L2 regulariser of each party's risk.
     lambda: f64,
     radius: Option<f64>,
     rho: f64,
@@ -46,7 +46,7 @@ pub struct ConsensusAdmm<F> {
     agreed: Vec<F>,
 }
 
-/// One party's copy of the model, and its dual variable.
+/// One party's copy of the model and its dual variable.
 #[derive(Debug, Clone, PartialEq)]
 struct Party<F> {
     model: Vec<F>,
@@ -54,7 +54,7 @@ struct Party<F> {
 }
 
 impl<F: RealField + Copy> ConsensusAdmm<F> {
-    /// `parties` of them, at least one, from zeros as many as `start` has, with `rho > 0` and a map that was checked for the
+    /// Starts `parties` (at least one) copies at zero in the dimension of `start`, with `rho > 0` and a map checked for the
     /// step `1/rho`.
     pub fn new(rho: f64, parties: usize, map: Option<ProximalMap>, start: &[F]) -> Self {
         let zeros = || vec![F::zero(); start.len()];
@@ -62,22 +62,22 @@ impl<F: RealField + Copy> ConsensusAdmm<F> {
         Self { lambda: 0.0, radius: None, rho, map, parties, turn: 0, agreed: zeros() }
     }
 
-    /// The same on a loss with an L2 regulariser, within a ball.
+    /// Adds an L2 regulariser, and a ball onto which iterates are projected.
     pub fn with_ball(self, lambda: f64, radius: Option<f64>) -> Self {
         Self { lambda, radius, ..self }
     }
 
-    /// `w_i`, of a party counted from 0.
+    /// Returns `w_i` of the party at this index, from 0.
     pub fn model_of(&self, party: usize) -> Option<&[F]> {
         self.parties.get(party).map(|party| &party.model[..])
     }
 
-    /// `γ_i`, of a party counted from 0.
+    /// Returns `γ_i` of the party at this index, from 0.
     pub fn dual_of(&self, party: usize) -> Option<&[F]> {
         self.parties.get(party).map(|party| &party.dual[..])
     }
 
-    /// What all agree on after the last party's turn.
+    /// Updates the consensus model and the duals after the last party's turn.
     fn agree(&mut self) {
         let count: F = convert(1.0 / self.parties.len() as f64);
         let (rho, inverse): (F, F) = (convert(self.rho), convert(1.0 / self.rho));
@@ -101,7 +101,7 @@ impl<F: RealField + Copy> ConsensusAdmm<F> {
 impl<F: RealField + Copy> UpdateRule<F> for ConsensusAdmm<F> {
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
         let (eta, rho) = (step.step_size, self.rho);
-        // Numerator and denominator times η, which may be 0.
+        // Numerator and denominator are multiplied by η, which may be 0.
         let whole = 1.0 + eta * rho;
         let keep: F = convert((1.0 - eta * self.lambda) / whole);
         let (draw, push): (F, F) = (convert(eta * rho / whole), convert(eta / whole));
@@ -160,7 +160,7 @@ mod tests {
         v.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// Parties with risks `½‖w - c_i‖²` agree on the minimiser of their mean with `(λ/2)‖w‖²` and a penalty.
+    /// Parties with risks `½‖w - c_i‖²` agree on the minimiser of their mean plus `(λ/2)‖w‖²` and a penalty.
     #[test]
     fn parties_agree_on_the_minimiser_of_their_mean_risk() {
         let centres = [[3.0, -1.0, 0.9, 0.0], [1.0, -1.0, -0.3, 0.4], [2.0, -1.0, 0.3, -0.1]];
@@ -176,14 +176,14 @@ mod tests {
         for (j, expected) in [1.2, -0.4, 0.0, 0.0].into_iter().enumerate() {
             assert!(f64::abs(rule.point(&w)[j] - expected) < 1e-9, "{:?}", rule.point(&w));
         }
-        // They still differ where their data do: the duals make up for it.
+        // The copies still differ where the data do: the duals compensate for it.
         let dual: f64 = (0..3).map(|party| rule.dual_of(party).unwrap()[0]).sum();
         assert!(norm(rule.dual_of(0).unwrap()) > 0.5 && (dual / 3.0 + 0.5).abs() < 1e-9, "{dual}");
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(500))]
-        /// What the range of the iterates rests on: see [`Descent::check_range`](crate::Descent).
+        /// The bound on which the range of the iterates rests: see [`Descent::check_range`](crate::Descent).
         #[test]
         fn rounds_add_a_bounded_amount(
             kind in 0..4, lambda in 0.0..2.0f64, share in 0.0..2.0f64, rho in 0.1..3.0f64, decay in 0.0..1.0f64,
@@ -203,7 +203,7 @@ mod tests {
             let mut rule = ConsensusAdmm::new(rho, count, map, &w).with_ball(decay / eta, radius);
             let mut longest = 0.0f64;
             for (t, sum) in sums.iter().enumerate() {
-                // Away from the origin, apart from one another, or anywhere.
+                // Away from the origin, apart from one another, or arbitrary.
                 let sum = match push {
                     0 => *sum,
                     1 => sum.map(|entry| -entry.abs()),

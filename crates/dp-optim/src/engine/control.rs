@@ -1,21 +1,21 @@
-//! How a caller watches and cancels a run.
+//! Progress reports and cancellation of a run.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 
-/// How far a run has come. Meant for a progress bar: it holds nothing that depends on a record.
+/// The progress of a run, for a progress bar: it contains nothing that depends on a record.
 ///
-/// A run on sampled batches has no passes: it counts the size that a batch has on average, never the size that it had.
+/// A run on sampled batches has no passes: it counts the mean size of a batch, never the actual size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The pass that is under way, from 0.
+    /// The current pass, from 0.
     pub pass: u64,
     /// Rows read in this pass.
     pub rows: u64,
 }
 
-/// Cancellation and progress of a run; the default does neither.
+/// Cancellation and progress of a run; by default neither is set.
 ///
 /// # Examples
 /// ```
@@ -30,18 +30,18 @@ pub struct Progress {
 pub struct Control<'c> {
     /// The run ends with [`Error::Interrupted`] soon after this becomes true. Nothing is released then.
     pub cancelled: Option<&'c AtomicBool>,
-    /// Called at the end of each pass and every so many rows within.
+    /// Called at the end of each pass and at regular intervals within it.
     pub progress: Option<&'c mut dyn FnMut(Progress)>,
-    /// A certified minimiser is looked for with at least this many gradients, see
-    /// [`minimise`](crate::engine::minimise): idle ones follow where fewer were enough.
+    /// Minimum number of gradients that the search for a certified minimiser computes, see
+    /// [`minimise`](crate::engine::minimise): idle gradients follow where fewer were enough.
     pub gradients: Option<u64>,
 }
 
-/// Rows between two looks at the flag.
+/// Rows between two checks of the cancellation flag.
 const INTERVAL: u64 = 1 << 14;
 
 impl Control<'_> {
-    /// Fails if the run has been cancelled.
+    /// Returns an error if the run has been cancelled.
     ///
     /// # Errors
     /// [`Error::Interrupted`].
@@ -59,13 +59,13 @@ impl Control<'_> {
     }
 }
 
-/// Counts the rows of a pass and looks at the [`Control`] every so many of them.
+/// Counts the rows of a pass and checks the [`Control`] at regular intervals.
 pub(crate) struct Pace<'p, 'c> {
     control: &'p mut Control<'c>,
     progress: Progress,
     next: u64,
     quiet: bool,
-    /// Rows that are called a pass, where the run has none of its own.
+    /// Rows reported as one pass, for runs without passes.
     per_pass: Option<u64>,
 }
 
@@ -74,12 +74,12 @@ impl<'p, 'c> Pace<'p, 'c> {
         Self { control, progress: Progress { pass, rows: 0 }, next: INTERVAL, quiet: false, per_pass: None }
     }
 
-    /// For runs without passes: as many rows as there are records are reported as one.
+    /// For runs without passes: every `records` rows are reported as one pass.
     pub(crate) fn nominal(control: &'p mut Control<'c>, records: u64) -> Self {
         Self { per_pass: Some(records.max(1)), ..Self::new(control, 0) }
     }
 
-    /// For passes whose number is private: they can be cancelled, and report nothing.
+    /// For runs with a private number of passes: they can be cancelled, and report nothing.
     pub(crate) fn quiet(control: &'p mut Control<'c>) -> Self {
         Self { quiet: true, ..Self::new(control, 0) }
     }

@@ -1,34 +1,35 @@
-//! A point certified to be close to the minimiser of a regularised risk whose loss may have kinks.
+//! Certified approximation of the minimiser of a regularised risk whose loss need not be differentiable.
 //!
 //! # Formula
-//! For rows `x_i` with targets, a loss of bounded slopes and a centre `v`,
+//! For rows `x_i` with targets, a loss with bounded slopes and a centre `v`,
 //! ```text
 //! P(w) = (1/n) Σ ℓ(⟨w, x_i⟩, y_i) + (λ/2) ‖w - v‖²,      w(u) = v - (1/(λn)) Σ u_i x_i
 //! (λ/2) ‖w(u) - w*‖² <= (1/n) Σ [ℓ(p_i) + ℓ*(u_i) - u_i p_i],     p_i = ⟨w(u), x_i⟩
 //! ```
-//! for any slopes `u` in the domain of the conjugate `ℓ*` ([`ProximalLoss`]). The right side is a sum of terms that are not
-//! negative, each computed to high accuracy, and 0 at the minimiser: it certifies a point to far more digits than the two
-//! objectives could, which agree in most of theirs.
+//! for any slopes `u` in the domain of the conjugate `ℓ*` ([`ProximalLoss`]). The right side is a sum of non-negative terms,
+//! each computed to high accuracy, and is 0 at the minimiser. It certifies a point to far more digits than the difference of
+//! the primal and dual objectives, which agree in most of their digits.
 //!
-//! The solver is coordinate ascent on the slopes, in an order drawn anew for each round: each step solves for one record
-//! exactly, and no step size is involved. Every few rounds the certificate is computed. Should none have passed after a
-//! number of rounds that depends on public numbers only, all slopes are moved at once by proximal gradient steps, whose
-//! average after as many rounds is certified by their number.
+//! The solver is coordinate ascent on the slopes, in a new random order for each round: each step solves for one record
+//! exactly, without a step size. The certificate is computed every few rounds. If none has passed after a number of rounds
+//! that depends on public numbers only, all slopes are moved at once by proximal gradient steps, whose average is certified by
+//! the number of these steps.
 //!
 //! # Certificate by count
 //! The dual, `max_u ⟨v, s⟩ - ‖s‖²/(2λ) - (1/n) Σ ℓ*(u_i)` with `s = (1/n) Σ u_i x_i`, has the gradient `p_i/n` in its smooth
-//! part and curvature at most `M/n` there, `M = X²/λ` (rows of norm at most `X`). With `A` the length of the slopes' interval, and predictions off by at most `δ` each
-//! and by a common shift `e` of `w`, the steps `u_i' = argmin_u ℓ*(u) - u p_i + (M/2)(u - u_i)²` satisfy, summed over `K`
+//! part and curvature at most `M/n` there, `M = X²/λ` (rows of norm at most `X`). Let `A` be the length of the interval of
+//! slopes, `δ` a bound on the error of each prediction and `e` a common shift of `w`. Then the steps
+//! `u_i' = argmin_u ℓ*(u) - u p_i + (M/2)(u - u_i)²` satisfy, summed over `K`
 //! rounds,
 //! ```text
 //! gap(ū) <= X²A²/(2λK) + δA + e √(2λ gap)    =>    gap(ū) <= X²A²/(λK) + 2δA + 2λe²
 //! ```
-//! by convexity (the shift is seen through `λ ⟨e, w(u) - w*⟩`). With `K >= 8X²A²/(λτ)²`, `λτ² >= 16 δA` and `e <= τ/8`,
+//! by convexity (the shift enters through `λ ⟨e, w(u) - w*⟩`). With `K >= 8X²A²/(λτ)²`, `λτ² >= 16 δA` and `e <= τ/8`,
 //! `‖w(ū) - w*‖ <= √(2 gap/λ) + e <= √(1/4 + 1/4 + 1/16) τ + τ/8 < τ`.
 //!
 //! # Privacy
-//! How many rounds were taken, and so how long it took, depends on the data and is not covered by the guarantee. It is
-//! neither returned nor reported.
+//! The number of rounds, and so the running time, depends on the data and is not covered by the guarantee. It is neither
+//! returned nor reported.
 //!
 //! # References
 //! Shalev-Shwartz, Zhang, "Stochastic dual coordinate ascent methods for regularized loss minimization", JMLR 14, 2013.
@@ -49,12 +50,12 @@ use super::control::Control;
 use crate::error::{Error, positive};
 use rows::RowOperations;
 
-/// Rows whose multiples are summed before they are added to the total: keeps the rounding of the sum small.
+/// Rows whose multiples are summed before they are added to the total, which keeps the sum's rounding error small.
 const CHUNK: usize = 256;
 
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// The public numbers that certify a point.
+/// The public numbers from which a point is certified.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certificate {
     n: u64,
@@ -63,14 +64,14 @@ pub struct Certificate {
     row_norm: f64,
     /// Length of the interval of slopes.
     slopes: f64,
-    /// Size of the numbers that predictions are compared with: targets and widths.
+    /// Magnitude of the numbers that predictions are compared with: targets and widths.
     offset: f64,
     tolerance: f64,
     /// Bound on the error of a point computed from slopes.
     point_error: f64,
 }
 
-/// What a certificate is made for; all of it public.
+/// The public numbers from which a certificate is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     /// n: number of rows.
@@ -79,11 +80,11 @@ pub struct Terms {
     pub dim: u64,
     /// λ: strong convexity.
     pub modulus: f64,
-    /// X: bound on the rows' norm, at most 1.
+    /// X: bound on the norm of the rows, at most 1.
     pub row_norm: f64,
-    /// Length of the interval of slopes: 1 for losses of two classes, 2 for losses of numbers.
+    /// Length of the interval of slopes: 1 for binary losses, 2 for regression losses.
     pub slopes: f64,
-    /// Size of the numbers that predictions are compared with: 1 + targets + half width of a parabola.
+    /// Magnitude of the numbers that predictions are compared with: 1 + targets + half width of a parabola.
     pub offset: f64,
     /// Bound on the norm of the centre.
     pub centre_norm: f64,
@@ -92,23 +93,23 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Bound on the error in norm of `v - (1/(λn)) Σ u_i x_i` as computed: the sum in two levels, one product each, and the
+    /// Bounds the error in norm of `v - (1/(λn)) Σ u_i x_i` as computed: the sum in two levels, one product each, and the
     /// difference. Slopes are at most 1.
     fn point_error(&self) -> f64 {
         let levels = CHUNK as f64 + self.n as f64 / CHUNK as f64 + 8.0;
         1.01 * UNIT * ((levels + 4.0) * self.row_norm / self.modulus + 2.0 * self.centre_norm)
     }
 
-    /// Bound on the error of a prediction, and of what it is compared with, at points near the minimiser; and of a
-    /// proximal step, in terms of the prediction.
+    /// Bounds the error of a prediction and of the number it is compared with, at points near the minimiser, and of a proximal
+    /// step in units of the prediction.
     fn prediction_error(&self) -> f64 {
-        // From slopes that are no worse than none, every point is within the reach of the minimiser.
+        // With slopes that are no worse than zero slopes, every point is within `reach` of the minimiser.
         let norm = self.centre_norm + 2.0 * self.reach;
         let step = self.row_norm * self.row_norm / self.modulus;
         1.01 * UNIT * ((self.dim as f64 + 64.0) * (norm * self.row_norm + self.offset) + 8.0 * step)
     }
 
-    /// The least tolerance that double precision can certify, with room to spare.
+    /// Returns the least tolerance that double precision can certify, with a margin.
     ///
     /// # Formula
     /// ```text
@@ -119,7 +120,7 @@ impl Terms {
             * (1.0 + 1e-12)
     }
 
-    /// The certificate of points within `tolerance` of the minimiser.
+    /// Returns the certificate of points within `tolerance` of the minimiser.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a parameter outside its range; [`Error::NotProved`] for a tolerance below
@@ -152,34 +153,33 @@ impl Terms {
 }
 
 impl Certificate {
-    /// Distance from the minimiser that is certified.
+    /// Returns the certified distance from the minimiser.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
 
-    /// Whether this sum of gaps certifies.
     fn accepts(&self, sum_of_gaps: f64) -> bool {
         let n = self.n as f64;
         // The terms are rounded a few times each, and their sum n times. The last summand is for the logistic loss, whose
-        // slopes near 0 and 1 are known to some units of the last place only.
+        // slopes near 0 and 1 are accurate to a few units in the last place only.
         let gap = sum_of_gaps / n * (1.0 + 4.0 * (n + 32.0) * UNIT) + 256.0 * UNIT;
         let distance = (2.0 * gap / self.modulus).sqrt() + self.point_error;
         distance <= self.tolerance * (1.0 - 1e-12)
     }
 
-    /// Bound on the error of predictions at a point of this norm.
+    /// Bounds the error of predictions at a point of this norm.
     fn prediction_error(&self, norm: f64) -> f64 {
         1.01 * UNIT * (self.dim as f64 + 8.0) * (norm * self.row_norm + self.offset)
     }
 
-    /// Rounds of proximal gradient steps after which their average is certified by their number.
+    /// Returns the number of proximal gradient steps after which their average is certified.
     fn rounds(&self) -> u64 {
         let ratio = self.row_norm * self.slopes / (self.modulus * self.tolerance);
         ((8.0 * ratio * ratio * (1.0 + 1e-12)).ceil() as u64).saturating_add(1)
     }
 }
 
-/// Goes to a point within the certificate's tolerance of the minimiser for these rows and this centre.
+/// Returns a point within the certificate's tolerance of the minimiser for these rows and this centre.
 ///
 /// # Errors
 /// [`Error::Shape`] for another number of rows or weights than planned; [`Error::Interrupted`].
@@ -192,7 +192,7 @@ pub fn certified<F: Real, L: ProximalLoss<F>>(
 ) -> Result<Vec<F>, Error> {
     let mut state = State::new(loss, rows, centre, certificate)?;
     let mut order: Vec<u32> = (0..rows.len() as u32).collect();
-    // The order is no secret and no matter of privacy: any point that is certified will do.
+    // The order need not be secret: any certified point will do.
     let mut generator = ChaCha20Rng::from_seed([0; 32]);
     let rounds = certificate.rounds();
     let (mut round, mut next_test) = (0u64, 1u64);
@@ -212,17 +212,17 @@ pub fn certified<F: Real, L: ProximalLoss<F>>(
     state.by_count(control)
 }
 
-/// The slopes, in the loss's own units, and the point that they give.
+/// The slopes, in the loss's own units, and the point that they determine.
 struct State<'s, F, L> {
     loss: &'s L,
     rows: Block<'s, F>,
     centre: &'s [F],
     certificate: &'s Certificate,
     duals: Vec<F>,
-    /// How far a unit of slope moves the row's own prediction, `‖x_i‖²/(λn)`.
+    /// Change of the row's own prediction per unit of slope, `‖x_i‖²/(λn)`.
     curvatures: Vec<F>,
     point: Vec<F>,
-    /// Room for the sum of a chunk of rows, and of all.
+    /// Buffers for the sum of a chunk of rows and of all rows.
     chunk: Vec<F>,
     sum: Vec<F>,
 }
@@ -262,7 +262,7 @@ impl<'s, F: Real, L: ProximalLoss<F>> State<'s, F, L> {
         self.rows.valid.is_none_or(|valid| valid[row])
     }
 
-    /// One exact step on each row's slope, in this order.
+    /// Takes one exact step on each row's slope, in this order.
     fn ascend(&mut self, order: &[u32]) {
         let scale: F = convert(-1.0 / (self.certificate.modulus * self.certificate.n as f64));
         for &row in order {
@@ -282,7 +282,7 @@ impl<'s, F: Real, L: ProximalLoss<F>> State<'s, F, L> {
         }
     }
 
-    /// The point of the slopes, computed afresh: what has been added up over the rounds has drifted.
+    /// Recomputes the point from the slopes, since the incrementally updated one accumulates rounding errors.
     fn refresh(&mut self) {
         self.sum.fill(F::zero());
         let rows = self.rows.len();
@@ -304,7 +304,7 @@ impl<'s, F: Real, L: ProximalLoss<F>> State<'s, F, L> {
         }
     }
 
-    /// Whether the point of the slopes, freshly computed, is certified.
+    /// Returns whether the point of the slopes, recomputed, is certified.
     fn is_certified(&self) -> bool {
         let squared: f64 = self.point.iter().fold(F::zero(), |sum, &w| sum + w * w).to_subset_unchecked();
         let norm = squared.sqrt() * (1.0 + (self.certificate.dim as f64 + 4.0) * f64::EPSILON);
@@ -321,12 +321,12 @@ impl<'s, F: Real, L: ProximalLoss<F>> State<'s, F, L> {
         self.certificate.accepts(sum)
     }
 
-    /// Proximal gradient steps on all slopes at once, as many as certify the average without any test. Not reached in
+    /// Takes enough proximal gradient steps on all slopes at once to certify the average without a test. Not reached in
     /// practice.
     fn by_count(mut self, control: &Control<'_>) -> Result<Vec<F>, Error> {
         let certificate = self.certificate;
         let curvature: F = convert(certificate.row_norm * certificate.row_norm / certificate.modulus);
-        // Summed with a compensation, so that the average is as good as exact however many rounds there are.
+        // Compensated summation, so that the error of the average does not grow with the number of rounds.
         let mut sums = vec![(F::zero(), F::zero()); self.duals.len()];
         let rounds = certificate.rounds();
         for _ in 0..rounds {

@@ -1,4 +1,4 @@
-//! Gradient estimates: what stands for the sum of a batch's data gradients in one update.
+//! Gradient estimates: the estimate of the sum of a batch's data gradients in one update.
 
 use dp_losses::Model;
 use nalgebra::RealField;
@@ -6,28 +6,28 @@ use nalgebra::RealField;
 use super::step_batches::Driven;
 use crate::error::Error;
 
-/// A way to estimate the sum of a batch's data gradients at a point: plainly, or clipped and with noise.
+/// An estimator of the sum of a batch's data gradients at a point: the plain sum, or clipped and noisy.
 ///
-/// An estimate that is private by itself clips each example, sums into a [`Bounded`](dp_mechanisms::Bounded), and
-/// writes what its mechanism releases; the mechanism logs the event in the same call. The engine cannot tell, and the
-/// update rule knows neither clipping nor noise.
+/// A private estimator clips each example, sums into a [`Bounded`](dp_mechanisms::Bounded), and writes the output of its
+/// mechanism, which logs the event in the same call. The engine treats both kinds alike, and the update rule knows neither
+/// clipping nor noise.
 pub trait GradientEstimate<F, M: Model<F>> {
-    /// Told by the loop that drives the run, before its first batch: how the batches come about. An estimate that was paid
-    /// for under other batches refuses.
+    /// Receives from the loop that drives the run, before its first batch, how the batches are made. An estimator whose cost
+    /// was paid for other batches returns an error.
     ///
     /// # Errors
-    /// Whatever the estimate refuses; by default nothing.
+    /// Those of the estimator; by default none.
     fn begin(&mut self, _driven: &Driven<'_>) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Told by the loop when it ends, in whatever way.
+    /// Called by the loop when it ends, with or without an error.
     fn end(&mut self) {}
 
-    /// Writes the estimate for `batch` at `parameters` to `sum`, whose former contents do not matter.
+    /// Writes the estimate for `batch` at `parameters` to `sum`, overwriting its contents.
     ///
     /// # Errors
-    /// Whatever a mechanism refuses. Never because of a record's value.
+    /// Those of a mechanism. Never because of a record's value.
     fn estimate(
         &mut self,
         model: &M,
@@ -45,7 +45,7 @@ pub struct PlainGradient<F, M: Model<F>> {
 }
 
 impl<F: RealField + Copy, M: Model<F>> PlainGradient<F, M> {
-    /// Buffers for batches of at most `batch_size` examples.
+    /// Allocates buffers for batches of at most `batch_size` examples.
     pub fn new(model: &M, batch_size: usize) -> Self {
         Self { pass: model.pass(batch_size), ones: vec![F::one(); batch_size * model.blocks().len()] }
     }

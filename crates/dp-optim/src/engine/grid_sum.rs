@@ -1,4 +1,4 @@
-//! Sums of bounded numbers, one from each record, that no rounding can move.
+//! Exact sums of bounded numbers, one from each record, on a grid.
 
 use dp_accountant::Adjacency;
 use dp_data::{Block, Order, PassRequest, RowSource};
@@ -9,30 +9,28 @@ use super::control::{Control, Pace};
 use super::expect_rows;
 use crate::error::Error;
 
-/// Most bits of a number's fraction.
+/// Maximum number of fraction bits of a number.
 const MOST_BITS: u32 = 30;
-/// Most records: at least 20 bits are left for each.
+/// Maximum number of records, which leaves at least 20 bits for each.
 const MOST_RECORDS: u64 = 1 << 32;
 
-/// A grid for numbers in `[-1, 1]`, such that the sum of one from each record is exact in any order.
+/// A grid for numbers in `[-1, 1]` on which the sum of one number from each record is exact in any order.
 ///
 /// # Formula
 /// ```text
 /// k = min(30, 52 - ⌈log₂ n⌉)      cell(x) = ⌊x 2^k⌋      value = Σ cells / 2^k
 /// ```
-/// Cells are integers of at most `2^k`, so that sums of `n` of them stay below `2^52`: neither the sum nor its value is
-/// rounded.
+/// Cells are integers of magnitude at most `2^k`, so that sums of `n` of them stay below `2^52`: neither the sum nor its value
+/// is rounded.
 ///
 /// # Privacy
-/// A record moves the value by no more than its own number moves, whatever its value; a number that is none counts as
-/// 1.
+/// A record moves the value by no more than its own number moves, whatever its value; NaN counts as 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GridSum {
     bits: u32,
 }
 
 impl GridSum {
-    /// For `n` records.
     pub(crate) fn new(n: u64) -> Result<Self, Error> {
         if !(1..=MOST_RECORDS).contains(&n) {
             return Err(Error::Count { name: "number of records", value: n, range: "1 to 2^32" });
@@ -41,41 +39,41 @@ impl GridSum {
         Ok(Self { bits: MOST_BITS.min(52 - bits_of_n) })
     }
 
-    /// The size of a cell: a power of two.
+    /// Returns the size of a cell, a power of two.
     pub(crate) fn cell_size(self) -> f64 {
         self.value(1)
     }
 
-    /// The number of a record, clamped to `[-1, 1]`, in cells.
+    /// Returns the number of a record, clamped to `[-1, 1]`, in cells.
     #[inline]
     pub(crate) fn cell(self, x: f64) -> i64 {
         let x = if x.is_nan() { 1.0 } else { x.clamp(-1.0, 1.0) };
         (x * (1u64 << self.bits) as f64).floor() as i64
     }
 
-    /// A sum of cells as a number, exactly.
+    /// Converts a sum of cells to a number, exactly.
     pub(crate) fn value(self, cells: i64) -> f64 {
         cells as f64 / (1u64 << self.bits) as f64
     }
 
-    /// `x` on the grid, clamped so that its difference from any sum is a double.
+    /// Rounds `x` to the grid, clamped so that its difference from any sum is a double.
     pub(crate) fn public(self, x: f64) -> f64 {
         let most = (1u64 << 52) as f64;
         self.value((x * (1u64 << self.bits) as f64).floor().clamp(-most, most) as i64)
     }
 }
 
-/// The grid of [`exact_sum`]: so fine that sums of `n` vectors of at most this norm stay doubles.
+/// Returns the grid step of [`exact_sum`], small enough that sums of `n` vectors of at most this norm are exact doubles.
 pub(crate) fn exact_step(norm: ClippingNorm, n: u64) -> Result<f64, Error> {
     Ok(GridSum::new(n)?.cell_size() * 2f64.powi(norm.get().log2().floor() as i32))
 }
 
-/// An exact sum of vectors of at most this norm, of at most `n` records.
+/// Creates an exact sum of at most `n` records' vectors of at most this norm.
 pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) -> Result<ExactSum<A>, Error> {
     Ok(ExactSum::new(dim, norm.into(), exact_step(norm, n)?, n)?)
 }
 
-/// Hands every record that counts to `of_record`, in the source's own order: sums on a grid do not depend on it.
+/// Passes every record that counts to `of_record`, in the source's own order, on which sums on a grid do not depend.
 pub(crate) fn each_record<F: Copy + 'static>(
     source: &mut dyn RowSource<F>,
     pass: u32,
@@ -96,7 +94,6 @@ pub(crate) fn each_record<F: Copy + 'static>(
     expect_rows(description.n, rows)
 }
 
-/// Whether the record at `i` counts.
 pub(crate) fn counts<F>(block: &Block<'_, F>, i: usize) -> bool {
     block.valid.is_none_or(|valid| valid.get(i).copied().unwrap_or(false))
 }

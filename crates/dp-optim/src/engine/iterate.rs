@@ -1,4 +1,4 @@
-//! The iterate of a run and the average that is formed of it, in two representations.
+//! The iterate of a run and its weighted average, in two representations.
 
 use dp_losses::Model;
 use nalgebra::{RealField, convert};
@@ -8,9 +8,9 @@ use super::step_batches::Driven;
 use super::update::{Step, UpdateRule};
 use crate::error::Error;
 
-/// Where a run is: the point that is updated, and the weighted average of the points so far.
+/// The state of a run: the point that is updated, and the weighted average of the points so far.
 pub trait Iterate<F, M: Model<F>> {
-    /// Told by the loop that drives the run, before its first batch: see [`GradientEstimate::begin`].
+    /// Called by the loop that drives the run, before its first batch: see [`GradientEstimate::begin`].
     ///
     /// # Errors
     /// Those of the gradient estimate; by default none.
@@ -18,26 +18,26 @@ pub trait Iterate<F, M: Model<F>> {
         Ok(())
     }
 
-    /// Told by the loop when it ends, in whatever way.
+    /// Called by the loop when it ends, with or without an error.
     fn end(&mut self) {}
 
-    /// One update on a batch of `examples` examples.
+    /// Makes one update on a batch of `examples` examples.
     ///
     /// # Errors
     /// Those of the gradient estimate.
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error>;
 
-    /// Goes on from the average so far, which begins anew. Nothing happens where the output is the last iterate.
+    /// Restarts at the average so far, and starts a new average. Does nothing if the output is the last iterate.
     fn restart(&mut self);
 
-    /// The current point.
+    /// Returns the current point.
     fn current(&mut self) -> &[F];
 
-    /// The output: `Σ α_t w_t`.
+    /// Returns the output: `Σ α_t w_t`.
     fn into_output(self) -> Vec<F>;
 }
 
-/// The iterate as it is, a buffer for the gradient, and any gradient estimate and update rule.
+/// The iterate itself, a gradient buffer, and any gradient estimate and update rule.
 pub struct Buffered<F, G, U> {
     parameters: Vec<F>,
     sum: Vec<F>,
@@ -47,13 +47,13 @@ pub struct Buffered<F, G, U> {
 }
 
 impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
-    /// Starts at `start`; `averaged` says whether the output is an average rather than the last iterate.
+    /// Starts at `start`; if `averaged`, the output is the average, otherwise the last iterate.
     pub fn new(start: Vec<F>, averaged: bool, gradient: G, rule: U) -> Self {
         let zeros = || vec![F::zero(); start.len()];
         Self { sum: zeros(), average: averaged.then(zeros), parameters: start, gradient, rule }
     }
 
-    /// The output, and the gradient estimate that it came from, which may have to end its own account.
+    /// Returns the output and the gradient estimate, whose log may still have to be finished.
     pub fn into_parts(self) -> (Vec<F>, G)
     where
         U: UpdateRule<F>,

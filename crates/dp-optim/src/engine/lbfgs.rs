@@ -1,4 +1,4 @@
-//! Directions of the limited-memory quasi-Newton method.
+//! Directions of the limited-memory quasi-Newton method (L-BFGS).
 //!
 //! # Formula
 //! With the last `m` steps `s` and the differences `y` of their gradients, `d = -H g`, where `H` starts as
@@ -15,22 +15,23 @@ use nalgebra::RealField;
 
 use super::preconditioner::Preconditioner;
 
-/// Pairs that are kept of few parameters. A regulariser of a few units under a sum over records makes conditions of 10⁵, where
-/// twelve pairs take ten times as many gradients; with this many, the method forgets hardly anything before it ends.
+/// Maximum number of pairs, kept for few parameters. A regulariser of a few units under a sum over records makes condition
+/// numbers of 10⁵, where twelve pairs take ten times as many gradients; with 100 pairs the method forgets hardly anything
+/// before it ends.
 const MOST_PAIRS: usize = 100;
 
-/// Pairs that are kept of however many parameters.
+/// Minimum number of pairs, kept for any number of parameters.
 const LEAST_PAIRS: usize = 12;
 
-/// Numbers in the steps that are kept, where there are more than the least: 16 MiB in double precision, and as much in the changes.
+/// Numbers in the kept steps, where there are more than the minimum: 16 MiB in double precision, and as much for the gradient
+/// changes.
 const NUMBERS: usize = 1 << 21;
 
-/// Pairs that are kept of so many parameters.
 fn pairs(parameters: usize) -> usize {
     (NUMBERS / parameters.max(1)).clamp(LEAST_PAIRS, MOST_PAIRS)
 }
 
-/// What is known of the curvature.
+/// The current approximation of the inverse Hessian.
 pub(super) struct Curvature<F> {
     pairs: VecDeque<Pair<F>>,
     alphas: Vec<F>,
@@ -47,7 +48,7 @@ impl<F: RealField + Copy> Curvature<F> {
         Self { pairs: VecDeque::new(), alphas: Vec::new() }
     }
 
-    /// Takes a step and the change of the gradient along it, unless the two say nothing of curvature.
+    /// Adds a step and the change of the gradient along it, unless the pair has no positive curvature.
     pub(super) fn learn(&mut self, step: Vec<F>, change: Vec<F>) {
         let curvature = dot(&step, &change);
         if !(curvature > F::zero() && curvature.is_finite()) {
@@ -59,13 +60,12 @@ impl<F: RealField + Copy> Curvature<F> {
         self.pairs.push_back(Pair { step, change, rho: F::one() / curvature });
     }
 
-    /// Forgets everything.
     pub(super) fn forget(&mut self) {
         self.pairs.clear();
     }
 
-    /// Minus the gradient times what is taken for the inverse of the curvature; where no pair is known that is `initial`, or
-    /// `inverse` where there is one.
+    /// Returns minus the approximate inverse Hessian times the gradient. Without pairs the approximation is `inverse` if
+    /// given, otherwise `initial` times the identity.
     pub(super) fn direction(&mut self, gradient: &[F], initial: F, inverse: Option<&Preconditioner<F>>) -> Vec<F> {
         let mut direction: Vec<F> = gradient.iter().map(|&g| -g).collect();
         self.alphas.clear();
@@ -108,7 +108,7 @@ fn add<F: RealField + Copy>(to: &mut [F], times: F, what: &[F]) {
 mod tests {
     use super::*;
 
-    /// On a quadratic of three dimensions, exact line searches along these directions end after three steps.
+    /// On a quadratic in three dimensions, exact line searches along these directions end after three steps.
     #[test]
     fn three_dimensions_take_three_steps() {
         let curvature = |x: &[f64]| vec![4.0 * x[0] + x[1], x[0] + 3.0 * x[1] - 0.5 * x[2], 2.0 * x[2] - 0.5 * x[1]];
@@ -129,7 +129,7 @@ mod tests {
             known.learn(step, change);
         }
         assert!(gradient(&x).iter().all(|g| g.abs() < 1e-12), "{x:?}");
-        // Nothing is learnt where the gradient did not change, and after forgetting the direction is the gradient's.
+        // A pair with an unchanged gradient is ignored, and after forgetting the direction is the gradient's.
         known.learn(vec![1.0; 3], vec![0.0; 3]);
         assert_eq!(known.pairs.len(), 3);
         known.forget();

@@ -1,11 +1,11 @@
-//! Arithmetic of many binary digits, to compare with.
+//! Long binary arithmetic, as a reference for tests.
 
 use num_bigint::BigInt;
 
 /// Binary digits after the point.
 const DIGITS: usize = 400;
 
-/// A number of `DIGITS` digits after the point.
+/// A number with `DIGITS` binary digits after the point.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Long(BigInt);
 
@@ -38,7 +38,7 @@ impl Long {
         Self((&self.0 << DIGITS) / &other.0)
     }
 
-    /// `e^x` for `x <= 700`: of `x / 2^k` by its series, then squared k times.
+    /// Returns `e^x` for `x <= 700`: the series at `x / 2^k`, squared k times.
     pub(super) fn exponential(&self) -> Self {
         if self.value() < -300.0 {
             return Self(BigInt::ZERO); // below the last digit

@@ -1,30 +1,29 @@
-//! A point certified to be close to the minimiser of a strongly convex risk, by any number of steps.
+//! Certified approximation of the minimiser of a strongly convex risk, by any number of steps.
 //!
 //! # Formula
 //! `F` is γ-strongly convex with minimiser `w*`. Then `‖∇F(w)‖ ≤ γτ` implies `‖w - w*‖ ≤ τ`, since
-//! `γ‖w - w*‖² ≤ ⟨∇F(w), w - w*⟩`. Minimisers on neighbouring data sets are within `G/(γn)` of one another, so that
-//! outputs certified in this way are within `G/(γn) + 2τ`, whatever solver found them and however long it took.
+//! `γ‖w - w*‖² ≤ ⟨∇F(w), w - w*⟩`. Minimisers on neighbouring data sets are within `G/(γn)` of one another, so that outputs
+//! certified in this way are within `G/(γn) + 2τ`, whatever solver found them and however long it took.
 //!
-//! `F` may have a linear term `⟨t, w⟩` besides: the noise of objective perturbation, or what centres the regulariser
-//! elsewhere. Then `‖w*‖ ≤ (L + ‖t‖)/γ`, `L` the Lipschitz constant of the mean loss; and for a loss that is never negative
-//! and at most `ℓ₀` at prediction 0, `F(w*) ≤ F(0)` gives `‖w*‖ ≤ (‖t‖ + √(‖t‖² + 2γℓ₀))/γ`, which is far less.
+//! `F` may also have a linear term `⟨t, w⟩`: the noise of objective perturbation, or a term that recentres the regulariser.
+//! Then `‖w*‖ ≤ (L + ‖t‖)/γ`, `L` the Lipschitz constant of the mean loss; and for a non-negative loss that is at most `ℓ₀` at
+//! prediction 0, `F(w*) ≤ F(0)` gives `‖w*‖ ≤ (‖t‖ + √(‖t‖² + 2γℓ₀))/γ`, which is far smaller.
 //!
-//! The solver is the limited-memory quasi-Newton method, then Nesterov's accelerated gradient method. The former measures
-//! lengths by the curvature of a sample of the records where that costs little ([`Curved`]), computed with every few
-//! gradients: steps are Newton's then, corrected by what gradients have shown since. Where a gradient that
-//! they compute is short enough, it is computed again at that point as a [`CompensatedGradient`], and that one is tested:
-//! its error, see [`Risk::gradient_error`], does not grow with the number of records. Should no test have passed after a
-//! number of gradients that depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes
-//! over, which contracts by `1 - γ/β` a step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within
-//! `τ` without any test.
+//! The solver is the limited-memory quasi-Newton method, followed by Nesterov's accelerated gradient method. The quasi-Newton
+//! method is preconditioned with the curvature of a sample of the records where that costs little ([`Curved`]), recomputed
+//! every few gradients. Its steps are then Newton steps, corrected by later gradients. Where a computed gradient is short
+//! enough, it is computed again at that point as a [`CompensatedGradient`], which is tested: its error, see
+//! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
+//! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
+//! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
 //!
 //! # Privacy
-//! How many steps were taken, and so how long it took, depends on the data and is not covered by the guarantee. It is
-//! neither returned nor reported. On request ([`Control::gradients`]) idle gradients follow until there were a public number
-//! of them, and of compensated ones; then time tells of the data only where more were needed.
+//! The number of steps, and so the running time, depends on the data and is not covered by the guarantee. It is neither
+//! returned nor reported. On request ([`Control::gradients`]) idle gradients follow up to a public number of gradients, and of
+//! compensated ones; the running time then depends on the data only where more were needed.
 //!
 //! # References
-//! Nesterov 2004, Introductory Lectures on Convex Optimization, scheme 2.2.11 and Theorem 2.1.15. The bound for outputs
+//! Nesterov 2004, Introductory Lectures on Convex Optimization, scheme 2.2.11 and Theorem 2.1.15. On the bound for outputs
 //! near the minimiser: Wu et al. 2017 stop on the training error instead, which is not private; see
 //! [`as_published`](crate::growth::as_published::stopped_on_training_error).
 
@@ -40,20 +39,20 @@ use super::preconditioner::{Preconditioner, Sample};
 use crate::error::{Error, positive};
 use crate::growth::Rounding;
 
-/// Examples whose gradients are summed before they are added to the total: keeps the rounding of the sum small.
+/// Examples whose gradients are summed before they are added to the total, which keeps the sum's rounding error small.
 pub(crate) const CHUNK: usize = 1024;
 
-/// Gradients of the quasi-Newton method, which takes tens of them, before it is given up.
+/// Maximum number of gradients of the quasi-Newton method, which normally takes tens of them.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
 
-/// Gradients after which the curvature is computed anew, which costs as much as four.
+/// Gradients between two computations of the curvature, each of which costs as much as four gradients.
 const GRADIENTS_PER_CURVATURE: u32 = 4;
 
-/// Compensated gradients in a run of a public number of gradients: where a test is made, the first or second passes.
+/// Compensated gradients in a run with a public number of gradients: the first or second test passes.
 const COMPENSATED_GRADIENTS: u64 = 3;
 
-/// Gradients with curvatures, of which some twenty are enough, before the quasi-Newton method starts anew without them: a
-/// sample may know nothing of a feature that hardly any record has.
+/// Gradients with curvature, of which about twenty are normally enough, before the quasi-Newton method restarts without: a
+/// sample may miss a feature that is rare in the records.
 const CURVED_GRADIENTS: u32 = 48;
 
 /// A strictly convex risk: the mean of `n` losses, a regulariser `(γ/2)‖w‖²` and a linear term.
@@ -63,27 +62,27 @@ pub struct Risk {
     pub n: u64,
     /// Number of parameters.
     pub parameters: u64,
-    /// Predictions per example: 1, or the classes of softmax.
+    /// Predictions per example: 1, or the number of classes of softmax.
     pub outputs: u64,
     /// β: smoothness, regulariser included. Rows have norm at most one.
     pub smoothness: f64,
-    /// γ: strong convexity, which is the regulariser's.
+    /// γ: strong convexity of the regulariser.
     pub strong_convexity: f64,
-    /// L: data gradients have at most this norm at every point (tests are made outside the ball that holds the minimiser,
-    /// too).
+    /// L: bound on the norm of data gradients at every point (tests are also made outside the ball that contains the
+    /// minimiser).
     pub data_lipschitz: f64,
-    /// ℓ₀: the most that a loss is at prediction 0, for losses that are never negative; infinite where nothing is known.
+    /// ℓ₀: maximum of a non-negative loss at prediction 0; infinite if unknown.
     pub value_at_zero: f64,
-    /// How far a relative error of a prediction moves a gradient: [`LossKind::condition`](dp_losses::LossKind::condition).
+    /// Condition number of a gradient with respect to a prediction: [`LossKind::condition`](dp_losses::LossKind::condition).
     pub condition: f64,
     /// ‖t‖: norm of the linear term.
     pub linear_norm: f64,
-    /// How far the linear term may be from the one that is meant: what it was rounded by.
+    /// Bound on the distance between the rounded linear term and the exact one.
     pub linear_error: f64,
 }
 
 impl Risk {
-    /// R: the radius of a ball that holds the minimiser.
+    /// Returns R, the radius of a ball that contains the minimiser.
     pub(crate) fn radius(&self) -> f64 {
         let Self { strong_convexity, data_lipschitz, value_at_zero, linear_norm, .. } = *self;
         let linear_norm = linear_norm + self.linear_error;
@@ -93,19 +92,18 @@ impl Risk {
         by_slope.min(by_value) * (1.0 + 1e-12)
     }
 
-    /// Largest error of a compensated gradient's norm at points within `3R` of the origin, which are all that a test
-    /// accepts.
+    /// Bounds the error of a compensated gradient's norm at points within `3R` of the origin; a test accepts no others.
     ///
     /// # Formula
     /// With `u = 2^-53`, `p` parameters, `C` scores per example and `m` examples in a chunk,
     /// ```text
     /// 1.01 u [(24 + c) L + 2 κ + 4 (3 R γ + ‖t‖)]  +  1.01 β ((p + 20) u)² 3R  +  ((m + n/m + 8) u)² L  +  error of t
     /// ```
-    /// From the left: the derivative (8 ulp; `c = 2 (C + 8)` of a softmax), its product with the row, the last rounding of
-    /// the sum and its quotient by n; the rounding of a prediction and of its product with the target, seen through the
-    /// loss, κ its [`condition`](Self::condition); the regulariser's and the linear term's; what
-    /// [`CompensatedGradient`] leaves of the prediction's products and sums, seen through a β-smooth derivative; what it
-    /// leaves of the sum over examples. Without the second order no term grows with n or with the parameters' norm.
+    /// From the left: the derivative (8 ulp; `c = 2 (C + 8)` for softmax), its product with the row, the last rounding of the
+    /// sum and its quotient by n; the rounding of a prediction and of its product with the target, multiplied by the loss's
+    /// [`condition`](Self::condition) κ; the rounding of the regulariser and of the linear term; the remaining error of
+    /// [`CompensatedGradient`] in the prediction's products and sums, multiplied by the smoothness β; its remaining error in
+    /// the sum over examples. Without the second-order terms, none grows with n or with the parameters' norm.
     pub fn gradient_error(&self) -> f64 {
         let Self { n, smoothness, strong_convexity, data_lipschitz, condition, .. } = *self;
         let (radius, parameters) = (self.radius(), self.parameters as f64);
@@ -119,7 +117,7 @@ impl Risk {
     }
 }
 
-/// The public numbers that certify a point.
+/// The public numbers from which a point is certified.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Certificate {
     n: u64,
@@ -127,18 +125,18 @@ pub struct Certificate {
     strong_convexity: f64,
     distance: f64,
     tolerance: f64,
-    /// Largest error of a computed gradient's norm.
+    /// Bound on the error of a computed gradient's norm.
     gradient_error: f64,
-    /// Largest relative error in computing the length of a vector.
+    /// Bound on the relative error in computing the norm of a vector.
     length_error: f64,
 }
 
 impl Certificate {
-    /// Certifies points within `tolerance` of the minimiser of a risk.
+    /// Creates the certificate of points within `tolerance` of the minimiser of a risk.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a parameter outside its range; [`Error::NotProved`] where the tolerance is so small
-    /// that rounding alone could exceed it.
+    /// [`Error::OutOfRange`] for a parameter outside its range; [`Error::NotProved`] if the tolerance is so small that
+    /// rounding alone could exceed it.
     pub fn new(risk: &Risk, tolerance: f64) -> Result<Self, Error> {
         let Risk { n, smoothness, strong_convexity, data_lipschitz, .. } = *risk;
         positive("smoothness", smoothness)?;
@@ -170,27 +168,27 @@ impl Certificate {
         Ok(certificate)
     }
 
-    /// The least tolerance that rounding lets a risk's minimiser be certified to, or a little more.
+    /// Returns the least tolerance to which a risk's minimiser can be certified despite rounding, or slightly more.
     ///
     /// # Errors
     /// As [`new`](Self::new).
     pub fn least_tolerance(risk: &Risk) -> Result<f64, Error> {
-        // Parameters out of their range are refused there.
+        // `new` refuses parameters outside their range.
         let least = 4.01 * risk.gradient_error() / risk.strong_convexity;
         Self::new(risk, least).map(|certificate| certificate.tolerance)
     }
 
-    /// Distance from the minimiser that is certified.
+    /// Returns the certified distance from the minimiser.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
 
-    /// Whether a plain gradient of this norm is so short that a compensated one may certify.
+    /// Returns whether a plain gradient of this norm is short enough that a compensated one may certify the point.
     fn is_worth_a_test(&self, computed: f64) -> bool {
         computed <= self.strong_convexity * self.tolerance
     }
 
-    /// Whether a compensated gradient of this norm, at a point of norm `point`, certifies.
+    /// Returns whether a compensated gradient of this norm, at a point of norm `point`, certifies the point.
     fn accepts(&self, computed: f64, point: f64) -> bool {
         let norm = computed * (1.0 + self.length_error) + self.gradient_error;
         point <= 1.4 * self.distance && norm <= self.strong_convexity * self.tolerance * (1.0 - 1e-12)
@@ -200,26 +198,26 @@ impl Certificate {
         self.smoothness / self.strong_convexity
     }
 
-    /// Steps of the accelerated method before giving up on it: four times what its theorem needs.
+    /// Returns the maximum number of steps of the accelerated method: four times the number in its theorem.
     fn accelerated_steps(&self) -> u64 {
         let ratio = self.distance / self.tolerance;
         (4.0 * self.condition().sqrt() * ((self.condition() + 1.0) * ratio * ratio).ln().max(1.0)).ceil() as u64 + 8
     }
 
-    /// Steps after which plain gradient descent is within half the tolerance of the minimiser, without rounding; with
-    /// it, within the other half: an error `e` at each step adds up to at most `e β/γ`, each step's being `1/β` of the
-    /// gradient's.
+    /// Returns the number of steps after which plain gradient descent is within half the tolerance of the minimiser in exact
+    /// arithmetic. Rounding takes at most the other half: an error `e` of each gradient moves a step by `e/β`, and the steps'
+    /// errors add up to at most `e/γ`.
     fn plain_steps(&self, start_norm: f64) -> u64 {
         let distance = start_norm + 0.5 * self.distance;
         (self.condition() * (2.0 * distance / self.tolerance).ln().max(1.0) * (1.0 + 1e-12)).ceil() as u64 + 1
     }
 }
 
-/// Goes from `start` to a point within the certificate's tolerance of the minimiser; `linear` is the linear term, none if
-/// it is empty.
+/// Returns a point within the certificate's tolerance of the minimiser, starting from `start`; `linear` is the linear term, or
+/// empty for none.
 ///
 /// # Errors
-/// A source that fails or delivers another number of examples than planned; [`Error::Interrupted`].
+/// A source that fails or delivers a number of examples other than planned; [`Error::Interrupted`].
 pub fn certified<F, M, B>(
     model: &M,
     batches: &mut B,
@@ -236,7 +234,7 @@ where
     let mut full = FullGradient::new(model, linear, certificate);
     let mut start = start;
     if start.iter().any(|weight| !weight.is_finite()) {
-        // Steps that were far too long: start afresh rather than fail on account of the data.
+        // The steps were far too long: restart instead of failing because of the data.
         start.fill(F::zero());
     }
     crate::engine::project(&mut start, 0.5 * certificate.distance);
@@ -249,19 +247,18 @@ where
         Found::Certified(point) => return full.idle(model, batches, point, control),
         Found::Near(point) => point,
     };
-    // Not reached in practice: the accelerated method's theorem promises a quarter of its steps.
+    // Not reached in practice: by its theorem the accelerated method needs a quarter of its steps.
     by_count(model, batches, start, linear, certificate, control)
 }
 
-/// Where a method has ended.
 enum Found<F> {
     Certified(Vec<F>),
-    /// Its best guess.
+    /// Its best approximation, not certified.
     Near(Vec<F>),
 }
 
-/// The limited-memory quasi-Newton method with a line search that looks at slopes alone: along a line a convex function's
-/// slope rises, and where it has become less steep by half the step is taken.
+/// Runs the limited-memory quasi-Newton method with a line search on slopes alone: along a line a convex function's slope
+/// increases, and a step is taken once the slope's magnitude has halved.
 fn quasi_newton<F, M, B>(
     full: &mut FullGradient<'_, F, M>,
     model: &M,
@@ -292,7 +289,7 @@ where
         let mut direction = curvature.direction(&gradient, inverse, full.preconditioner.as_ref());
         let mut slope = dot(&direction, &gradient);
         if !(slope < F::zero()) {
-            // Rounding has taken over: the gradient itself points down.
+            // Rounding errors dominate: use the negative gradient.
             curvature.forget();
             direction = gradient.iter().map(|&g| -inverse * g).collect();
             slope = dot(&direction, &gradient);
@@ -313,7 +310,7 @@ where
                 gradient.copy_from_slice(&full.gradient);
                 continue 'steps;
             }
-            // Where the slope would be 0 if it rose evenly.
+            // The zero of the slope if it increased linearly.
             let even = slope / (slope - there);
             let factor = if even.is_finite() && even > F::zero() { even.clamp(tenth, ten) } else { ten };
             by *= factor;
@@ -329,7 +326,6 @@ where
     Ok(Found::Near(point))
 }
 
-/// Nesterov's method.
 fn accelerated<F, M, B>(
     full: &mut FullGradient<'_, F, M>,
     model: &M,
@@ -361,7 +357,7 @@ where
     Ok(Found::Near(previous))
 }
 
-/// Plain gradient descent for as many steps as certify its result whether or not a gradient does.
+/// Runs plain gradient descent for enough steps to certify its result without a test.
 pub(super) fn by_count<F, M, B>(
     model: &M,
     batches: &mut B,
@@ -394,15 +390,15 @@ fn length<F: RealField + Copy>(vector: &[F]) -> f64 {
     squared.sqrt()
 }
 
-/// The gradient of the whole regularised risk.
+/// Computes the gradient of the whole regularised risk.
 struct FullGradient<'l, F: RealField + Copy, M: Model<F>> {
     linear: &'l [F],
     estimate: PlainGradient<F, M>,
-    /// Of compensated gradients: the buffers of a pass, and sums of a chunk and of all records.
+    /// For compensated gradients: the buffers of a pass, and the sums of a chunk and of all records.
     compensated: Option<(M::Pass, [CompensatedSum; 2])>,
     chunk: Vec<F>,
     gradient: Vec<F>,
-    /// The curvature at one of the last points, and how many gradients ago it was computed; `None` where it is not.
+    /// The curvature at a recent point, and the number of gradients since it was computed; `None` if curvatures are not used.
     preconditioner: Option<Preconditioner<F>>,
     since_curved: Option<u32>,
     /// Gradients computed so far, plain and compensated.
@@ -428,7 +424,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
         }
     }
 
-    /// Computes the gradient at `point`, and a second time where that may certify: then the second one is kept.
+    /// Computes the gradient at `point`, and again with compensation if that may certify the point; keeps the second one then.
     fn certifies<B: Batches<F, M>>(
         &mut self,
         model: &M,
@@ -473,7 +469,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
         Ok(self.of_the_risk(point))
     }
 
-    /// Computes gradients at the point, and drops them, until there were as many as were asked for.
+    /// Computes gradients at the point and discards them until the requested number is reached.
     fn idle<B: Batches<F, M>>(
         &mut self,
         model: &M,
@@ -491,13 +487,14 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
         Ok(point)
     }
 
-    /// Computes no curvature any more, and drops what there is.
+    /// Stops computing the curvature, and drops the current one.
     fn forget_curvature(&mut self) {
         self.since_curved = None;
         self.preconditioner = None;
     }
 
-    /// Whether the curvature is due with this gradient: a matter of its number alone, so that idle gradients take as long.
+    /// Returns whether the curvature is computed with this gradient. Depends on the gradient's number only, so that idle
+    /// gradients take as long.
     fn wants_curvature(&mut self) -> bool {
         if self.computed[0] > u64::from(CURVED_GRADIENTS) {
             return false;
@@ -508,7 +505,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
         due
     }
 
-    /// Computes the gradient at `point` with the error that the certificate allows for, and returns its norm.
+    /// Computes the gradient at `point` within the error that the certificate allows for, and returns its norm.
     fn compensated_at<B: Batches<F, M>>(
         &mut self,
         model: &M,
@@ -532,7 +529,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
         Ok(self.of_the_risk(point))
     }
 
-    /// Makes the sum of all gradients that of the mean, with regulariser and linear term, and returns its norm.
+    /// Turns the sum of all gradients into the gradient of the mean with regulariser and linear term, and returns its norm.
     fn of_the_risk(&mut self, point: &[F]) -> f64 {
         let (mean, lambda): (F, F) = (convert(1.0 / self.n as f64), convert(self.strong_convexity));
         for (gradient, &point) in self.gradient.iter_mut().zip(point) {
@@ -545,13 +542,13 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
     }
 }
 
-/// Hands all records to `add` in chunks, and says how many there were.
+/// Passes all records to `add` in chunks, and returns their number.
 fn pass<F, M: Model<F>, B: Batches<F, M>>(
     batches: &mut B,
     add: impl FnMut(M::Batch<'_>, usize) -> Result<(), Error>,
     control: &mut Control<'_>,
 ) -> Result<u64, Error> {
-    // The order does not matter here: pass 0 is the one that a source has at hand under a fixed order.
+    // The order does not matter: a source has pass 0 at hand under a fixed order.
     batches.pass(0, &BatchSizes::Equal(CHUNK), &mut Chunks { add, pace: Pace::quiet(control) })
 }
 

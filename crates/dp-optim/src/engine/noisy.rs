@@ -1,4 +1,4 @@
-//! The gradient estimate of training that releases every step: the batch's sum, with noise.
+//! The gradient estimate of training that releases every step: the batch's noisy sum.
 
 use dp_accountant::{Adjacency, EventLog};
 use dp_data::{Block, BlockBuffer, OutOfMemory};
@@ -14,61 +14,58 @@ use super::step_batches::{Batched, Driven, StepBatches};
 use super::step_sum::StepSum;
 use crate::error::Error;
 
-/// The sum of a batch's gradients, each clipped where the loss does not bound it, with noise that was paid for when the
-/// run started.
+/// The noisy sum of a batch's gradients, each clipped unless the loss bounds it. The noise was paid for when the run started.
 ///
-/// What comes out is released: iterates that move by such estimates alone may all be published. Clipping is one
-/// multiplication per example, as per-example gradients are never stored.
+/// Each estimate is released: iterates computed from such estimates alone may all be published. Clipping is one multiplication
+/// per example, as per-example gradients are never stored.
 ///
-/// It is driven by the engine's loops alone: [`SampledRun`](super::SampledRun) and [`Run`](super::Run) tell it how their
-/// batches come about, and it refuses any but the [`StepBatches`] whose cost it logged.
+/// Only the engine's loops drive it: [`SampledRun`](super::SampledRun) and [`Run`](super::Run) pass it their batches' law, and
+/// it refuses all but the [`StepBatches`] whose cost it logged.
 ///
 /// # Privacy
-/// The noise must have been made for at least the [sensitivity](StepSum::sensitivity) of the sum:
-/// [`start`](Self::start) refuses it otherwise. A model must keep the laws of [`Model`]; the rest is proved of
-/// [`ClippedSum`].
+/// The noise must be calibrated to at least the [sensitivity](StepSum::sensitivity) of the sum; [`start`](Self::start) refuses
+/// it otherwise. A model must satisfy the laws of [`Model`]; the rest is proved for [`ClippedSum`].
 pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
-    /// What was paid for.
+    /// The batches that were paid for.
     batches: StepBatches,
     drive: Drive,
     pass: M::Pass,
     squared_norms: Vec<F>,
     sum: ClippedSum<F, A>,
-    /// The most examples that are added at a time.
+    /// The maximum number of examples added at a time.
     microbatch: usize,
     counted: BlockBuffer<F>,
     noise: Noise<A>,
     rng: &'r mut R,
 }
 
-/// Whether a loop drives it that makes the batches that were paid for.
+/// The state of the loop: whether one with the paid batches is driving.
 #[derive(Clone, Copy, PartialEq)]
 enum Drive {
     Waiting,
     Running,
-    /// A loop is over, or was interrupted. Passes are not begun again: the records of its first batches would take part
-    /// once more than was paid for.
+    /// A loop has ended or was interrupted. Passes do not start again: the records of the first batches would take part once
+    /// more than was paid for.
     Ended,
 }
 
-/// What puts noise on the sums, paid for.
+/// The noise on the sums, already paid for.
 enum Noise<A: Adjacency> {
-    /// Noise of its own for each.
+    /// Independent noise for each sum.
     Steps(NoisySteps<A>),
-    /// Noise that is correlated over the steps, so that it nearly cancels in sums of them.
+    /// Noise correlated over the steps, which nearly cancels in sums of them.
     Stream(Box<Stream<A>>),
 }
 
-/// A stream in progress.
 struct Stream<A: Adjacency> {
     session: MatrixSession<A>,
-    /// What was started, as the session wants to be shown.
+    /// The log of the stream's start, which the session checks.
     log: EventLog<A>,
     last: Option<Released<StreamRelease>>,
 }
 
 impl<A: Adjacency> Noise<A> {
-    /// The noisy sum of a step. Noise is added in double precision, where the sum is.
+    /// Returns the noisy sum of a step. Noise is added in double precision, the precision of the sum.
     fn add<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
         sum: &mut ClippedSum<F, A>,
@@ -85,7 +82,7 @@ impl<A: Adjacency> Noise<A> {
         }
     }
 
-    /// Declares `output` released, which is a function of noisy sums.
+    /// Declares `output`, a function of noisy sums, released.
     fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
         match self {
             Self::Steps(steps) => Ok(steps.finish(output, log)?),
@@ -99,27 +96,27 @@ impl<A: Adjacency> Noise<A> {
     }
 }
 
-/// What is logged and what runs would differ.
+/// The error for batches other than those logged.
 const OTHER_BATCHES: Error =
     Error::NotProved { recipe: "noise in every step", why: "the batches are not those that the noise was paid for" };
 
-/// Two points, and what differences of gradients between them are multiplied by.
+/// Two points, and the factor on differences of gradients between them.
 #[derive(Debug, Clone, Copy)]
 pub struct Between<'p, F> {
-    /// Where gradients are taken.
+    /// The point of the first gradients.
     pub here: &'p [F],
-    /// Where the gradients are taken that are subtracted.
+    /// The point of the gradients that are subtracted.
     pub there: &'p [F],
     /// The factor.
     pub scale: F,
 }
 
 impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized> NoisyGradient<'r, F, M, A, R> {
-    /// Logs the cost of all steps on `batches` and begins.
+    /// Logs the cost of all steps on `batches` and starts the run.
     ///
     /// # Errors
-    /// Noise for a smaller sensitivity than that of `sum`, batches of more examples than `sum` allows for, a float type other
-    /// than its, and what [`StepSum::sensitivity`] and [`NoisySteps::start`] refuse. Nothing is logged then.
+    /// Noise calibrated to less than the sensitivity of `sum`, batches of more examples than `sum` allows for, a float type
+    /// other than that of `sum`, and errors of [`StepSum::sensitivity`] and [`NoisySteps::start`]. Nothing is logged then.
     pub fn start(
         model: &M,
         batches: StepBatches,
@@ -133,12 +130,12 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         Ok(Self::with(model, batches, started, noise, rng))
     }
 
-    /// Begins a stream of steps whose noise is correlated. What it costs, and all that it takes on trust, comes into the log
-    /// of [`finish`](Self::finish): nothing may leave before.
+    /// Starts a stream of steps with correlated noise. Its cost and its assumptions enter the log in [`finish`](Self::finish);
+    /// nothing may be released before.
     ///
     /// # Errors
-    /// A stream for smaller contributions than `sum` has or another participation, a float type other than its, and what
-    /// [`StepSum::sensitivity`] refuses.
+    /// A stream for contributions smaller than those of `sum` or for another participation, a float type other than that of
+    /// `sum`, and errors of [`StepSum::sensitivity`].
     pub fn start_stream(
         model: &M,
         batches: StepBatches,
@@ -160,7 +157,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         Ok(Self::with(model, batches, started, noise, rng))
     }
 
-    /// The sum, and how many examples are added at a time; the noise must have been made for its sensitivity.
+    /// Returns an empty sum and its microbatch size; the noise must be calibrated to its sensitivity.
     fn empty(
         model: &M,
         batches: &StepBatches,
@@ -204,7 +201,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         }
     }
 
-    /// Adds the gradients of some of the step's examples, at most a microbatch.
+    /// Adds the gradients of at most one microbatch of the step's examples.
     ///
     /// # Errors
     /// More examples than the sensitivity allows for.
@@ -220,15 +217,14 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         self.add_up(model, batch, examples)
     }
 
-    /// Adds, for some of the step's examples, a multiple of the difference of an example's gradients at two points, each
-    /// difference clipped as gradients are; `there` is a pass of the model's own.
+    /// Adds, for some of the step's examples, a multiple of the difference of the example's gradients at two points, clipped
+    /// like a gradient; `there` is a separate pass of the model.
     ///
     /// # Privacy
-    /// What a record adds is bounded by the clipping norm, whatever the points and the scale: these must be public or
-    /// released.
+    /// The clipping norm bounds a record's contribution for any points and scale; these must be public or released.
     ///
     /// # Errors
-    /// As [`add`](Self::add); contributions that are not clipped, since only a loss's own gradients are bounded.
+    /// As [`add`](Self::add); also contributions that are not clipped, since the bound holds for the loss's gradients only.
     pub(crate) fn add_differences(
         &mut self,
         model: &M,
@@ -252,7 +248,6 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         self.add_up(model, batch, examples)
     }
 
-    /// Adds up what the pass holds.
     fn add_up(&mut self, model: &M, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
         let Self { pass, squared_norms, sum, .. } = self;
         squared_norms.resize(examples * model.blocks().len(), F::zero());
@@ -264,7 +259,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         })?)
     }
 
-    /// The step's noisy sum, which ends the step: an empty one too, whose sum is zero.
+    /// Returns the step's noisy sum and ends the step. An empty batch has the sum zero plus noise.
     ///
     /// # Errors
     /// Those of [`NoisySteps::add`] and of [`MatrixSession::step`].
@@ -276,13 +271,12 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         Ok(())
     }
 
-    /// [`release`](Self::release) before it is rounded to `F`.
+    /// As [`release`](Self::release), before rounding to `F`.
     pub(crate) fn release_in_double(&mut self) -> Result<Vec<f64>, Error> {
         self.noise.add(&mut self.sum, self.rng)
     }
 
-    /// Refuses a step outside the loop that [`begin`](GradientEstimate::begin) was told of, whose batch need not be one that
-    /// was paid for.
+    /// Rejects a step outside the loop passed to [`begin`](GradientEstimate::begin), whose batch may not have been paid for.
     pub(crate) fn expect_driven(&self) -> Result<(), Error> {
         if self.drive == Drive::Running { Ok(()) } else { Err(OTHER_BATCHES) }
     }
@@ -290,11 +284,11 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
     /// Ends the run and declares `output` released.
     ///
     /// # Privacy
-    /// `output` must be computed from noisy sums and public numbers alone: an iterate, or an average of iterates, that
-    /// started at a public point.
+    /// `output` must be computed from noisy sums and public numbers alone: an iterate, or an average of iterates, from a
+    /// public start.
     ///
     /// # Errors
-    /// Another log than that of the start.
+    /// A log other than that of the start.
     pub fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
         self.noise.finish(output, log)
     }
@@ -309,9 +303,9 @@ where
 {
     /// Adds the gradients of a batch of rows, which may be larger than a microbatch.
     ///
-    /// Null records are left out before the batch is cut into pieces. So a null record that is drawn leaves the same bits
-    /// as one that is not, as amplification by sampling has it: where a neighbour holds one, a sum has one law, not two
-    /// that differ by where the pieces end.
+    /// Null records are omitted before the batch is cut into microbatches, so that a drawn null record leaves the same bits as
+    /// one that is not drawn. Amplification by sampling requires this: with a null record in a neighbour, the sum has one
+    /// distribution, not two that differ by the boundaries of the microbatches.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -319,7 +313,7 @@ where
         self.each_piece(batch, |gradient, piece| gradient.add(model, parameters, piece, piece.len()))
     }
 
-    /// [`add_differences`](Self::add_differences) for a batch of rows, cut as [`add_rows`](Self::add_rows) cuts it.
+    /// As [`add_differences`](Self::add_differences), for a batch of rows cut as in [`add_rows`](Self::add_rows).
     ///
     /// # Errors
     /// As [`add_differences`](Self::add_differences).
@@ -352,7 +346,7 @@ where
     }
 }
 
-/// The examples of a batch that count; copied only where some do not.
+/// Returns the examples of a batch that count; copies only if some do not.
 fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
     let Some(valid) = batch.valid.filter(|valid| valid.contains(&false)) else { return Ok(batch) };
     buffer.clear();

@@ -1,9 +1,9 @@
-//! The curvature of a risk at one point, as a solver's measure of length.
+//! The curvature of a risk at one point, as a preconditioner.
 
 use dp_losses::{Curved, Model};
 use nalgebra::{Cholesky, DMatrix, DVectorViewMut, Dyn, RealField, convert};
 
-/// Most features whose matrix is factorised.
+/// Maximum number of features for which the matrix is factorised.
 const MOST_FEATURES: usize = 512;
 
 /// A factorised curvature: one block for each of a model's [blocks](Curved::features).
@@ -13,13 +13,12 @@ pub(super) struct Preconditioner<F: RealField + Copy> {
 }
 
 impl<F: RealField + Copy> Preconditioner<F> {
-    /// Whether a factorisation, `d³/3` products for each block, costs no more than a gradient of `n` records, `4d` each. By
-    /// public numbers.
+    /// Returns whether a factorisation, `d³/3` products for each block, costs no more than a gradient of `n` records, `4d`
+    /// each. Depends on public numbers only.
     pub(super) fn pays(features: usize, n: u64) -> bool {
         features <= MOST_FEATURES && (features as u64).pow(2) <= n.saturating_mul(12)
     }
 
-    /// Replaces a vector by the inverse curvature times it.
     pub(super) fn solve(&self, vector: &mut [F]) {
         for (block, part) in self.blocks.iter().zip(vector.chunks_exact_mut(self.features)) {
             block.solve_mut(&mut DVectorViewMut::from_slice(part, self.features));
@@ -27,10 +26,10 @@ impl<F: RealField + Copy> Preconditioner<F> {
     }
 }
 
-/// What is added for features that no record of a sample may have: this share of a mean record's trace, as of one record.
+/// Regularisation for features that no record of a sample may have: this fraction of a mean record's trace, as of one record.
 const UNSEEN: f64 = 0.125;
 
-/// A curvature that is being summed over a sample of the records.
+/// The curvature, accumulated over a sample of the records.
 pub(super) struct Sample<F> {
     blocks: Vec<F>,
     records: usize,
@@ -55,7 +54,8 @@ impl<F: RealField + Copy> Sample<F> {
         self.records += records;
     }
 
-    /// The curvature of the mean with a regulariser, factorised. None where rounding left nothing positive definite.
+    /// Factorises the curvature of the mean with a regulariser. Returns `None` if, after rounding, it is not positive
+    /// definite.
     pub(super) fn factorise(self, features: usize, strong_convexity: f64) -> Option<Preconditioner<F>> {
         let (mean, lambda): (F, F) = (convert(1.0 / self.sampled.max(1) as f64), convert(strong_convexity));
         let unseen: F = if self.sampled < self.records { mean * convert(UNSEEN) } else { F::zero() };
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Of least squares it is the matrix of moments: a preconditioned gradient leads to the minimiser at once.
+    /// For least squares the curvature is the moment matrix: one preconditioned gradient step reaches the minimiser.
     #[test]
     fn least_squares_is_solved_in_one_step() {
         let rows = vec![0.5, -0.25, 1.0, 0.5, 0.25, 0.75, -0.5, 1.0];

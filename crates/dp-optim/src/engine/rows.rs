@@ -3,7 +3,7 @@
 use dp_data::Rows;
 use dp_losses::Real;
 
-/// Calls `entry` with the features of row `i` that are not 0.
+/// Calls `entry` for each non-zero feature of row `i`.
 pub(crate) fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl FnMut(usize, f64)) {
     match *rows {
         Rows::Dense { values, dim } => {
@@ -18,7 +18,7 @@ pub(crate) fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl Fn
     }
 }
 
-/// `⟨weights, row i⟩`.
+/// Returns `⟨weights, row i⟩`.
 pub(crate) fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64 {
     let mut sum = 0.0;
     features(rows, i, |j, x| sum += x * weights.get(j).copied().unwrap_or(0.0));

@@ -1,4 +1,4 @@
-//! Batches drawn at random from all records, step after step, and the loop that drives them.
+//! Random batches from all records, one for each step, and the loop that drives them.
 
 mod draw;
 mod poisson_one;
@@ -24,31 +24,30 @@ use crate::averaging::AveragingWeights;
 use crate::error::Error;
 use crate::schedule::StepSizes;
 
-/// The key of one run's batches, drawn from the generator of the release and gone once it is used.
+/// The key of one run's batches, drawn from the generator of the release and consumed by its use.
 ///
 /// # Examples
 /// ```compile_fail,E0382
 /// # fn twice(run: &dp_optim::engine::SampledRun, key: dp_optim::engine::BatchKey) {
 /// fn used(_: dp_optim::engine::BatchKey) {}
 /// used(key);
-/// used(key); // the same batches again would be paid for as fresh ones
+/// used(key); // the same batches would be charged as fresh ones
 /// # }
 /// ```
-/// A key that somebody knows cannot be made one.
+/// A known key cannot be turned into a `BatchKey`.
 /// ```compile_fail,E0423
 /// let key = dp_optim::engine::BatchKey([0; 32]);
 /// ```
 pub struct BatchKey([u8; 32]);
 
 impl BatchKey {
-    /// A fresh key.
+    /// Draws a fresh key.
     pub fn draw<R: ReleaseRng + ?Sized>(rng: &mut R) -> Self {
         let mut key = [0; 32];
         rng.fill_bytes(&mut key);
         Self(key)
     }
 
-    /// One that was drawn.
     pub(crate) fn of(key: [u8; 32]) -> Self {
         Self(key)
     }
@@ -57,34 +56,34 @@ impl BatchKey {
 /// The public numbers of a run on sampled batches.
 ///
 /// # Privacy
-/// The number of updates and what a batch's gradient is divided by are public; the size of a Poisson batch is not. An
-/// empty batch makes an update as any other, from noise and regulariser alone, and nothing that is reported depends on
-/// how many records were drawn.
+/// The number of updates and the divisor of a batch's gradient sum are public; the size of a Poisson batch is not. An empty
+/// batch makes an update like any other, from noise and regulariser alone, and no reported number depends on how many records
+/// were drawn.
 #[derive(Debug, Clone)]
 pub struct SampledRun {
-    /// Number of examples; the source must have as many.
+    /// Number of examples in the source.
     pub n: u64,
-    /// How a batch is drawn.
+    /// The law of a batch.
     pub law: BatchLaw,
-    /// Number of updates T.
+    /// T: number of updates.
     pub updates: u64,
-    /// What the sum of a batch's gradients is divided by.
+    /// The divisor of a batch's gradient sum.
     pub divisor: f64,
     /// The step sizes.
     pub steps: StepSizes,
-    /// The weights of the iterates in the output.
+    /// The weights of the iterates in the averaged output.
     pub weights: AveragingWeights,
 }
 
 impl SampledRun {
-    /// Makes all updates, each on a batch of its own, drawn under `key`.
+    /// Makes all updates, each on its own batch, drawn under `key`.
     ///
     /// # Privacy
-    /// Amplification by sampling needs the batches to be secret and fresh: a [`BatchKey`] serves one run.
+    /// Amplification by sampling needs secret and fresh batches: a [`BatchKey`] serves one run.
     ///
     /// # Errors
-    /// A source of another size than `n` or that fails, [`Error::Interrupted`], and what the iterate's gradient estimate
-    /// refuses.
+    /// A source whose size is not `n`, a failing source, [`Error::Interrupted`], and errors of the iterate's gradient
+    /// estimate.
     pub fn run<F, M, S, I>(
         &self,
         model: &M,
@@ -101,7 +100,7 @@ impl SampledRun {
         self.run_part(1..=self.updates, model, source, iterate, key, control)
     }
 
-    /// Makes some of the updates, counted from 1, on batches drawn under a key of their own.
+    /// Makes some of the updates, counted from 1, on batches drawn under a separate key.
     ///
     /// # Privacy
     /// As [`run`](Self::run).
@@ -155,7 +154,7 @@ impl SampledRun {
             if batch.len() != positions.len() {
                 return Err(SourceError::Shape { engine, what: "rows are not those asked for" }.into());
             }
-            // A batch without rows is stored neither way.
+            // An empty batch is stored neither dense nor sparse.
             if !positions.is_empty() {
                 check_shape(&batch, description.dim, &mut sparse, engine)?;
             }

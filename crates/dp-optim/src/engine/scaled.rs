@@ -1,4 +1,4 @@
-//! The iterate as a scalar times a vector, so that a step touches only what its rows touch.
+//! The iterate as a scalar times a vector, so that an update changes only the coordinates of its rows.
 
 use dp_losses::{Model, ScaledSteps};
 use nalgebra::{RealField, convert};
@@ -10,18 +10,18 @@ use crate::growth::Rounding;
 
 /// The iterate `w = s v` of plain projected gradient descent with an L2 regulariser.
 ///
-/// Shrinking and projecting change `s` alone, and each example is added straight onto `v`: an update of a sparse batch
-/// costs as much as it has non-zeros. What that adds in rounding errors is allowed for in the sensitivity
-/// ([`Rounding`], [`Arithmetic::Scaled`](crate::growth::Arithmetic::Scaled)).
+/// Shrinking and projecting change `s` alone, and each example is added directly to `v`: the cost of an update of a sparse
+/// batch is proportional to its number of non-zeros. The sensitivity allows for the additional rounding errors ([`Rounding`],
+/// [`Arithmetic::Scaled`](crate::growth::Arithmetic::Scaled)).
 ///
 /// # Formula
-/// With `Δ_t` what update `t` adds to `v` and `c_t = Σ_{τ≤t} α_τ s_τ`, the average is formed without touching a whole
-/// vector at any update:
+/// With `Δ_t` the change of `v` in update `t` and `c_t = Σ_{τ≤t} α_τ s_τ`, the average is formed without a full-vector
+/// operation in any update:
 /// ```text
 /// Σ_t α_t w_t = Σ_t α_t s_t v_t = c_T v_T - z,    z = Σ_t c_{t-1} Δ_t
 /// ```
-/// When `s` leaves [1/2, 2], `v` is multiplied by it and the average's parts are collected: with step sizes `1/(λt)`
-/// that happens `log₂ T` times.
+/// When `s` leaves [1/2, 2], `v` is multiplied by it and the average's parts are merged: with step sizes `1/(λt)` this happens
+/// `log₂ T` times.
 pub struct Scaled<F, M: ScaledSteps<F>> {
     scale: f64,
     direction: Vec<F>,
@@ -31,11 +31,11 @@ pub struct Scaled<F, M: ScaledSteps<F>> {
     lambda: f64,
     projection: Option<Projection<F>>,
     average: Option<LazyAverage<F>>,
-    /// Room for [`Iterate::current`].
+    /// Buffer for [`Iterate::current`].
     whole: Vec<F>,
 }
 
-/// `‖v‖²` as it is followed from example to example.
+/// `‖v‖²`, updated with each example.
 struct Projection<F> {
     radius: f64,
     squared_norm: F,
@@ -43,7 +43,7 @@ struct Projection<F> {
     since: u64,
 }
 
-/// The parts of `c v - z`, and what was collected at renormalisations.
+/// The parts of `c v - z`, and those merged at renormalisations.
 struct LazyAverage<F> {
     weight: f64,
     excess: Vec<F>,
@@ -51,7 +51,8 @@ struct LazyAverage<F> {
 }
 
 impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
-    /// Starts at `start`, in the ball where there is one; `averaged` says whether the output is an average.
+    /// Starts at `start`; later iterates are projected onto the ball of this radius, if any. If `averaged`, the output is the
+    /// average.
     pub fn new(model: &M, start: Vec<F>, averaged: bool, batch_size: usize, lambda: f64, radius: Option<f64>) -> Self {
         let dim = start.len();
         let zeros = || vec![F::zero(); dim];
@@ -73,7 +74,6 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
         }
     }
 
-    /// Multiplies the scale into the vector.
     fn renormalise(&mut self) {
         if let Some(average) = &mut self.average {
             average.collect(&self.direction);
@@ -98,7 +98,7 @@ impl<F: RealField + Copy> Projection<F> {
         self.since = 0;
     }
 
-    /// The scale that brings `scale · direction` into the ball.
+    /// Returns the scale that brings `scale · direction` into the ball.
     fn scale(&mut self, scale: f64, direction: &[F], examples: usize) -> f64 {
         self.since += examples as u64;
         if self.since >= self.interval {
@@ -126,7 +126,7 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Iterate<F, M> for Scaled<F, M> {
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
         let shrunk = self.scale * (1.0 - step.step_size * self.lambda);
         if !(0.5..=2.0).contains(&shrunk.abs()) {
-            // The gradient is still taken at the point before the shrinking: fold only what there is, then shrink.
+            // The gradient is taken at the point before the shrinking: merge the current scale only, then shrink.
             self.renormalise();
         }
         let before = self.scale;
@@ -191,8 +191,8 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Iterate<F, M> for Scaled<F, M> {
 }
 
 impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
-    /// An update that shrinks (or flips) so much at once that the scale cannot carry it: the gradient is taken first,
-    /// then the shrinking is multiplied into the vector.
+    /// Makes an update that shrinks (or flips) by more than the scale can represent: the gradient is taken first, then the
+    /// shrinking is multiplied into the vector.
     #[cold]
     fn long_update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
         model.forward_scaled(convert(self.scale), &self.direction, batch, &mut self.pass);
@@ -204,7 +204,7 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
         Ok(())
     }
 
-    /// Adds `coefficient` times the batch's gradients onto the vector, and what the lazy average needs of it.
+    /// Adds `coefficient` times the batch's gradients to the vector, and updates the lazy average.
     fn add(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, coefficient: F) {
         if let Some(average) = &self.average
             && average.weight != 0.0
@@ -228,7 +228,7 @@ impl<F: RealField + Copy, M: ScaledSteps<F>> Scaled<F, M> {
         }
     }
 
-    /// Projects, and counts the new point into the average.
+    /// Projects, and adds the new point to the average.
     fn settle(&mut self, examples: usize, step: &Step) {
         if let Some(projection) = &mut self.projection {
             self.scale = projection.scale(self.scale, &self.direction, examples);

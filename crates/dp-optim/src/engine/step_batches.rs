@@ -1,4 +1,4 @@
-//! Which records each step sees: the value that pays for a run and drives it.
+//! The batches of a run's steps: the value that determines the cost of a run and drives it.
 
 use dp_mechanisms::steps::StepPlan;
 
@@ -6,9 +6,9 @@ use super::batches::BatchSizes;
 use super::sampling::BatchLaw;
 use crate::error::Error;
 
-/// How the steps of a run choose their records, and how many steps there are.
+/// The law of the steps' batches, and the number of steps.
 ///
-/// [`NoisyGradient`](super::NoisyGradient) logs the cost of these steps and refuses to be driven by any other.
+/// [`NoisyGradient`](super::NoisyGradient) logs the cost of these steps and refuses any other batches.
 ///
 /// # Examples
 /// ```
@@ -23,7 +23,7 @@ use crate::error::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StepBatches {
-    /// Each step draws a batch of its own.
+    /// Each step draws an independent batch.
     Drawn {
         /// Number of records.
         n: u64,
@@ -36,7 +36,7 @@ pub enum StepBatches {
     Passes {
         /// Number of records.
         n: u64,
-        /// How a pass is cut.
+        /// The batch sizes of a pass.
         sizes: BatchSizes,
         /// Number of passes.
         passes: u64,
@@ -44,7 +44,7 @@ pub enum StepBatches {
 }
 
 impl StepBatches {
-    /// What turns the cost of a step into that of all.
+    /// Returns the step plan, which composes the cost of one step to that of all.
     ///
     /// # Errors
     /// Those of [`BatchLaw::sampling_rate`]; [`Error::Count`] for batches without records.
@@ -63,7 +63,7 @@ impl StepBatches {
         })
     }
 
-    /// The most records that a step may see: of a Poisson batch all, however unlikely.
+    /// Returns the maximum number of records in a step; for a Poisson batch all records, however unlikely.
     ///
     /// # Errors
     /// [`Error::Count`] for batches without records.
@@ -78,7 +78,7 @@ impl StepBatches {
         }
     }
 
-    /// Batches of a pass, the last one of what is left.
+    /// Returns the number of batches of a pass; the last one holds the remaining records.
     fn steps_per_pass(&self) -> Result<u64, Error> {
         let none = Error::Count { name: "batch size", value: 0, range: "1 or more" };
         match self {
@@ -101,13 +101,12 @@ impl StepBatches {
     }
 }
 
-/// How the loop that drives a run makes its batches. Only the engine's loops make one.
+/// The batches of the loop that drives a run. Only the engine's loops create one.
 #[derive(Debug)]
 pub struct Driven<'d> {
     pub(super) batches: Batched<'d>,
 }
 
-/// See [`Driven`].
 #[derive(Debug)]
 pub(super) enum Batched<'d> {
     Drawn {
@@ -118,13 +117,13 @@ pub(super) enum Batched<'d> {
     Passes {
         n: u64,
         sizes: &'d BatchSizes,
-        /// Whether all passes have one order.
+        /// True if all passes have the same order.
         one_order: bool,
     },
 }
 
 impl Driven<'_> {
-    /// Whether these are the batches that were paid for. Passes are counted as they are taken.
+    /// Returns whether these are the batches that were paid for. Passes are counted as they are taken.
     pub(super) fn are(&self, paid: &StepBatches) -> bool {
         match (&self.batches, paid) {
             (Batched::Drawn { n, law, steps }, StepBatches::Drawn { n: paid_n, law: paid_law, steps: paid_steps }) => {

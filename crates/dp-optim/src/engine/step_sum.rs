@@ -1,4 +1,4 @@
-//! How far one record can move the sum of a batch's gradients, as computed in floating point.
+//! The sensitivity of the sum of a batch's gradients, as computed in floating point.
 
 use dp_accountant::{Adjacency, AdjacencyKind};
 use dp_losses::{Domain, L2, LossKind, Model};
@@ -8,12 +8,12 @@ use nalgebra::RealField;
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
 
-/// Examples that are summed at a time: few enough for small rounding errors, many enough for fast kernels.
+/// Examples that are summed at a time: few enough for small rounding errors, enough for fast kernels.
 pub(crate) const MICROBATCH: u64 = 1024;
 
-/// What one record contributes to a sum of gradients.
+/// Bounds on one record's contribution to a sum of gradients.
 ///
-/// Bounds that nothing enforces cannot be stated from outside.
+/// Unenforced bounds cannot be stated by other crates.
 /// ```compile_fail,E0639
 /// use dp_optim::engine::Contributions;
 /// let small = Contributions::Bounded { lipschitz: 1e-9, difference: 1e-9 };
@@ -21,32 +21,32 @@ pub(crate) const MICROBATCH: u64 = 1024;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Contributions {
-    /// The gradient as the loss gives it, which the loss bounds. Recipes alone say so, of the model that they train.
+    /// The gradient as the loss gives it, with the loss's bounds. Only recipes state this, of the model that they train.
     #[non_exhaustive]
     Bounded {
-        /// Bound on the norm of one record's gradient as computed.
+        /// Bound on the norm of one record's computed gradient.
         lipschitz: f64,
-        /// Bound on the distance of two records' gradients as computed, at common parameters.
+        /// Bound on the distance of two records' computed gradients at common parameters.
         difference: f64,
     },
-    /// The gradient, scaled so that its norm is at most this.
+    /// The gradient, scaled to at most this norm.
     Clipped(ClippingNorm),
 }
 
 impl Contributions {
-    /// The gradients of a loss without its regulariser, for rows of `features` numbers in `domain`, computed in `float`.
+    /// Returns the bounds for a loss without its regulariser, for rows of `features` numbers in `domain`, computed in `float`.
     ///
     /// # Formula
-    /// The derivatives of a linear model are taken at predictions that are off by rounding, each record's in its own
-    /// way. With `υ` the unit roundoff and `R` the radius, widened by `(d + 16) υ` for a projection's own rounding, a
-    /// prediction is off by at most `(d + 2) υ R ‖x‖`, which moves a gradient by at most `s = β (d + 2) υ R`; so the
-    /// distance is at most `G(R) + 2s` and the norm `L(R) + s`. Without a radius or smoothness, `2L` and `L` are taken
-    /// at whatever prediction comes out. The derivative itself costs another `16 υ L` per gradient. Of softmax with `C`
-    /// classes, scores are also rounded when the largest is subtracted, `4 υ R` more in `s`, and the residuals cost
-    /// `2C υ L` more: see [`Rounding`](crate::growth::Rounding).
+    /// The derivatives of a linear model are taken at rounded predictions, with a separate error for each record. With `υ` the
+    /// unit roundoff and `R` the radius, widened by `(d + 16) υ` for a projection's own rounding, a prediction is off by at
+    /// most `(d + 2) υ R ‖x‖`, which moves a gradient by at most `s = β (d + 2) υ R`. So the distance is at most `G(R) + 2s`
+    /// and the norm at most `L(R) + s`. Without a radius or smoothness, the bounds are `2L` and `L`, which hold at any
+    /// prediction. The derivative itself costs another `16 υ L` per gradient. For softmax with `C` classes, subtracting the
+    /// largest score adds `4 υ R` to the error of a score, and so to `s`, and the residuals cost `2C υ L` more: see
+    /// [`Rounding`](crate::growth::Rounding).
     ///
     /// # Errors
-    /// [`Error::NotProved`] where the gradients are bounded within a radius only and there is none.
+    /// [`Error::NotProved`] if the gradients are bounded only within a radius and none is given.
     pub(crate) fn of_loss(loss: &LossKind, domain: &Domain, features: u64, float: FloatKind) -> Result<Self, Error> {
         let roundoff = float.unit_roundoff();
         let (of_classes, of_scores) =
@@ -78,7 +78,7 @@ impl Contributions {
         })
     }
 
-    /// Bound on the norm of one contribution.
+    /// Returns the bound on the norm of one contribution.
     pub fn bound(&self) -> f64 {
         match self {
             Self::Bounded { lipschitz, .. } => *lipschitz,
@@ -87,14 +87,15 @@ impl Contributions {
     }
 }
 
-/// How sums of gradients are added up, as a recipe says.
+/// The summation of gradients that a recipe states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Summation {
-    /// Plainly, in the floating-point type of the training: what a serialised recipe means that does not say. Its sensitivity
-    /// is the larger one, so that its certificates are recomputed as they were made; what runs is compensated all the same.
+    /// Plain summation in the training's floating-point type: the default of a serialised recipe without this field. Its
+    /// sensitivity is the larger one, so that old certificates are recomputed as they were made; the training is compensated
+    /// all the same.
     #[default]
     Plain,
     /// In double precision, microbatches of up to 1024 examples compensated.
@@ -103,23 +104,23 @@ pub enum Summation {
 
 #[cfg(feature = "serde")]
 impl Summation {
-    /// What a serialised recipe need not say.
+    /// Returns whether a serialised recipe may omit this field.
     pub(crate) fn is_plain(&self) -> bool {
         *self == Self::Plain
     }
 }
 
-/// One step's sum of gradients, as far as its sensitivity depends on it; all of it public.
+/// The parameters of one step's sum of gradients that determine its sensitivity; all public.
 ///
 /// # Formula
 /// ```text
 /// sensitivity = difference + 2 γ b C            difference: under replace-one G or 2C, under zero-out L or C
 /// ```
-/// for at most `b` examples of a step, in microbatches: what [`sensitivity_of_sum`] proves of sums in double precision,
-/// which all are, whatever the float type. At b = 50 the second term is 6e-13 C, at 1e9 it is 2e-4 C.
+/// for at most `b` examples of a step, in microbatches: the bound that [`sensitivity_of_sum`] proves for sums in double
+/// precision, which is used for every float type. At b = 50 the second term is 6e-13 C, at 1e9 it is 2e-4 C.
 ///
-/// All other records contribute the same in both, bit for bit, since a record's contribution depends on the parameters
-/// and on itself only.
+/// All other records contribute the same bits to both sums, since a record's contribution depends on the parameters and on the
+/// record only.
 ///
 /// # Examples
 /// ```
@@ -136,32 +137,32 @@ impl Summation {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepSum {
-    /// What a record contributes.
+    /// The bounds on a record's contribution.
     pub contributions: Contributions,
-    /// The most examples that one step adds up.
+    /// Maximum number of examples in one step.
     pub examples: u64,
-    /// The most that are added up at a time; each microbatch's sum is then added to the step's.
+    /// Maximum number of examples added at a time; each microbatch's sum is then added to the step's.
     pub microbatch: u64,
     /// The floating-point type of the gradients.
     pub float: FloatKind,
-    /// The microbatch of a [plain](Summation::Plain) sum, whose sensitivity is stated instead; `None` states that of what
-    /// runs.
+    /// Microbatch size of a [plain](Summation::Plain) sum, whose sensitivity is then stated; `None` states that of the sum as
+    /// computed.
     pub plain_microbatch: Option<u64>,
 }
 
 impl StepSum {
-    /// For steps of at most so many examples, in microbatches of up to 1024.
+    /// Creates a sum for steps of at most `examples` examples, in microbatches of up to 1024.
     pub fn whole(contributions: Contributions, examples: u64, float: FloatKind) -> Self {
         Self { contributions, examples, microbatch: examples.clamp(1, MICROBATCH), float, plain_microbatch: None }
     }
 
-    /// The same as a recipe says that it is added up: plainly in microbatches of so many, or as it runs.
+    /// Sets the summation that a recipe states: plain, in microbatches of this size, or as computed.
     pub(crate) fn added_up(self, summation: Summation, plain_microbatch: u64) -> Self {
         let plain_microbatch = (summation == Summation::Plain).then_some(plain_microbatch);
         Self { plain_microbatch, ..self }
     }
 
-    /// The L2 sensitivity of a step's sum, rounding allowed for.
+    /// Returns the L2 sensitivity of a step's sum, rounding included.
     ///
     /// # Errors
     /// [`Error::Adjacency`] unless the number of records is public under the relation; [`Error::OutOfRange`] for a bound
@@ -187,8 +188,8 @@ impl StepSum {
         Ok(sensitivity_of_sum(difference, bound, self.examples, self.microbatch)?)
     }
 
-    /// The sensitivity of a plain sum in the float type, of roundoff `υ`: with `k = ⌈b/m⌉` microbatches of `m` a coordinate is
-    /// off by at most `γ Σ_i |v_ij|`, `γ = r/(1 - r)`, `r = (m + k + 2) υ`.
+    /// Returns the sensitivity of a plain sum in the float type, of unit roundoff `υ`: with `k = ⌈b/m⌉` microbatches of `m` a
+    /// coordinate is off by at most `γ Σ_i |v_ij|`, `γ = r/(1 - r)`, `r = (m + k + 2) υ`.
     fn plain_sensitivity(&self, microbatch: u64, difference: f64, bound: f64) -> Result<f64, Error> {
         let roundings = (microbatch.min(self.examples) + self.examples.div_ceil(microbatch) + 2) as f64;
         let share = roundings * self.float.unit_roundoff();
@@ -203,7 +204,7 @@ impl StepSum {
         Ok((difference + rounding) * (1.0 + 1e-15))
     }
 
-    /// How far a record moves the exact sum, and the bound on a contribution.
+    /// Returns the sensitivity of the exact sum, and the bound on a contribution.
     fn difference(&self, relation: AdjacencyKind) -> Result<(f64, f64), Error> {
         let difference = match (self.contributions, relation) {
             (Contributions::Bounded { difference, .. }, AdjacencyKind::ReplaceOne) => difference,
@@ -215,7 +216,7 @@ impl StepSum {
         Ok((difference, self.contributions.bound()))
     }
 
-    /// An empty sum for gradients of `model`.
+    /// Creates an empty sum for gradients of `model`.
     pub(crate) fn start<F: RealField + Copy, M: Model<F>, A: Adjacency>(
         &self,
         model: &M,
@@ -234,7 +235,7 @@ impl StepSum {
     }
 }
 
-/// Above what a handful of roundings and underflows of the arithmetic around it could have taken off.
+/// Rounds up by more than a few roundings and underflows of the surrounding arithmetic could have subtracted.
 fn up(value: f64) -> f64 {
     value * (1.0 + 1e-15)
 }

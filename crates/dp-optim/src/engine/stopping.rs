@@ -1,4 +1,4 @@
-//! When a run ends.
+//! Stop rules of a run.
 
 use dp_losses::Model;
 
@@ -8,17 +8,17 @@ use crate::error::Error;
 /// Decides after each pass whether the run is over.
 ///
 /// # Privacy
-/// A rule that looks at the iterate or the data makes the number of passes private, and needs a proof of its own for
-/// the sensitivity; see [`minimise`](super::minimise).
+/// A rule that depends on the iterate or the data makes the number of passes private and needs its own sensitivity proof; see
+/// [`minimise`](super::minimise).
 pub trait StopRule<F, M: Model<F>, B: Batches<F, M>> {
-    /// Whether to stop after `passes` passes, at `current`.
+    /// Returns whether to stop after `passes` passes, at `current`.
     ///
     /// # Errors
     /// Those of the batches, where the rule reads them.
     fn stop(&mut self, passes: u64, current: &[F], model: &M, batches: &mut B) -> Result<bool, Error>;
 }
 
-/// A number of passes fixed beforehand.
+/// A fixed number of passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Passes(pub u64);
 

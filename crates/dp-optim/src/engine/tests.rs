@@ -40,7 +40,7 @@ fn a_pass_is_cut_into_the_listed_sizes_however_the_source_cuts_its_blocks() {
     let data = examples(20, 3);
     let dp_data::Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
     let firsts: Vec<f64> = values.chunks(DIM).map(|row| row[0]).collect();
-    // What is left over is delivered, counted and not used; where rows run out the last batch is short.
+    // Surplus examples are delivered, counted and not used; the last batch is short if the rows run out.
     for sizes in [&[1, 5, 2, 7][..], &[20], &[19, 1], &[], &[15, 30, 4]] {
         let mut expected = Vec::new();
         let mut start = 0;
@@ -78,12 +78,12 @@ fn run_of(n: u64, batch_size: usize, averaging: Averaging) -> Run {
     }
 }
 
-/// Hands out a memory source's pass in blocks of other lengths.
+/// Delivers a memory source's pass in blocks of other lengths.
 struct Chopped {
     memory: MemorySource<f64>,
     blocks: Vec<usize>,
     lose: usize,
-    /// How many rows it says it delivered.
+    /// The number of rows that its receipt states.
     receipt: u64,
 }
 
@@ -181,7 +181,7 @@ fn all_representations_agree() {
 
 #[test]
 fn a_pass_that_loses_rows_is_an_error() {
-    // Whether or not its receipt admits it.
+    // Whether or not its receipt states the true number.
     for receipt in [19, 20] {
         let memory = MemorySource::new(examples(20, 3), 1.0, 1.0);
         let mut source = Chopped { memory, blocks: vec![4], lose: 1, receipt };
@@ -213,7 +213,7 @@ fn a_cancelled_run_is_an_error_and_progress_is_reported() {
     assert!(seen.len() > 3 && seen.iter().all(|progress| progress.pass < 2));
 }
 
-/// Clipped gradients with Gaussian noise on each sum: what a per-step mechanism looks like to the engine.
+/// Clipped gradients with Gaussian noise on each sum: a model of a per-step mechanism.
 struct ClippedAndNoised<'r, M: Model<f64>, R: ReleaseRng> {
     pass: M::Pass,
     norms: Vec<f64>,
@@ -273,7 +273,7 @@ fn noise_at_every_step_plugs_in_as_a_gradient_estimate() {
     assert!(!log.is_private(), "the generator was reproducible");
 }
 
-/// Logistic regression.
+/// The risk of logistic regression.
 fn risk(n: u64, lambda: f64) -> minimise::Risk {
     minimise::Risk {
         n,
@@ -302,7 +302,7 @@ fn the_certified_minimiser_is_near_the_minimiser_and_neighbours_are_near_each_ot
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
     let base = examples(n as usize, 6);
     let exact = minimise(&base, 1e-9);
-    // A full gradient that vanishes, computed apart from the solver.
+    // The full gradient vanishes, computed independently of the solver.
     let dp_data::Rows::Dense { values, dim } = base.block().rows else { unreachable!() };
     let mut gradient: Vec<f64> = exact.iter().map(|w| lambda * w).collect();
     for (row, y) in values.chunks(dim).zip(base.targets()) {
@@ -350,7 +350,7 @@ fn the_fallback_certifies_by_its_count() {
     assert!(distance <= 2e-5, "{distance}");
 }
 
-/// Hands out the same malformed blocks in each pass.
+/// Delivers the same malformed blocks in each pass.
 struct Malformed(Vec<(Examples<f64>, usize)>);
 
 impl RowSource<f64> for Malformed {
@@ -362,7 +362,7 @@ impl RowSource<f64> for Malformed {
     }
 }
 
-/// The blocks still to come, each with the number of targets that it shows.
+/// The remaining blocks, each with the number of targets that it shows.
 struct MalformedPass<'m>(&'m [(Examples<f64>, usize)]);
 
 impl RowStream<f64> for MalformedPass<'_> {

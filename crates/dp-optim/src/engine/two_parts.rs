@@ -1,4 +1,4 @@
-//! The iterate in two parts, so that what an update rounds off is a share of the update and not of the iterate.
+//! The iterate in two parts, so that the rounding error of an update is relative to the update, not to the iterate.
 
 use dp_losses::compensated::two_sum;
 use dp_losses::{CompensatedSum, Model, Real, ScaledSteps};
@@ -8,13 +8,12 @@ use super::iterate::Iterate;
 use super::update::Step;
 use crate::error::Error;
 
-/// The iterate `w = s v` of plain projected gradient descent with an L2 regulariser, `s` a number and `v` a vector in two
-/// parts each.
+/// The iterate `w = s v` of plain projected gradient descent with an L2 regulariser; the scalar `s` and the vector `v` are
+/// each stored in two parts.
 ///
-/// Shrinking and projecting change `s` alone; a batch's gradient, taken at the first parts, is added onto `v`. Where there
-/// is neither a radius nor an average, an update of a sparse batch costs as much as it has non-zeros. What all that rounds
-/// off is allowed for in the sensitivity ([`Rounding`](crate::growth::Rounding),
-/// [`Arithmetic::TwoParts`](crate::growth::Arithmetic::TwoParts)).
+/// Shrinking and projecting change `s` alone; a batch's gradient, taken at the first parts, is added to `v`. Without radius
+/// and average, the cost of an update of a sparse batch is proportional to its number of non-zeros. The sensitivity allows for
+/// the rounding errors ([`Rounding`](crate::growth::Rounding), [`Arithmetic::TwoParts`](crate::growth::Arithmetic::TwoParts)).
 ///
 /// # Formula
 /// ```text
@@ -32,12 +31,13 @@ pub struct TwoParts<F, M: ScaledSteps<F>> {
     lambda: f64,
     radius: Option<f64>,
     average: Option<CompensatedSum<F>>,
-    /// Room for [`Iterate::current`].
+    /// Buffer for [`Iterate::current`].
     whole: Vec<F>,
 }
 
 impl<F: Real, M: ScaledSteps<F>> TwoParts<F, M> {
-    /// Starts at `start`, in the ball where there is one; `averaged` says whether the output is an average.
+    /// Starts at `start`; later iterates are projected onto the ball of this radius, if any. If `averaged`, the output is the
+    /// average.
     pub fn new(model: &M, start: Vec<F>, averaged: bool, batch_size: usize, lambda: f64, radius: Option<f64>) -> Self {
         Self {
             scale: (1.0, 0.0),
@@ -62,7 +62,7 @@ impl<F: Real, M: ScaledSteps<F>> TwoParts<F, M> {
             self.direction.clear();
             self.scale = (1.0, 0.0);
         } else if !(1.0..2.0).contains(&size) {
-            // A power of two within reach of every float, so that products with it are exact.
+            // A power of two within the range of every float type, so that products with it are exact.
             let power = size.log2().floor().clamp(-100.0, 100.0).exp2();
             self.direction.scale_by_power(convert(power));
             self.scale = (self.scale.0 / power, self.scale.1 / power);
@@ -78,14 +78,13 @@ impl<F: Real, M: ScaledSteps<F>> TwoParts<F, M> {
         }
     }
 
-    /// The iterate, rounded.
     fn values(&self) -> impl Iterator<Item = F> {
         let (high, low): (F, F) = (convert(self.scale.0), convert(self.scale.1));
         self.direction.parts().map(move |(entry, rest)| high * entry + (high * rest + low * entry))
     }
 }
 
-/// `‖s v‖² - R²` in two parts.
+/// Returns `‖s v‖² - R²` in two parts.
 fn excess_of_square<F: Real>(scale: (f64, f64), direction: &CompensatedSum<F>, radius: f64) -> (f64, f64) {
     let (mut high, mut low) = (0.0, 0.0);
     let mut add = |term: f64, rest: f64| {
@@ -164,8 +163,8 @@ mod tests {
     const START: [f64; DIM] = [0.6, 0.3, 0.2, -0.1, 0.4, 0.3];
     const ROWS: [[f64; DIM]; 2] = [[0.5, 0.25, -0.25, 0.5, 0.125, 0.0], [0.25, 0.5, 0.5, -0.25, 0.5, 0.125]];
 
-    /// The same run in long numbers and in two parts. Within the ball every prediction is below the targets by more than the
-    /// loss's half width: the gradients are minus the rows, exactly.
+    /// The same run in long arithmetic and in two parts. Within the ball every prediction is below the targets by more than
+    /// the loss's half width: the gradients are exactly minus the rows.
     struct Runs {
         model: LinearModel<f64, HuberRegression>,
         examples: Examples<f64>,
@@ -203,7 +202,7 @@ mod tests {
             }
         }
 
-        /// Both parts of everything.
+        /// The sum of both parts of all numbers.
         fn whole(&self) -> Vec<Long> {
             let two = |(high, low): (f64, f64)| Long::new(high).plus(&Long::new(low));
             self.two_parts.direction.parts().map(|parts| two(parts).times(&two(self.two_parts.scale))).collect()
@@ -219,7 +218,7 @@ mod tests {
         vector.into_iter().fold(0.0, f64::hypot)
     }
 
-    /// Many short updates round off less than a hundredth of a unit of the iterate: a unit of what they move it by.
+    /// Many short updates round off less than a hundredth of a unit of the iterate: a unit of the updates themselves.
     #[test]
     fn short_updates_round_off_a_share_of_themselves() {
         for (lambda, radius) in [(0.125, None), (0.125, Some(0.866)), (0.0, Some(0.866))] {
@@ -229,7 +228,7 @@ mod tests {
                 let step_size = 1e-6 * (1.0 + 1.0 / f64::from(t));
                 runs.update(step_size, 1.0);
                 moved += step_size;
-                // A product and a sum round the iterate to one part.
+                // Rounding the iterate to one part takes a product and a sum.
                 let (whole, current) = (runs.whole(), runs.two_parts.current());
                 for (whole, current) in whole.iter().zip(current) {
                     let off = whole.minus(&Long::new(*current)).value().abs() / (UNIT * current.abs());
@@ -243,7 +242,7 @@ mod tests {
         }
     }
 
-    /// Steps that shrink the iterate much, to nothing, or turn it round, and that leave the ball by far.
+    /// Steps that shrink the iterate much, to zero, or flip it, and that leave the ball by far.
     #[test]
     fn long_updates_are_exact_up_to_a_few_units() {
         for radius in [None, Some(1.25)] {
@@ -259,7 +258,7 @@ mod tests {
         }
     }
 
-    /// An average of many iterates is as exact as one of them.
+    /// An average of many iterates is as accurate as one of them.
     #[test]
     fn an_average_of_many_iterates_is_off_by_a_few_units() {
         let updates = 3000;
@@ -267,7 +266,7 @@ mod tests {
         let weight = 1.0 / f64::from(updates);
         let mut exact = vec![Long::new(0.0); DIM];
         for t in 1..=updates {
-            // A part of the iterates does not count.
+            // Some of the iterates have weight zero.
             let weight = if t % 3 == 0 { 0.0 } else { weight };
             runs.update(1e-3, weight);
             exact.iter_mut().zip(&runs.exact).for_each(|(sum, w)| *sum = sum.plus(&w.times(&Long::new(weight))));
@@ -276,7 +275,7 @@ mod tests {
         let error = norm(runs.whole().iter().zip(&exact).map(|(w, exact)| w.minus(exact).value()).collect());
         let size = norm(exact.iter().map(Long::value).collect());
         assert!(error <= 2.0 * UNIT * size, "{}", error / (UNIT * size));
-        // From there the run goes on, and a new average is begun.
+        // The run continues from there with a new average.
         runs.exact = runs.whole();
         runs.update(1e-3, 1.0);
         let last: Vec<f64> = runs.exact.iter().map(Long::value).collect();

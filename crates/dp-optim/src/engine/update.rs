@@ -1,4 +1,4 @@
-//! Update rules: how the iterate moves, given an estimate of the gradient. Public arithmetic on what it is given.
+//! Update rules: the motion of the iterate, given an estimate of the gradient. Public arithmetic on the rule's inputs.
 
 use nalgebra::{RealField, convert};
 
@@ -7,24 +7,24 @@ use nalgebra::{RealField, convert};
 pub struct Step {
     /// Number of the update, from 1.
     pub update: u64,
-    /// η of this update.
+    /// η: step size of this update.
     pub step_size: f64,
-    /// What the sum of the batch's gradients is divided by.
+    /// The divisor of the batch's gradient sum.
     pub divisor: f64,
-    /// α: weight of the iterate after this update in the average that is released.
+    /// α: weight of the iterate after this update in the released average.
     pub weight: f64,
 }
 
-/// How the iterate moves.
+/// A rule that moves the iterate.
 pub trait UpdateRule<F> {
     /// Moves `parameters`, given the estimated sum of the batch's data gradients.
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step);
 
-    /// Forgets where it came from: the run goes on at `parameters`.
+    /// Resets the rule's state: the run goes on at `parameters`.
     #[inline]
     fn restart(&mut self, _parameters: &[F]) {}
 
-    /// The point that counts in the average and is the output: `parameters` themselves, unless the rule takes gradients
+    /// Returns the point that enters the average and is the output: `parameters` themselves, unless the rule takes gradients
     /// elsewhere.
     #[inline]
     fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
@@ -45,14 +45,14 @@ pub trait UpdateRule<F> {
 /// let mut rule = GradientDescent { lambda: 0.1, radius: Some(2.0) };
 /// let mut w = [3.0, 0.0];
 /// rule.apply(&mut w, &[0.0, -20.0], &Step { update: 1, step_size: 1.0, divisor: 10.0, weight: 1.0 });
-/// // (2.7, 2.0) has norm 3.36 and is pulled back to the ball.
+/// // (2.7, 2.0) has norm 3.36 and is projected onto the ball.
 /// assert!((f64::hypot(w[0], w[1]) - 2.0).abs() < 1e-12);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GradientDescent {
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`.
     pub lambda: f64,
-    /// R: radius of the ball, if there is one.
+    /// R: radius of the ball, if any.
     pub radius: Option<f64>,
 }
 
@@ -70,7 +70,7 @@ impl<F: RealField + Copy> UpdateRule<F> for GradientDescent {
     }
 }
 
-/// `Π_R`: the nearest point of the ball of radius `radius` around the origin.
+/// Applies `Π_R`: projects onto the ball of radius `radius` around the origin.
 pub fn project<F: RealField + Copy>(parameters: &mut [F], radius: f64) {
     let radius: F = convert(radius);
     let norm = squared_norm(parameters).sqrt();
@@ -80,7 +80,7 @@ pub fn project<F: RealField + Copy>(parameters: &mut [F], radius: f64) {
     }
 }
 
-/// `‖v‖²`, with eight accumulators: with one, every addition would wait for the one before.
+/// Returns `‖v‖²`, with eight accumulators, since with one every addition would wait for the previous one.
 pub(super) fn squared_norm<F: RealField + Copy>(vector: &[F]) -> F {
     let (blocks, left) = vector.as_chunks::<8>();
     let mut sums = [F::zero(); 8];

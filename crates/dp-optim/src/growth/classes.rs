@@ -1,13 +1,13 @@
-//! Few classes of positions instead of hundreds of thousands, for the event of a release that hides the position.
+//! Position classes, which replace many positions in the event of a release that hides the position.
 
 use super::{Growth, OrderPolicy, Sensitivity};
 use crate::error::Error;
 
 /// Sensitivities given the position of the differing record, rounded up to a few values, with their probabilities.
 ///
-/// Where one secret, uniformly random permutation serves all passes, neither neighbour's output says where the record
-/// sits, and the release is a mixture over the positions with the same weights for both neighbours. Rounding a
-/// position's sensitivity *up* only weakens the statement.
+/// If one secret, uniformly random permutation is used for all passes, neither neighbour's output reveals the record's
+/// position, and the release is a mixture over the positions with the same weights for both neighbours. Rounding a position's
+/// sensitivity *up* only weakens the guarantee.
 ///
 /// # Formula
 /// ```text
@@ -18,17 +18,17 @@ use crate::error::Error;
 /// Empty classes are dropped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PositionClasses {
-    /// The class's sensitivity, increasing.
+    /// The sensitivities of the classes, increasing.
     pub sensitivities: Vec<f64>,
-    /// The chance that a record falls in the class; they sum to 1 up to rounding.
+    /// The probabilities that a record falls in each class; they sum to 1 up to rounding.
     pub weights: Vec<f64>,
 }
 
-/// Most classes of a [`PositionClasses`].
+/// Maximum number of classes of a [`PositionClasses`].
 pub const MOST_CLASSES: usize = 256;
 
 impl PositionClasses {
-    /// Sorts the positions of `sensitivity` into classes. A single class means that hiding the position gains nothing.
+    /// Sorts the positions of `sensitivity` into classes. With a single class, hiding the position gains nothing.
     ///
     /// # Errors
     /// [`Error::NotProved`] for fresh permutations: a record's positions in several passes are then independent, and
@@ -43,7 +43,7 @@ impl PositionClasses {
         let largest = sensitivity.by_position.iter().copied().fold(0.0, f64::max);
         let edge =
             |i: usize| if i + 1 == MOST_CLASSES { largest } else { largest * ((i + 1) as f64 / MOST_CLASSES as f64) };
-        // Records, not positions: the last batch may be short.
+        // Counts records, not positions: the last batch may be short.
         let mut records = vec![0u64; MOST_CLASSES];
         let mut worst = vec![0.0f64; MOST_CLASSES];
         let batch_size = growth.batch_size.min(growth.n);
@@ -63,7 +63,7 @@ impl PositionClasses {
         Ok(Self { sensitivities, weights })
     }
 
-    /// Whether hiding the position gains nothing.
+    /// Returns whether hiding the position gains nothing.
     pub fn is_single(&self) -> bool {
         self.sensitivities.len() <= 1
     }

@@ -1,25 +1,26 @@
-//! Upper bounds in closed form for the two schedules whose recursion telescopes, so that long runs are planned at once.
+//! Upper bounds in closed form for the two schedules whose recursion telescopes, for fast planning of long runs.
 
 use super::rounding::Sums;
 use super::{Checked, expansion};
 use crate::schedule::Schedule;
 
-/// What the recursion would yield, bounded from above.
+/// Upper bounds on the results of the recursion.
 pub(super) struct Terms {
     pub(super) distance: f64,
     pub(super) rounding: Sums,
-    /// What 99 of 100 positions at least reach, as a share of the largest: near 1, hiding the position gains nothing.
+    /// Lower bound on the sensitivity of 99 of 100 positions, relative to the largest: near 1, hiding the position gains
+    /// nothing.
     pub(super) evenness: f64,
 }
 
-/// Covers the roundings of the few products, powers and quotients below, and of the telescoped factors: each `ρ_t` of
-/// the second case is off by a relative `4υ/(t - 1)`, their product by at most `4υ (1 + ln 2^53)`.
+/// Covers the roundings of the few products, powers and quotients below, and of the telescoped factors: each `ρ_t` of the
+/// second case has relative error `4υ/(t - 1)`, their product at most `4υ (1 + ln 2^53)`.
 const INFLATION: f64 = 1.0 + 1e-13;
 
-/// The closed bound where there is one: last iterate, and a constant or strongly convex schedule that does not expand.
+/// Returns the closed bound if there is one: last iterate, and a constant or strongly convex schedule that does not expand.
 ///
-/// In both the contributions `c_t` do not fall with `t`, so that the worst position is the last of the pass, for fixed
-/// and for fresh permutations alike: `Δ = Σ_j c_{(j+1)u}`.
+/// In both cases the contributions `c_t` do not decrease with `t`, so that the worst position is the last of the pass, for
+/// fixed and for fresh permutations: `Δ = Σ_j c_{(j+1)u}`.
 ///
 /// Constant: `c_t = (ηG/b) ρ^{T-t}` with `ρ ≤ 1`. Strongly convex: the step is the cap `1/β` up to some `t₀` and
 /// `1/(γt)` after it, where `ρ_t = 1 - 1/t` telescopes: `A_t = t/T` and `c_t = G/(γbT)` for `t > t₀`, and
@@ -35,12 +36,12 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
     if let Some(step) = checked.steps.constant() {
         let rho = expansion(step, growth.smoothness, growth.strong_convexity);
         let rho = rho + 3.0 * f64::EPSILON * (1.0 + step * growth.smoothness);
-        // A convex run at η <= 2/β has ρ = 1 up to the slack, which the power below turns into a relative 1e-15 T.
+        // A convex run at η <= 2/β has ρ = 1 up to the slack, whose power below is a relative error of 1e-15 T.
         if !(rho <= 1.0 + 10.0 * f64::EPSILON) {
             return None;
         }
         let over_pass = rho.powf(per_pass) * (1.0 + 4.0 * f64::EPSILON);
-        // Where the slack lifts ρ above 1 the first position may be the worst, by one pass's growth at most.
+        // If the slack raises ρ above 1, the first position may be the worst, by at most one pass's growth.
         let passes = powers(over_pass, growth.passes) * over_pass.max(1.0);
         let reach = if rho < 1.0 { updates.min(1.0 / (1.0 - rho)) } else { updates * rho.powf(updates) };
         return Some(Terms {
@@ -59,7 +60,7 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
     let cap = checked.steps.at(1);
     let capped = last_capped(checked, cap);
     let shrink = (1.0 - cap * gamma + 3.0 * f64::EPSILON).min(1.0);
-    // A at the last capped update: the later factors telescope, or there is none.
+    // A at the last capped update: the later factors telescope, or there are none.
     let reach_at_cap = if capped == checked.updates { 1.0 } else { capped as f64 / updates };
     let contribution = |t: u64| {
         if t > capped { 1.0 / (gamma * updates) } else { cap * reach_at_cap * shrink.powf((capped - t) as f64) }
@@ -85,7 +86,7 @@ pub(super) fn terms(checked: &Checked<'_>) -> Option<Terms> {
     })
 }
 
-/// `Σ_{i < count} x^i`.
+/// Returns `Σ_{i < count} x^i`.
 fn powers(x: f64, count: u64) -> f64 {
     let mut sum = 0.0;
     let mut power = 1.0;
@@ -96,7 +97,7 @@ fn powers(x: f64, count: u64) -> f64 {
     sum * (1.0 + 4.0 * f64::EPSILON * count as f64)
 }
 
-/// The last update whose step is the cap. Step sizes do not rise with `t`, so a bisection finds it.
+/// Returns the last update whose step is the cap. Step sizes do not increase with `t`, so bisection finds it.
 fn last_capped(checked: &Checked<'_>, cap: f64) -> u64 {
     if checked.steps.at(checked.updates) == cap {
         return checked.updates;

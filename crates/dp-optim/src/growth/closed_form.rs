@@ -1,11 +1,11 @@
-//! The literature's sensitivities in closed form, corrected: the recursion's values for the last iterate when the batch
-//! size divides the number of records. The engine does not use them; they are here to be read and compared.
+//! The literature's sensitivities in closed form, corrected: the recursion's values for the last iterate when the batch size
+//! divides the number of records. The engine does not use them; they are for reference and comparison.
 //!
-//! `G` is the gradient-difference bound, at most twice the Lipschitz constant that the papers write.
+//! `G` is the gradient-difference bound, at most twice the Lipschitz constant in the papers.
 //!
 //! # References
-//! Wu et al. 2017 (Bolt-on), Corollaries 1 to 3, Lemmas 7 and 8. Where their batch forms count updates as if each held
-//! one example, the forms here count updates; [`as_published`](super::as_published) keeps theirs.
+//! Wu et al. 2017 (Bolt-on), Corollaries 1 to 3, Lemmas 7 and 8. Their batch forms count updates as if each held one example,
+//! the forms here count updates; [`as_published`](super::as_published) has the original ones.
 
 /// Convex, constant step `η ≤ 2/β`: `k G η / b` (Corollary 1).
 ///
@@ -43,7 +43,7 @@ pub fn strongly_convex_constant(n: u64, batch_size: u64, passes: u64, step: f64,
     step * g / batch_size as f64 * all / one
 }
 
-/// The same for any number of passes: `(ηG/b) / (1 - (1-ηγ)^u)`.
+/// As `strongly_convex_constant`, for any number of passes: `(ηG/b) / (1 - (1-ηγ)^u)`.
 pub fn strongly_convex_constant_supremum(n: u64, batch_size: u64, step: f64, gamma: f64, g: f64) -> f64 {
     let log_factor = (-step * gamma).ln_1p();
     let one = -(log_factor * n as f64 / batch_size as f64).exp_m1();

@@ -1,4 +1,4 @@
-//! The recursion itself, once in ordinary arithmetic and once rounded up.
+//! The recursion, in ordinary arithmetic and rounded up.
 
 use super::rounding::Sums;
 use super::{Checked, OrderPolicy, expansion};
@@ -7,31 +7,30 @@ use crate::error::Error;
 /// Unit roundoff of f64.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// A reach that has shrunk below this stays at it: that is an upper bound, and arithmetic on subnormal numbers takes twenty times
-/// as long.
+/// Lower bound for a shrinking reach: an upper bound on the exact value that avoids subnormal numbers, whose arithmetic takes
+/// twenty times as long.
 const LEAST_REACH: f64 = 1e-280;
 
-/// What one run of the recursion yields.
 pub(super) struct Run {
     /// The bound over all positions.
     pub(super) distance: f64,
     /// The bound for each position, the same in every pass.
     pub(super) by_position: Vec<f64>,
-    /// What the allowance for the rounding of the training run is made of.
+    /// The sums for the allowance for rounding in the training run.
     pub(super) rounding: Sums,
 }
 
-/// The recursion in ordinary arithmetic.
+/// Runs the recursion in ordinary arithmetic.
 pub(super) fn nearest(checked: &Checked<'_>) -> Result<Run, Error> {
     run(checked, 0.0)
 }
 
-/// The recursion as an upper bound on its exact value.
+/// Runs the recursion with an upper bound on its exact value as the result.
 ///
-/// With `υ` the unit roundoff, the computed factor `ρ` is off by at most `3υ (1 + ηβ)` (one product and one difference
-/// of numbers of at most `1 + ηβ`), which is added to it. What remains are sums and products of non-negative numbers,
-/// at most five roundings for each of the `T` steps, two for each term of a position's sum and eight at the ends: the
-/// result is inflated by `1 + 2υ (5T + 2k + 16)`, twice what they can amount to.
+/// With `υ` the unit roundoff, the computed factor `ρ` is off by at most `3υ (1 + ηβ)` (one product and one difference of
+/// numbers of at most `1 + ηβ`), which is added to it. All other operations are sums and products of non-negative numbers,
+/// with at most five roundings for each of the `T` steps, two for each term of a position's sum and eight at the ends: the
+/// result is multiplied by `1 + 2υ (5T + 2k + 16)`, twice their maximum.
 pub(super) fn certified(checked: &Checked<'_>) -> Result<Run, Error> {
     let mut run = run(checked, 3.0 * UNIT)?;
     let roundings = 5.0 * checked.updates as f64 + 2.0 * checked.growth.passes as f64 + 16.0;
@@ -42,7 +41,7 @@ pub(super) fn certified(checked: &Checked<'_>) -> Result<Run, Error> {
     Ok(run)
 }
 
-/// `slack` times `1 + ηβ` is added to every expansion factor.
+/// Runs the recursion with `slack` times `1 + ηβ` added to every expansion factor.
 fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
     let growth = checked.growth;
     let (beta, gamma) = (growth.smoothness, growth.strong_convexity);
@@ -61,8 +60,8 @@ fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
     let mut fresh = 0.0;
     let mut sums = Sums::default();
 
-    // `ahead` is A_{t+1} and `factor` is ρ(η_{t+1}); there is nothing ahead of the last update. `handed_on` is what a
-    // difference of the stretch's average amounts to at the end.
+    // `ahead` is A_{t+1} and `factor` is ρ(η_{t+1}); nothing follows the last update. `handed_on` is the final effect of a
+    // difference of the stretch's average.
     let (mut ahead, mut factor) = (0.0f64, 0.0f64);
     let mut handed_on = 1.0f64;
     for pass in (0..growth.passes).rev() {

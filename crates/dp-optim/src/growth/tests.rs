@@ -68,11 +68,11 @@ proptest! {
         for (certified, formula) in certified.by_position.iter().zip(&formula.by_position) {
             prop_assert!(certified >= formula);
         }
-        // The closed form, where it is used, is an upper bound of the same.
+        // The closed form, if used, is an upper bound on the recursion.
         let bound = exact.bound().unwrap();
         prop_assert!(bound >= formula.bound * (1.0 - 1e-14), "{} below {}", bound, formula.bound);
         prop_assert!(bound <= formula.bound * (1.0 + 1e-9), "{} above {}", bound, formula.bound);
-        // Rounding only adds; steps so long that the iterates have no bound are refused both ways.
+        // Rounding only adds; steps so long that the iterates are unbounded are refused by both.
         match (growth.sensitivity(), growth.bound()) {
             (Ok(rounded), Ok(at_once)) => prop_assert!(rounded.bound > certified.bound && at_once > bound),
             (Err(Error::Sensitivity { .. }), Err(Error::Sensitivity { .. })) => {}
@@ -108,14 +108,14 @@ proptest! {
     #[test]
     fn classes_of_positions_round_up_and_lose_no_record(growth in any_growth(), n in 1u64..2000) {
         let growth = Growth { n, order: OrderPolicy::Fixed, rounding: None, ..growth };
-        // Steps beyond 2/β overflow over this many updates, which is refused.
+        // Steps beyond 2/β overflow over this many updates, and are refused.
         let Ok(sensitivity) = growth.sensitivity() else { return Ok(()) };
         let classes = PositionClasses::new(&growth, &sensitivity).unwrap();
         prop_assert!(classes.sensitivities.len() <= 256);
         prop_assert!((classes.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let largest = classes.sensitivities.iter().copied().fold(0.0, f64::max);
         prop_assert_eq!(largest, sensitivity.by_position.iter().copied().fold(0.0, f64::max));
-        // Stochastic dominance: for each threshold at least as much weight above it as the positions have.
+        // Stochastic dominance: for each threshold the classes have at least the weight above it that the positions have.
         for &threshold in &sensitivity.by_position {
             let above: f64 = classes.sensitivities.iter().zip(&classes.weights)
                 .filter(|(s, _)| **s >= threshold).map(|(_, w)| w).sum();
@@ -123,7 +123,7 @@ proptest! {
                 .filter(|(_, s)| **s >= threshold).map(|(r, _)| growth.position_weight(r)).sum();
             prop_assert!(above >= exact - 1e-12, "{} below {}", above, exact);
         }
-        // At most a class too high.
+        // Too high by at most one class.
         let mean: f64 = classes.sensitivities.iter().zip(&classes.weights).map(|(s, w)| s * w).sum();
         let exact: f64 = (0..).zip(&sensitivity.by_position).map(|(r, s)| growth.position_weight(r) * s).sum();
         prop_assert!(mean <= exact + largest / 256.0 * 1.000001);
@@ -185,7 +185,7 @@ fn rounding_is_nil_in_double_precision() {
         let share = with / exact.bound().unwrap() - 1.0;
         assert!(share > 0.0 && share < 5e-4, "{arithmetic:?}: {share}");
     }
-    // In single precision the same proof says more than the sensitivity itself.
+    // In single precision the same proof gives an allowance above the sensitivity itself.
     let rounding = Some(Rounding { unit_roundoff: 2f64.powi(-24), ..double(50, Arithmetic::Buffered).unwrap() });
     let single = Growth {
         smoothness: 0.251,
@@ -196,7 +196,7 @@ fn rounding_is_nil_in_double_precision() {
     assert!(single.bound().unwrap() > 10.0 * 2.0 / (1e-3 * 500_000.0));
 }
 
-/// The sensitivity of a run over 1e9 records is that of exact arithmetic, up to some hundredths.
+/// The sensitivity of a run over 1e9 records is that of exact arithmetic, up to a few hundredths.
 #[test]
 fn rounding_is_nil_at_any_number_of_records() {
     for (n, most) in [(3_000_000u64, 0.011), (10_000_000, 0.011), (100_000_000, 0.011), (1_000_000_000, 0.05)] {
@@ -231,8 +231,8 @@ fn rounding_without_a_bound_on_the_iterates_is_refused() {
     assert!(Growth { radius: Some(1.0), ..wild }.bound().is_ok());
 }
 
-/// One update's allowance, term by term as documented: of the iterate, of the norm before a projection, of the products with
-/// the regulariser, of margins, of the sum; and of the last iterate.
+/// One update's allowance, term by term as documented: for the iterate, the norm before a projection, the products with the
+/// regulariser, the margins and the sum; and for the last iterate.
 #[test]
 fn the_allowance_for_rounding_is_the_documented_sum() {
     let (dim, batch, unit) = (5.0, 3.0, f64::EPSILON / 2.0);
@@ -248,20 +248,20 @@ fn the_allowance_for_rounding_is_the_documented_sum() {
             let with = Growth { rounding: double(5, arithmetic), ..without.clone() };
             (with.bound_from(100.0).unwrap() - without.bound_from(100.0).unwrap()) / (2.02 * unit)
         };
-        // One step leads no farther than ηL; where the regulariser pulls back, not beyond the start.
+        // One step moves by at most ηL; with a regulariser not beyond the start.
         let reach = radius.unwrap_or(f64::INFINITY).min(if lambda > 0.0 { 100.0 } else { 100.0 + step });
         let per_step = step * (4.0 * lambda * reach + beta * (dim + 2.0) * reach + (batch + 24.0));
         let projection = if radius.is_some() { (dim / 2.0 + 8.0) * reach } else { 0.0 };
         let buffered = 4.0 * reach + projection + per_step + 4.0 * reach;
         let found = of_arithmetic(Arithmetic::Buffered);
-        // The difference of two bounds of size 1 is known to some units.
+        // The difference of two bounds of size 1 is accurate to a few units.
         assert!((found - buffered).abs() <= 3.0, "lambda={lambda} step={step}: {found} {buffered}");
         if radius.is_none() {
             let scaled = (batch + 8.0) * reach + per_step + 4.0 * reach;
             let found = of_arithmetic(Arithmetic::Scaled);
             assert!((found - scaled).abs() <= 3.0, "lambda={lambda} step={step}: {found} {scaled}");
         }
-        // Of the iterate's and the norm's own roundings only squares of units are left.
+        // The iterate's and the norm's own roundings are of second order.
         let of_projection = if radius.is_some() { 8.0 * step * (lambda * reach + 1.0) } else { 0.0 };
         let two_parts = per_step + 3.0 * step * beta * reach + of_projection + 4.0 * reach;
         let found = of_arithmetic(Arithmetic::TwoParts);
@@ -269,12 +269,12 @@ fn the_allowance_for_rounding_is_the_documented_sum() {
     }
 }
 
-/// What one update may round off, counted operation by operation, at a roundoff so coarse that its square counts too: from a
-/// point as far out as there is.
+/// The rounding of one update, counted operation by operation, at a roundoff so coarse that its square matters: from a point
+/// at the maximum distance.
 #[test]
 fn every_operation_of_an_update_is_allowed_for() {
     for (dim, unit) in [(5u64, 2f64.powi(-14)), (400, 2f64.powi(-20))] {
-        // Steps that shrink, that turn round, and that stretch.
+        // Steps that shrink, that flip, and that stretch.
         let convex = (0.0, 1.0, 0.5);
         for (lambda, beta, step) in [convex, (0.5, 1.0, 0.9), (1.0, 1.25, 1.9), (1.0, 1.0, 3.5)] {
             for (radius, batch, outputs) in
@@ -299,7 +299,7 @@ fn every_operation_of_an_update_is_allowed_for() {
                     let with = Growth { rounding: Some(rounding), ..without.clone() };
                     let start = 10.0;
                     let found = with.bound_from(start).unwrap() - without.bound_from(start).unwrap();
-                    // Where no step turns round, the regulariser pulls a point so far out back by more than a gradient moves it.
+                    // If no step flips, the regulariser pulls a point this far out back by more than a gradient moves it.
                     let free = if lambda > 0.0 { start } else { start + step * LENGTH };
                     let needed = operations(&with, radius.unwrap_or(free), step);
                     assert!(
@@ -315,12 +315,12 @@ fn every_operation_of_an_update_is_allowed_for() {
 /// A bound on gradients, for these tests.
 const LENGTH: f64 = 1.5;
 
-/// What the operations of an update, and of the last iterate, are off by, in units: of iterates of norm `reach` at most.
+/// The errors of the operations of an update, and of the last iterate, in units: for iterates of norm at most `reach`.
 fn operations(run: &Growth, reach: f64, step: f64) -> f64 {
     let rounding = run.rounding.unwrap();
     let (dim, batch, unit) = (rounding.dim, run.batch_size, rounding.unit_roundoff);
     let (lambda, beta) = (run.strong_convexity, run.smoothness);
-    // Before a projection: shrunken, or turned round and stretched, and moved by a gradient.
+    // Before a projection: shrunken, or flipped and stretched, and moved by a gradient.
     let shrunken = (1.0 - step * lambda).abs().max(1.0) * reach;
     let moved = step * LENGTH;
     let farthest = shrunken + moved;
@@ -330,7 +330,7 @@ fn operations(run: &Growth, reach: f64, step: f64) -> f64 {
         Arithmetic::Buffered => {
             off += 4.0 * reach;
             if run.radius.is_some() {
-                // The root of a sum of squares is off by half of what its terms and additions are; and a few more.
+                // The error of the root of a sum of squares is half that of its terms and additions, plus a few.
                 off += (0..dim).map(|_| 0.5 * reach).sum::<f64>() + 8.0 * reach;
             }
         }
@@ -338,14 +338,14 @@ fn operations(run: &Growth, reach: f64, step: f64) -> f64 {
             // Each example rounds the whole vector; the scale changes eight times at most.
             off += (0..batch + 8).map(|_| shrunken).sum::<f64>();
             if let Some(radius) = run.radius {
-                // Followed from a fresh square over an interval and a batch.
+                // Updated from a recomputed square over an interval and a batch.
                 let interval = if dim / 4 > 64 { dim / 4 } else { 64 };
                 let mut square = dim as f64 * farthest * farthest;
                 for _ in 0..interval + batch {
                     square += farthest * farthest;
                 }
                 let added = if several { batch * rounding.outputs } else { 0 };
-                // So many batches, short ones included, each of which moves it by a mean gradient.
+                // The number of batches, short ones included, each of which moves it by a mean gradient.
                 let batches = 2.0 * interval as f64 / batch as f64 + 3.0;
                 square += batches * (dim + 2 + added) as f64 * moved * (farthest + farthest);
                 let scales = if step * lambda > 2.0 { 16.0 } else { 1.0 };
@@ -353,20 +353,20 @@ fn operations(run: &Growth, reach: f64, step: f64) -> f64 {
             }
         }
         Arithmetic::TwoParts => {
-            // Additions of the examples, and changes of the scale, are off by squares of the unit.
+            // The errors of the additions of the examples, and of the changes of the scale, are squares of the unit.
             off += (0..batch + 4).map(|_| 4.0 * unit * farthest).sum::<f64>();
             if run.radius.is_some() {
                 let of_square = (dim + 20) as f64 * unit;
                 off += of_square * of_square / unit * farthest + 8.0 * (step * lambda * reach + moved);
             }
-            // Second parts that the gradient does not see.
+            // Second parts that the gradient omits.
             off += 3.0 * step * beta * reach;
         }
     }
-    // Products with the regulariser; the margins, and of several classes the largest one that is subtracted.
+    // Products with the regulariser; the margins, and for several classes the subtraction of the largest one.
     off += step * 4.0 * lambda * reach;
     off += step * beta * (0..dim + 2).map(|_| reach).sum::<f64>();
-    // The derivative and its products; additions of a batch; exponentials and their sum of several classes.
+    // The derivative and its products; additions of a batch; for several classes the exponentials and their sum.
     off += moved * (24 + batch) as f64;
     if several {
         off += 4.0 * step * beta * reach + moved * 2.0 * (rounding.outputs + 8) as f64;
@@ -375,11 +375,11 @@ fn operations(run: &Growth, reach: f64, step: f64) -> f64 {
     off + 4.0 * reach
 }
 
-/// Averages add what summing them rounds, each handed on by what a difference of it amounts to.
+/// Averages add the rounding of their summation, each multiplied by the final effect of a difference of it.
 #[test]
 fn every_average_is_allowed_for() {
     let (dim, batch, updates, step, unit) = (5, 3, 4, 0.25, 2f64.powi(-14));
-    // From far out, so that the iterates' norm is what counts.
+    // From a distant start, so that the iterates' norm dominates.
     let (start, reach) = (1e4, 1e4 + LENGTH);
     for arithmetic in Arithmetic::ALL {
         let allowed = |averaging| {
@@ -411,12 +411,12 @@ fn every_average_is_allowed_for() {
             assert!((found / needed - 1.0).abs() < 1e-6, "{arithmetic:?}: {found} {needed}");
         };
         near(allowed(Averaging::Last), 4.0 * each + 4.0 * reach);
-        // An update is in the mean of those after it: 1, 3/4, 1/2, 1/4 of it.
+        // An update enters the mean through all later iterates: 1, 3/4, 1/2, 1/4 of it.
         near(allowed(Averaging::Uniform), 2.5 * each + summing(4.0, 4.0 * step));
-        // Whatever the signs, an update is in all iterates after it.
+        // For any signs, an update enters all later iterates.
         let values = vec![0.5, -1.0, 2.0, 0.25];
         near(allowed(Averaging::Coefficients { values }), 9.5 * each + 3.75 * summing(4.0, 4.0 * step));
-        // Twice a mean of two; the first is handed on in full.
+        // Twice a mean of two; the effect of the first is passed on in full.
         near(allowed(Averaging::Restarts { updates: 2 }), 3.0 * each + 2.0 * summing(2.0, 4.0 * step));
     }
 }
@@ -430,7 +430,7 @@ fn nonsense_is_refused() {
         assert!(Growth { gradient_difference: bad, ..good.clone() }.bound().is_err(), "{bad}");
         assert!(Growth { radius: Some(bad), ..good.clone() }.bound().is_err(), "{bad}");
     }
-    // Squares of it vanish, so that no point would be found to lie outside.
+    // Squares of this radius underflow, so that no point would be found to lie outside.
     assert!(Growth { radius: Some(1e-170), ..good.clone() }.bound().is_err());
     assert!(Growth { n: 0, ..good.clone() }.bound().is_err());
     assert!(Growth { batch_size: 0, ..good.clone() }.bound().is_err());

@@ -31,16 +31,16 @@ fn a_projection_leaves_the_grid_for_the_sphere() {
     for outside in [[0.3, 0.25], [1.5, 1.5], [1.2, 1.6000001]] {
         assert!(ball.check(&outside).is_err(), "{outside:?}");
     }
-    // A projection rounds, by little: neither a tenth nor a billionth of the radius.
+    // A projection rounds slightly: not by a tenth or a billionth of the radius.
     let (long, short) = (2.0 * (1.0 + 4.0 * f64::EPSILON), 2.0 * (1.0 - 4.0 * f64::EPSILON));
     for (norm, fits) in [(long, true), (short, true), (2.2, false), (2.0 + 1e-9, false), (2.0 - 1e-9, false)] {
         assert_eq!(ball.check(&[0.6 * norm, 0.8 * norm]).is_ok(), fits, "{norm}");
     }
-    // A mean of points in the ball, of whose rounding nothing is known.
+    // A mean of points in the ball, with unknown rounding.
     let mean = ReleaseLattice::ANYWHERE.within(Some(1.0));
     assert!(mean.check(&[1.0 + 1e-7]).is_ok() && mean.check(&[1.1]).is_err() && mean.check(&[0.3]).is_ok());
     assert_eq!((mean.radius(), ReleaseLattice::ANYWHERE.radius()), (Some(1.0), None));
-    // Each model is projected by itself.
+    // Each model is projected separately.
     assert_eq!(ball.stacked(2).check(&[1.5, 0.0, 0.0, 1.5]), Ok(()));
 }
 
@@ -62,7 +62,7 @@ fn steps_along_axes() {
         assert!(decaying.check(&missed).is_err(), "{missed:?}");
     }
     assert!(decaying.check(&[0.1, 0.1, 0.1, 0.1]).is_err(), "more weights moved than rounds");
-    // Refused for one reason each: three weights by two steps, and twice the longer step; off by more than doubles round.
+    // Refused for one reason each: three weights by two steps; twice the longer step; an error above the rounding of doubles.
     let two = ReleaseLattice::steps(vec![1.0, 3.0]);
     for reached in [[1.0, 3.0, 0.0], [0.0, -2.0, 0.0], [0.0, 0.0, 4.0]] {
         assert_eq!(two.check(&reached), Ok(()), "{reached:?}");
@@ -79,7 +79,7 @@ fn steps_along_axes() {
 }
 
 proptest! {
-    /// What a mechanism releases is on its recipe's grid, in either precision, and gives answers of the majority.
+    /// The releases of a mechanism are on its recipe's grid, in either precision, and give answers of the majority.
     #[test]
     fn releases_are_where_they_are_said_to_be(seed: u64, scale in 1e-12..1e6f64, value in -3.0..3.0f64, n in 1u64..1_000_000) {
         let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0).unwrap();

@@ -1,5 +1,5 @@
-//! ADMM by objective perturbation: each iteration's x is the certified minimiser of a perturbed objective around what was
-//! released before.
+//! ADMM by objective perturbation: the x of each iteration is the certified minimiser of a perturbed objective around earlier
+//! releases.
 //!
 //! ```text
 //! T times:   b ~ N(0, σ² I)
@@ -8,18 +8,18 @@
 //!            y <- y + ρ (x - z)
 //! ```
 //! The objective of x is that of [`obj_pert`](crate::recipes::obj_pert) with `Λ = n (λ + ρ)` around the centre
-//! `c = (ρz - y)/(λ + ρ)`, brought into a ball so wide that it changes nothing. The penalty acts on z by its proximal map, so
-//! that the released model is sparse.
+//! `c = (ρz - y)/(λ + ρ)`, projected onto a ball so large that the projection changes nothing in practice. The penalty acts on
+//! z by its proximal map, so that the released model is sparse.
 //!
 //! # Privacy
-//! Given what was released before, c is public, and an iteration is one release by objective perturbation: its bound holds for
-//! every centre. The event is the T-fold composition of that release (the exact minimiser's, and of the noise that hides how
-//! it was approached), each charged for both directions at once; noise is calibrated on the composition. Composed releases
-//! are dear where Λ is small, so that the recommended ρ keeps `Λ >= 3/ε'`, ε' the part of an iteration. z and y are functions
-//! of the released x, and cost nothing.
+//! Given the earlier releases, c is public, and an iteration is one release by objective perturbation, whose bound holds for
+//! every centre. The event is the T-fold composition of that release (of the exact minimiser, and of the noise that hides the
+//! solver's error), each charged for both directions at once; noise is calibrated for the composition. Composed releases are
+//! expensive for small Λ, so the recommended ρ keeps `Λ >= 3/ε'`, ε' the part of an iteration. z and y are functions of the
+//! released x and cost nothing.
 //!
-//! As published the objective is perturbed for pure ε in every iteration (Chaudhuri et al. 2011), without what makes an
-//! approximate minimiser private: see [`as_published`].
+//! The published algorithm perturbs the objective for pure ε in every iteration (Chaudhuri et al. 2011), without the noise
+//! that an approximate minimiser needs for privacy: see [`as_published`].
 //!
 //! # References
 //! The dissertation behind the crate's list of errata compares it as ADMM-objP; Zhang, Khalili, Liu, "Improving the privacy
@@ -50,7 +50,7 @@ use crate::recipes::linear::size;
 
 const RECIPE: &str = "admm-obj-pert";
 
-/// Iterations.
+/// The default number of iterations.
 pub const ITERATIONS: u64 = 3;
 
 /// A recipe of ADMM by objective perturbation: public parameters only.
@@ -82,24 +82,24 @@ pub struct AdmmObjPert {
     pub lambda: f64,
     /// P: the penalty of the mean loss.
     pub penalty: Penalty,
-    /// Whether the last feature is an intercept, which no penalty counts or shrinks.
+    /// True if the last feature is an intercept, which no penalty counts or shrinks.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
     pub intercept: bool,
-    /// T.
+    /// T: number of iterations.
     pub iterations: u64,
-    /// ρ; `None` is what is recommended.
+    /// ρ; `None` is the recommended value.
     pub rho: Option<f64>,
-    /// Which copy of the model is released in the end; the other is no secret either.
+    /// The copy of the model that is released at the end; the other one may be published too.
     #[cfg_attr(feature = "serde", serde(default))]
     pub output: AdmmOutput,
     /// The law of the noise in the objective.
     #[cfg_attr(feature = "serde", serde(default))]
     pub law: OutputNoise,
-    /// How noise is drawn, that of the objectives and that of the releases.
+    /// The noise mode, of the objectives and of the releases.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -131,7 +131,7 @@ impl Algorithm for AdmmObjPert {
 
     fn lattice(&self, _: &Problem, found: &AdmmPerturbation) -> Result<ReleaseLattice, Error> {
         match self.output {
-            // What the penalty's map made of a release.
+            // The output of the penalty's proximal map.
             AdmmOutput::Sparse => Ok(ReleaseLattice::ANYWHERE),
             AdmmOutput::Smooth => Ok(ReleaseLattice::on_grid(found.release.grid()?.step())),
         }
@@ -139,7 +139,7 @@ impl Algorithm for AdmmObjPert {
 }
 
 impl AdmmObjPert {
-    /// Three iterations with the recommended ρ; the sparse copy is released.
+    /// Creates a recipe of three iterations with the recommended ρ, which releases the sparse copy.
     pub fn new(loss: LossKind, penalty: Penalty) -> Self {
         Self {
             loss,
@@ -156,7 +156,7 @@ impl AdmmObjPert {
         }
     }
 
-    /// Each iteration's objective without its numbers.
+    /// Returns the recipe of each iteration's objective, without its numbers.
     fn each(&self) -> ObjPert {
         ObjPert {
             law: self.law,
@@ -167,7 +167,6 @@ impl AdmmObjPert {
         }
     }
 
-    /// Refuses parameters outside their range.
     fn check(&self) -> Result<(), Error> {
         self.each().check()?;
         non_negative("lambda", self.lambda)?;
@@ -177,7 +176,7 @@ impl AdmmObjPert {
         Ok(())
     }
 
-    /// The penalty's map for this ρ.
+    /// Returns the penalty's proximal map for this ρ.
     fn map(&self, dim: u64, rho: f64) -> Result<ProximalMap, Error> {
         let layout = Layout {
             features: size("dimension", dim)?,
@@ -192,5 +191,5 @@ impl AdmmObjPert {
     }
 }
 
-/// More are not planned: each costs a minimisation.
+/// Maximum number of iterations: each costs a minimisation.
 const MOST_ITERATIONS: u64 = 10_000;

@@ -1,12 +1,12 @@
-//! A private algorithm as its author writes it.
+//! The traits that the author of a private algorithm implements.
 //!
 //! An [`Algorithm`] holds public parameters. Its [`Run`] holds the numbers that follow from them for one [`Problem`] and one
 //! noise. [`Plan`](super::Plan) and [`Derivation`](crate::Derivation) are the same code for all algorithms.
 //!
 //! # Privacy
-//! A run states its event and trains by the same numbers. The plan compares the log of a training with the event that it
-//! promised, and drops the result if they differ. That the mechanisms which wrote the log protect what the run computes is
-//! the claim of the run's author: read each `impl Run` in a review.
+//! A run states its event and trains with the same numbers. The plan compares the log of a training with the event that it
+//! promised, and discards the result if they differ. The author of the run is responsible for the claim that the logged
+//! mechanisms protect the computed values: review each `impl Run`.
 
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, DpEvent, EventLog};
@@ -22,27 +22,27 @@ use crate::lattice::ReleaseLattice;
 
 /// A private training algorithm with its public parameters.
 ///
-/// `examples/own_recipe.rs` writes one outside of this crate.
+/// `examples/own_recipe.rs` implements one outside of this crate.
 pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     /// Its name in messages.
     const NAME: &'static str;
 
-    /// The largest bound on the rows' norm that it is proved for.
+    /// Largest bound on the rows' norm for which it is proved.
     const MOST_ROW_NORM: f64 = 1.0;
 
-    /// The largest bound on the targets of two classes that it is proved for.
+    /// Largest bound on the targets of binary losses for which it is proved.
     const MOST_CLASS_TARGET: f64 = 1.0;
 
-    /// The result of calibration: the noise, and what else the recipe leaves open. The certificate states it.
+    /// The result of calibration: the noise, and other values that the recipe leaves open. The certificate states it.
     type Calibrated: Clone + core::fmt::Debug + PartialEq;
 
     /// The run.
     type Run: Run;
 
-    /// The loss, the bounds and the arithmetic.
+    /// Returns the loss, the bounds and the arithmetic.
     fn setting(&self) -> Setting;
 
-    /// The problem for `n` records of `dim` features under a neighbouring relation.
+    /// Returns the problem for `n` records of `dim` features under a neighbouring relation.
     ///
     /// # Errors
     /// Those of [`Problem::new`].
@@ -50,35 +50,35 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
         Problem::new(self, n, dim, relation)
     }
 
-    /// The least noise with which `copies` releases on the same records stay within the budget, and the run with it.
+    /// Returns the least noise with which `copies` releases on the same records stay within the budget, and the run with it.
     ///
     /// # Errors
-    /// Parameters outside their range or outside what is proved ([`Error::NotProved`]), and a budget that no noise
-    /// reaches.
+    /// Parameters outside their range or outside the proof ([`Error::NotProved`]), and a budget that no noise can meet.
     fn calibrate(&self, problem: &Problem, budget: Budget, copies: u64)
     -> Result<(Self::Calibrated, Self::Run), Error>;
 
-    /// The run with this noise, as a certificate states it.
+    /// Returns the run with this noise, as a certificate states it.
     ///
     /// # Errors
     /// As [`calibrate`](Self::calibrate).
     fn resolve(&self, problem: &Problem, calibrated: &Self::Calibrated) -> Result<Self::Run, Error>;
 
-    /// Assumptions that the certificate lists.
+    /// Returns the assumptions that the certificate lists.
     fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
         problem.setting.assumptions()
     }
 
-    /// The set of weights that an honest release can have. See [`lattice`](crate::lattice) for which recipe is held to what.
+    /// Returns the set of weights that an honest release can have. [`lattice`](crate::lattice) lists the checks of each
+    /// recipe.
     ///
     /// # Errors
-    /// Noise that is none.
+    /// Noise that is not positive and finite.
     fn lattice(&self, problem: &Problem, calibrated: &Self::Calibrated) -> Result<ReleaseLattice, Error> {
         let _ = (problem, calibrated);
         Ok(ReleaseLattice::ANYWHERE)
     }
 
-    /// About how many steps it takes to recompute the event and its cost: see
+    /// Returns roughly the number of steps that recomputing the event and its cost takes: see
     /// [`DerivesModel::work`](crate::DerivesModel::work).
     fn work(&self, problem: &Problem, calibrated: &Self::Calibrated) -> u64 {
         let _ = (problem, calibrated);
@@ -88,13 +88,13 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
 
 /// An algorithm with its noise on a problem: everything that is known before data is read.
 pub trait Run: Clone + core::fmt::Debug + PartialEq {
-    /// The event of the release, of the numbers that [`train`](Self::train) draws noise with.
+    /// Returns the event of the release, of the numbers that [`train`](Self::train) draws noise with.
     ///
     /// # Errors
-    /// Noise that is none.
+    /// Noise that is not positive and finite.
     fn event(&self) -> Result<DpEvent, Error>;
 
-    /// Sensitivity, noise and settings, for people.
+    /// Returns sensitivity, noise and settings, for display.
     fn summary(&self) -> Summary;
 
     /// Trains, releases and logs.
@@ -106,13 +106,13 @@ pub trait Run: Clone + core::fmt::Debug + PartialEq {
     /// # use dp_data::RowSource; use dp_mechanisms::LentRng; use dp_optim::engine::Control;
     /// # use dp_optim::recipes::{BoltOn, Plan, Run};
     /// fn train(plan: &Plan<BoltOn, ZeroOut>, source: &mut dyn RowSource<f64>, rng: &mut LentRng<'_>) {
-    ///     // The noise of one relation under the name of another, on rows that nobody has checked.
+    ///     // The noise of one relation under the name of another, on unchecked rows.
     ///     let _ = plan.run().train::<f64, ReplaceOne>(source, rng, &mut Control::default());
     /// }
     /// ```
     ///
     /// # Errors
-    /// A source that fails, [`Error::Interrupted`]. Nothing has been released then.
+    /// A failing source, [`Error::Interrupted`]. Nothing has been released then.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

@@ -1,4 +1,4 @@
-//! The algorithms of this crate as one type: for callers that choose one at run time, and for files.
+//! The algorithms of this crate as one type, for a choice at run time and for files.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
@@ -36,7 +36,7 @@ use crate::trained::Trained;
 use crate::tuning::portions::{Portions, PortionsDerivation};
 use crate::tuning::random_stopping::{RandomStopping, RandomStoppingDerivation};
 
-/// One enumeration of recipes, one of their plans and one of their derivations, with every call handed on.
+/// Defines an enumeration of recipes, one of their plans and one of their derivations, which forward every call.
 macro_rules! algorithms {
     ($($(#[$doc:meta])* $variant:ident($derivation:ty)),+ $(,)?) => {
         /// A private recipe of any algorithm.
@@ -131,7 +131,7 @@ macro_rules! algorithms {
             }
         }
 
-        /// How a release by any algorithm follows from public parameters.
+        /// The derivation of a release by any algorithm.
         #[derive(Debug, Clone, PartialEq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case"))]
@@ -143,7 +143,7 @@ macro_rules! algorithms {
         }
 
         impl AnyDerivation {
-            /// Number of records that a private recipe is planned for; `None` without privacy.
+            /// Returns the number of records that a private recipe is planned for; `None` without privacy.
             pub fn records(&self) -> Option<u64> {
                 match self {
                     $(Self::$variant(derivation) => Some(derivation.records()),)+
@@ -151,7 +151,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// What a private recipe demands of its model; `None` without privacy, where nothing is claimed.
+            /// Returns the terms that a private recipe's model must meet; `None` without privacy, where nothing is claimed.
             pub fn model_terms(&self) -> Option<ModelTerms> {
                 match self {
                     $(Self::$variant(derivation) => Some(derivation.model_terms()),)+
@@ -159,7 +159,7 @@ macro_rules! algorithms {
                 }
             }
 
-            /// About how many steps it takes to recompute the event and its cost: see [`DerivesModel::work`].
+            /// Returns roughly the number of steps that recomputing the event and its cost takes: see [`DerivesModel::work`].
             pub fn work(&self) -> u64 {
                 match self {
                     $(Self::$variant(derivation) => derivation.work(),)+
@@ -167,9 +167,9 @@ macro_rules! algorithms {
                 }
             }
 
-            /// What a private recipe's released weights can be; `None` without privacy.
+            /// Returns the set of weights that a private recipe can release; `None` without privacy.
             ///
-            /// See [`DerivesModel::release_lattice`] for what may be wrong.
+            /// For errors see [`DerivesModel::release_lattice`].
             pub fn release_lattice(&self) -> Option<Result<ReleaseLattice, Error>> {
                 match self {
                     $(Self::$variant(derivation) => Some(derivation.release_lattice()),)+

@@ -1,4 +1,4 @@
-//! Bolt-on private stochastic gradient descent: train as if there were no privacy, then add noise once.
+//! Bolt-on private stochastic gradient descent: non-private training followed by output perturbation.
 //!
 //! ```text
 //! plan (public parameters -> sensitivity, noise, event)  ->  train (passes over the data)  ->  release
@@ -37,7 +37,7 @@ use crate::schedule::Schedule;
 
 const RECIPE: &str = "bolt-on";
 
-/// Which of the two algorithms: what is assumed of the loss, and the steps that go with it.
+/// The algorithm: the assumption on the loss, and the default steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -48,7 +48,7 @@ pub enum Convexity {
     StronglyConvex,
 }
 
-/// When training stops.
+/// The stop rule of training.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
@@ -56,10 +56,10 @@ pub enum Stopping {
     /// After the number of passes of the recipe.
     #[default]
     Passes,
-    /// When the point is certified to be near the minimiser: sensitivity `G/(λn) + 2τ`, see
-    /// [`minimise`](crate::engine::minimise). The passes of the recipe come first and only provide the start.
+    /// At a point certified to be near the minimiser: sensitivity `G/(λn) + 2τ`, see [`minimise`](crate::engine::minimise).
+    /// The passes of the recipe come first and only provide the start.
     CertifiedMinimiser {
-        /// τ; `None` is a hundredth of the minimisers' own distance, `G/(100 λ n)`.
+        /// τ; `None` is a hundredth of the distance bound of the minimisers, `G/(100 λ n)`.
         tolerance: Option<f64>,
     },
 }
@@ -69,13 +69,13 @@ pub enum Stopping {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum OutputNoise {
-    /// Whichever has the smaller expected squared norm: the Laplace ball for delta = 0 and in few dimensions, else the
-    /// Gaussian. A choice by public numbers.
+    /// The law with the smaller expected squared norm: the Laplace ball for delta = 0 and in few dimensions, otherwise the
+    /// Gaussian. The choice depends on public numbers only.
     #[default]
     Least,
-    /// The L2 Laplace ball: pure epsilon.
+    /// The L2 Laplace ball: pure differential privacy.
     LaplaceBall,
-    /// The Gaussian: needs delta > 0.
+    /// The Gaussian; requires delta > 0.
     Gaussian,
 }
 
@@ -99,7 +99,7 @@ pub enum OutputNoise {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct BoltOn {
-    /// Which algorithm.
+    /// The algorithm.
     pub algorithm: Convexity,
     /// The loss.
     pub loss: LossKind,
@@ -107,50 +107,50 @@ pub struct BoltOn {
     pub lambda: f64,
     /// Passes over the data, at least 1.
     pub passes: u64,
-    /// Records per batch; more than there are means all of them.
+    /// Records per batch, capped at the number of records.
     pub batch_size: u64,
-    /// The step sizes; `None` is the algorithm's own: `1/√n` at most `2/β`, or `min(1/β, 1/(λt))`.
+    /// The step sizes; `None` is the algorithm's default: `1/√n` but at most `2/β`, or `min(1/β, 1/(λt))`.
     pub schedule: Option<Schedule>,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
-    /// Which combination of the iterates is released.
+    /// The released combination of the iterates.
     pub averaging: Averaging,
     /// One permutation for all passes, or one for each.
     pub order: OrderPolicy,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key.
     pub declared_order: bool,
-    /// What a batch's gradient is divided by.
+    /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
     /// When training stops.
     pub stopping: Stopping,
     /// The noise on the released model.
     pub output_noise: OutputNoise,
-    /// How that noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
-    /// the certificate names. A serialised recipe that does not say drew it rounded.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names. A serialised recipe without this field used rounded noise.
     #[cfg_attr(feature = "serde", serde(default = "unsaid_noise_mode", skip_serializing_if = "is_unsaid"))]
     pub noise_mode: NoiseMode,
-    /// Count on the record's secret position in the permutation, where that needs less noise: Gaussian noise, one secret
-    /// order for all passes (neither fresh nor declared), and positions that differ in sensitivity. It costs nothing.
+    /// Averages over the record's secret position in the permutation if that needs less noise. Requires Gaussian noise, one
+    /// secret order for all passes (neither fresh nor declared), and positions that differ in sensitivity. Costs nothing.
     pub hide_position: bool,
     /// The floating-point type of training.
     pub float: FloatKind,
-    /// How the iterate is carried; [`Arithmetic::suited_to`] says which is faster.
+    /// The representation of the iterate; [`Arithmetic::suited_to`] returns the faster one.
     pub arithmetic: Arithmetic,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
-    /// index for softmax.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses, the largest class index for
+    /// softmax.
     pub target_bound: f64,
 }
 
-/// How noise was drawn before recipes said so.
+/// Returns the noise mode of recipes serialised before the field existed.
 #[cfg(feature = "serde")]
 fn unsaid_noise_mode() -> NoiseMode {
     NoiseMode::Rounded
 }
 
-/// Such a recipe is written as it was then, so that earlier files keep their form.
+/// Returns whether the mode is omitted when serialised, so that earlier files keep their form.
 #[cfg(feature = "serde")]
 fn is_unsaid(mode: &NoiseMode) -> bool {
     *mode == unsaid_noise_mode()
@@ -198,14 +198,14 @@ impl Algorithm for BoltOn {
     }
 
     fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
-        // What is refused is refused at once. Hidden positions take a second recursion.
+        // Invalid recipes are refused at once. Hidden positions take a second recursion.
         let bound = self.terms(problem).map_or(0, |terms| terms.growth.work());
         RELEASE.saturating_add(bound.saturating_mul(2))
     }
 }
 
 impl BoltOn {
-    /// Algorithm 1 with its usual parameters: ten passes, batches of 50, step `1/√n`, the last iterate.
+    /// Creates Algorithm 1 with its usual parameters: ten passes, batches of 50, step `1/√n`, the last iterate.
     pub fn convex(loss: LossKind) -> Self {
         Self {
             algorithm: Convexity::Convex,
@@ -230,12 +230,12 @@ impl BoltOn {
         }
     }
 
-    /// Algorithm 2 with its usual parameters: ten passes, batches of 50, step `min(1/β, 1/(λt))`, the last iterate.
+    /// Creates Algorithm 2 with its usual parameters: ten passes, batches of 50, step `min(1/β, 1/(λt))`, the last iterate.
     pub fn strongly_convex(loss: LossKind, lambda: f64) -> Self {
         Self { algorithm: Convexity::StronglyConvex, lambda, ..Self::convex(loss) }
     }
 
-    /// Checks what does not depend on the data's size.
+    /// Checks the parameters that do not depend on the data's size.
     fn check(&self) -> Result<(), Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
         if self.passes == 0 {
@@ -277,7 +277,6 @@ impl BoltOn {
         Ok(())
     }
 
-    /// The schedule that runs.
     fn resolved_schedule(&self, n: u64, smoothness: f64) -> Schedule {
         match (&self.schedule, self.algorithm) {
             (Some(schedule), _) => schedule.clone(),
@@ -288,7 +287,7 @@ impl BoltOn {
         }
     }
 
-    /// Everything that follows from the recipe and the public shape of the data.
+    /// Returns all numbers that follow from the recipe and the public shape of the data.
     fn terms(&self, problem: &Problem) -> Result<Terms, Error> {
         self.check()?;
         let n = problem.n;
@@ -307,7 +306,7 @@ impl BoltOn {
         let updates = n.div_ceil(batch_size.max(1)).saturating_mul(self.passes);
         let longest = schedule.prepare(updates)?.largest();
         if self.float == FloatKind::F32 && !(longest * constants.smoothness <= 2.0 * (1.0 + 1e-12)) {
-            // Iterates that grow without bound could overflow for some data and not for others.
+            // Unbounded iterates could overflow depending on the data.
             return Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "single precision needs steps of at most 2/smoothness",
@@ -336,7 +335,7 @@ impl BoltOn {
                 why: "this loss has bounded gradients only within a radius: set one",
             });
         }
-        // Otherwise a sum or a square might overflow for some data and not for others, and the release fail for them.
+        // Otherwise a sum or a square might overflow, and the release fail, depending on the data.
         let farthest = match self.float {
             FloatKind::F64 => 1e140,
             FloatKind::F32 => 1e15,
@@ -373,16 +372,16 @@ impl BoltOn {
     }
 }
 
-/// The recursion's input, and the constants it came from.
+/// The input of the growth recursion, and the constants it is computed from.
 #[derive(Debug, Clone, PartialEq)]
 struct Terms {
     growth: Growth,
     constants: Constants,
-    /// `constants.data_lipschitz` before the iterates were found to stay in a ball.
+    /// `constants.data_lipschitz` before the iterates were bounded by a ball.
     lipschitz_everywhere: f64,
 }
 
-/// `value` with the allowance for single precision where that is asked for.
+/// Returns `value` with the allowance for single precision, if `float` is single.
 fn allow_for(float: FloatKind, value: f64) -> f64 {
     match float {
         FloatKind::F64 => value,

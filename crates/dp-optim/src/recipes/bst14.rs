@@ -7,9 +7,8 @@
 //!     η_t = 2R / (Γ √t) convex,   1 / (b λ t) strongly convex,   Γ² = d σ² + b² L²
 //! ```
 //! `Γ²` bounds the expected squared norm of the noisy sum, `f_i` is the loss with its regulariser and `L` its Lipschitz
-//! constant within the ball. What is kept of the papers is this update with its step sizes. The noise is the least with
-//! which the accountant certifies the run; the papers' own, from the composition theorem of their time, is in
-//! [`as_published`].
+//! constant within the ball. This update and its step sizes are those of the papers. The noise is the least that the
+//! accountant certifies for the run; the papers' noise, from an older composition theorem, is in [`as_published`].
 //!
 //! # References
 //! Bassily, Smith, Thakurta, "Private empirical risk minimization: efficient algorithms and tight error bounds", FOCS 2014,
@@ -43,7 +42,7 @@ use as_published::{Bst14Constants, Bst14Input, Inversion};
 
 const RECIPE: &str = "bst14";
 
-/// How the noise follows from the budget.
+/// The calibration of the noise to the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
@@ -51,10 +50,10 @@ pub enum Bst14Calibration {
     /// The least noise with which the accountant certifies the run.
     #[default]
     Accountant,
-    /// The [published](as_published) noise. The guarantee is what the accountant certifies for it, not what the papers
-    /// claim; where that is more than the budget the plan is refused.
+    /// The [published](as_published) noise. The guarantee is the accountant's, not the papers' claim; if it exceeds the
+    /// budget, the plan is refused.
     AsPublished {
-        /// ι: what the papers multiply the variance by, 1 for the logistic loss.
+        /// ι: the papers' factor on the variance, 1 for the logistic loss.
         iota: f64,
     },
 }
@@ -73,7 +72,7 @@ pub enum Bst14Calibration {
 /// let calibration = Bst14Calibration::AsPublished { iota: 1.0 };
 /// let published = Bst14 { calibration, sampling: Sampling::FixedSize, ..recipe };
 /// let published = published.plan::<ReplaceOne>(60_000, 50, budget)?;
-/// // The published noise is twelve times what is needed, and buys much more than its paper says.
+/// // The published noise is twelve times the necessary one, and its guarantee is stronger than the paper's.
 /// assert!(published.run().std_dev() / plan.run().std_dev() > 12.0 && published.reached().epsilon < 0.2 / 4.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -81,35 +80,35 @@ pub enum Bst14Calibration {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Bst14 {
-    /// Which step sizes.
+    /// The algorithm, which determines the step sizes.
     pub algorithm: Convexity,
     /// The loss; it need not be smooth.
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; positive for the strongly convex algorithm.
     pub lambda: f64,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: f64,
-    /// k: `⌊kn/b⌋` steps are made.
+    /// k: passes, `⌊kn/b⌋` steps in all.
     pub passes: u64,
     /// b: records in a batch, on average under [`Sampling::Poisson`].
     pub batch_size: u64,
-    /// How the records of a step are chosen. The papers draw batches of fixed size.
+    /// The selection of the records of a step. The papers draw batches of fixed size.
     pub sampling: Sampling,
-    /// How the noise follows from the budget.
+    /// The calibration of the noise to the budget.
     pub calibration: Bst14Calibration,
-    /// Which combination of the iterates is released; the papers', the last.
+    /// The released combination of the iterates; the last one in the papers.
     pub averaging: Averaging,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -159,7 +158,7 @@ impl Algorithm for Bst14 {
 }
 
 impl Bst14 {
-    /// The convex algorithm in a ball of this radius: ten passes in batches of 50, as the papers ran it.
+    /// Creates the convex algorithm in a ball of this radius: ten passes in batches of 50, as in the papers' experiments.
     pub fn convex(loss: LossKind, radius: f64) -> Self {
         Self {
             algorithm: Convexity::Convex,
@@ -179,12 +178,11 @@ impl Bst14 {
         }
     }
 
-    /// The strongly convex algorithm in the ball of radius `1/λ`, which holds the minimiser of a loss of slope 1.
+    /// Creates the strongly convex algorithm in the ball of radius `1/λ`, which contains the minimiser of a loss of slope 1.
     pub fn strongly_convex(loss: LossKind, lambda: f64) -> Self {
         Self { algorithm: Convexity::StronglyConvex, lambda, ..Self::convex(loss, 1.0 / lambda) }
     }
 
-    /// The run as public numbers.
     fn run(&self, problem: &Problem) -> Result<NoisyRun, Error> {
         if self.algorithm == Convexity::StronglyConvex && !(self.lambda > 0.0) {
             let range = "(0, inf) when strongly convex";
@@ -221,19 +219,19 @@ impl Bst14 {
         StepsRun::new(run, &schedule, &self.averaging, std_dev, self.noise_mode)
     }
 
-    /// L: Lipschitz constant of the regularised loss within the ball.
+    /// Returns L, the Lipschitz constant of the regularised loss within the ball.
     pub(crate) fn lipschitz(&self, problem: &Problem) -> Result<f64, Error> {
         let constants = self.loss.constants(L2::new(self.lambda)?, &problem.domain(Some(self.radius))?);
         Ok(constants.data_lipschitz + self.lambda * self.radius)
     }
 
-    /// The step sizes on the mean gradient, which the engine forms by dividing the sum by `D`:
-    /// `2RD/(Γ√t)` or `1/(λt)`.
+    /// Returns the step sizes on the mean gradient, which the engine forms by dividing the sum by `D`: `2RD/(Γ√t)` or
+    /// `1/(λt)`.
     fn schedule(&self, problem: &Problem, run: &NoisyRun, std_dev: f64) -> Result<Schedule, Error> {
         match self.algorithm {
             Convexity::Convex => {
                 let size = run.divisor;
-                // E[B²] of a Poisson batch is at most D² + D.
+                // E[B²] for a Poisson batch is at most D² + D.
                 let squared_size = match run.batching {
                     Batching::Drawn(BatchLaw::Poisson { .. }) => size * size + size,
                     _ => size * size,

@@ -12,10 +12,10 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::trained::Trained;
 
-/// A relation for which the training of any plan in this arithmetic is compiled with this crate.
+/// A relation for which this crate compiles the training of any plan in the arithmetic `F`.
 ///
-/// [`Planned::train`] is generic: a crate that calls it for an [`AnyPlan`] compiles every recipe anew, which takes minutes.
-/// This is the same call, made here. Both relations have it in both arithmetics.
+/// [`Planned::train`] is generic: a crate that calls it for an [`AnyPlan`] compiles every recipe again, which takes minutes.
+/// This trait provides the same call, compiled here. It is implemented for both relations in both arithmetics.
 ///
 /// # Examples
 /// ```
@@ -37,7 +37,7 @@ use crate::trained::Trained;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait TrainsAny<F: Real>: RecordAdjacency + Sized {
-    /// [`Planned::train`] of `plan`.
+    /// Calls [`Planned::train`] on `plan`.
     ///
     /// # Privacy
     /// As [`Planned::train`].

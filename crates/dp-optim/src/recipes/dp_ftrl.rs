@@ -1,28 +1,28 @@
-//! DP-FTRL: gradient descent on records in a known order, with noise that is correlated over the steps.
+//! DP-FTRL: gradient descent on records in a known order, with noise correlated over the steps.
 //!
 //! ```text
 //! release  Cf G + Z  row by row,   G_t = Σ_{i in batch t} clip_C ∇ℓ_i(w_{t-1}),   Z independent, N(0, σ² I)
 //! w_t = -(η/b) (prefix sum of all that was released) = -(η/b) (G_1 + ... + G_t + (B Z)_t),    B = A Cf⁻¹
 //! ```
-//! What a linear model learns is the *sum* of its gradients so far. Noise of its own in each of `T` gradients adds up to `√T`
-//! times as much in their sum; noise that is taken back in part at later steps to `ln T` times as much. So batches need not be
-//! drawn at random: there is no amplification here, and none is needed.
+//! A linear model is a function of the *sum* of its gradients so far. Independent noise in each of `T` gradients grows like
+//! `√T` in their sum; correlated noise, partly cancelled in later steps, grows like `ln T`. So batches need not be drawn at
+//! random: the guarantee uses no amplification.
 //!
 //! # Privacy
-//! Each record takes part once in a pass, in the batch that its *position* says, whatever it holds: positions may be known to
-//! the adversary, and the order is a curator's (a stream in time) or a random one, the same in every pass. In `k` passes over
-//! batches of `b` a record is in `k` steps, `⌈n/b⌉` apart ([`Participation`]), and
-//! moves `Cf G` by at most the [factor's sensitivity](dp_mechanisms::continual::FactorSensitivity) times what it moves one
-//! sum: C, or a loss's own bound, under zero-out, twice that (or the loss's bound on differences) under replace-one. The
-//! whole training is one Gaussian release of that sensitivity, every iterate included, since inputs may depend on what was
-//! released before ([`continual`](dp_mechanisms::continual)).
+//! Each record takes part once in a pass, in the batch that its *position* determines, whatever its values. Positions may be
+//! known to the adversary, and the order is the curator's (a stream in time) or random, the same in every pass. In `k` passes
+//! over batches of `b` a record is in `k` steps, `⌈n/b⌉` apart ([`Participation`]), and moves `Cf G` by at most the [factor's
+//! sensitivity](dp_mechanisms::continual::FactorSensitivity) times the sensitivity of one sum: C, or the loss's own bound,
+//! under zero-out; twice that (or the loss's bound on differences) under replace-one. The whole training, every iterate
+//! included, is one Gaussian release of that sensitivity, since inputs may depend on earlier releases
+//! ([`continual`](dp_mechanisms::continual)).
 //!
-//! The number of records is public, as in all recipes with batches of fixed size: a record that is added would move all later
-//! ones to other batches. Under zero-out it is replaced by a null one in its place.
+//! The number of records is public, as in all recipes with batches of fixed size: an added record would move all later ones to
+//! other batches. Under zero-out a record is replaced by a null record in its place.
 //!
 //! # The factor
-//! The first `bands` diagonals of the square root of the matrix of prefix sums. Where a record takes part more than once,
-//! fewer bands have less sensitivity and more error; [`bands`](DpFtrl::bands) is chosen where their product is least, from
+//! The first `bands` diagonals of the square root of the matrix of prefix sums. If a record takes part more than once, fewer
+//! bands have less sensitivity and more error; by default [`bands`](DpFtrl::bands) minimises their product, computed from
 //! public numbers.
 //!
 //! # References
@@ -57,13 +57,13 @@ use crate::recipes::linear::size;
 use crate::schedule::Schedule;
 
 const RECIPE: &str = "dp-ftrl";
-/// The most steps of a stream.
+/// Maximum number of steps of a stream.
 const MOST_STEPS: u64 = 1 << 20;
-/// The most bands that are chosen unless more are asked for.
+/// Maximum number of bands chosen by default.
 const MOST_BANDS: u64 = 1 << 10;
-/// The most numbers that a stream has to remember unless more are asked for: bands times parameters.
+/// Maximum number of values that a stream stores by default: bands times parameters.
 const MOST_REMEMBERED: u64 = 1 << 23;
-/// The most work in choosing: steps times bands.
+/// Maximum work of the choice: steps times bands.
 const MOST_WORK: u64 = 1 << 24;
 
 /// The recipe of DP-FTRL: public parameters only.
@@ -77,7 +77,7 @@ const MOST_WORK: u64 = 1 << 24;
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let recipe = DpFtrl { batch_size: 100, ..DpFtrl::new(LossKind::Logistic) };
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, Budget { epsilon, delta })?; // before any data
-/// // In the sum of a thousand gradients there is no more than 3.3 times the noise of one release.
+/// // The sum of a thousand gradients has at most 3.3 times the noise of a single release.
 /// let one = gaussian::noise_multiplier(epsilon, delta)?.get();
 /// assert!((plan.run().error_of_sums() / one - 3.27).abs() < 0.01);
 /// assert!(plan.reached().epsilon <= 1.0);
@@ -91,37 +91,36 @@ pub struct DpFtrl {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
     pub lambda: f64,
-    /// b: records in a batch; more than there are means as many as there are.
+    /// b: records per batch, capped at the number of records.
     pub batch_size: u64,
     /// k: passes over the records, in one order.
     pub passes: u64,
-    /// Diagonals of the factor, from the main one on; `None` takes as many as serve best. One is noise of its own for each
-    /// step.
+    /// Number of diagonals of the factor, from the main one on; `None` chooses the best number. One band is independent noise
+    /// for each step.
     pub bands: Option<u64>,
     /// The step sizes; `None` is the constant `1/√T`.
     pub schedule: Option<Schedule>,
-    /// C: each record's gradient is scaled to this norm at most; `None` takes the loss's own bound, and nothing is
-    /// clipped.
+    /// C: clipping norm of each record's gradient; `None` uses the loss's own bound, without clipping.
     pub clipping: Option<ClippingNorm>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
-    /// Which combination of the iterates is released. All of them might be.
+    /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
-    /// Whether steps are taken straight, or with momentum; it costs no privacy.
+    /// The descent method, such as momentum, which costs no privacy.
     pub descent: Descent,
-    /// The rows are read as the source holds them, as a stream that may be known to anyone; else in a random order, the same
-    /// in each pass. The guarantee is the same.
+    /// True if rows are read in the source's order, a stream that may be known to anyone; otherwise the order is random, the
+    /// same in each pass. The guarantee is the same.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -167,7 +166,7 @@ impl Algorithm for DpFtrl {
 }
 
 impl DpFtrl {
-    /// One pass in batches of 256, in a random order; the last iterate.
+    /// Creates a recipe of one pass in batches of 256, in a random order, that releases the last iterate.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -189,7 +188,6 @@ impl DpFtrl {
         }
     }
 
-    /// The run as public numbers, with this many bands.
     fn run(&self, problem: &Problem, bands: u64) -> Result<NoisyRun, Error> {
         let run = self.uncorrelated(problem)?;
         if !(1..=run.updates()).contains(&bands) || self.bands.is_some_and(|asked| asked.min(run.updates()) != bands) {
@@ -233,7 +231,7 @@ impl DpFtrl {
         Ok(run)
     }
 
-    /// The bands that were asked for, at most as many as there are steps; or those whose sums have the least noise.
+    /// Returns the requested number of bands, at most the number of steps; by default that with the least noise in the sums.
     fn resolved_bands(&self, problem: &Problem) -> Result<u64, Error> {
         let run = self.uncorrelated(problem)?;
         let steps = run.updates();
@@ -249,22 +247,22 @@ impl DpFtrl {
     }
 }
 
-/// What calibration found: how many bands, and the noise of each.
+/// The result of calibration: the number of bands, and the noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct BandedNoise {
-    /// Diagonals of the factor.
+    /// Number of diagonals of the factor.
     pub bands: u64,
-    /// Standard deviation of a row's noise, of which a step's is a combination.
+    /// Standard deviation of the noise on a row; a step's noise is a combination of several rows'.
     pub std_dev: f64,
 }
 
-/// A number of bands, and the noise of the last sum with them.
+/// A number of bands, and the resulting noise of the last sum.
 #[derive(Debug, Clone, Copy)]
 struct Bands {
     bands: u64,
-    /// Its standard deviation where a record moves one step's sum by 1, and a single release of it has noise of 1.
+    /// Standard deviation of that noise, for sensitivity 1 of a step's sum, relative to the noise of a single release of it.
     error: f64,
 }
 
@@ -275,7 +273,8 @@ impl Bands {
     }
 }
 
-/// Of 1, 2, 4, ... bands, of as many as a pass has steps, and of all, those with the least noise in the last sum.
+/// Returns the best number of bands, with the least noise in the last sum, among 1, 2, 4, ..., the number of steps of a pass,
+/// and the maximum.
 fn best_factor(steps: u64, participation: Participation, parameters: u64) -> Result<Bands, Error> {
     let most = steps.min(MOST_BANDS).min(MOST_REMEMBERED / parameters.max(1)).min(MOST_WORK / steps.max(1)).max(1);
     let powers = core::iter::successors(Some(1u64), |bands| bands.checked_mul(2)).take_while(|bands| *bands < most);

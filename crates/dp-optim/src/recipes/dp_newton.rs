@@ -1,4 +1,4 @@
-//! Newton's method with noisy curvature: few steps, each by a model of the objective that is itself released.
+//! Newton's method with noisy Hessians: few steps, each on a released quadratic model of the objective.
 //!
 //! ```text
 //! each step:   release  g = Σ a_i x_i,  H_t = Σ a'_i x_i x_iᵀ   (with one noise on all their numbers)
@@ -9,30 +9,30 @@
 //!   each step: release  g = Σ a_i x_i
 //!              w <- w - η_t (β M₊ + (Λ + 0.3 β σ_M √d) I)⁻¹ (g + Λ w)
 //! ```
-//! `H₊` has its negative eigenvalues set to 0. The curvatures of all steps so far are averaged: they differ by less than their
-//! noise, those of the first steps are the largest, so that steps are rather too short than too long, and a mean of `t` has
-//! `1/√t` of the noise. A model of full curvature needs no step size to be tuned, and directions in
-//! which the data are flat converge as fast as others. `β M` is an upper bound of the Hessian at every point, so that without
-//! noise such a step never overshoots.
+//! `H₊` is H with its negative eigenvalues set to 0. The Hessians of all steps so far are averaged: they differ by less than
+//! their noise, and a mean of `t` has `1/√t` of the noise. The Hessians of the first steps are the largest, so that steps tend
+//! to be too short rather than too long. With the full Hessian no step size has to be tuned, and directions with little
+//! curvature converge as fast as others. `β M` is an upper bound of the Hessian at every point, so that, apart from noise,
+//! such a step never overshoots.
 //!
 //! # Privacy
-//! A record's part of `g` has norm `a ‖x‖` and its part of `H` Frobenius norm `a' ‖x‖²`, of *one* slope `a` in [0, 1]; for the
-//! logistic loss `a' = a (1 - a)`: where the one is long the other is short. So both are released as one vector `(g, ω H)`,
-//! and its [sensitivity](Joint) is that of the gradient alone as long as `ω² X² <= (11 + 5√5)/2`, about 11.09: up to
-//! a [share](DpNewton::share) of 0.409 the curvature costs nothing. All releases of a training are one composition of Gaussian
-//! mechanisms, which costs what one Gaussian costs; the point at which the next sums are taken is arithmetic on what is
-//! released. Sums are exact ([`ExactSum`](dp_mechanisms::clip::ExactSum),
-//! [`MomentSum`](dp_mechanisms::clip::MomentSum)), so that no rounding moves them.
+//! A record's part of `g` has norm `a ‖x‖` and its part of `H` Frobenius norm `a' ‖x‖²`, both from *one* slope `a` in [0, 1].
+//! For the logistic loss `a' = a (1 - a)`: where one part is large the other is small. So both are released as one vector
+//! `(g, ω H)`, whose [sensitivity](Joint) is that of the gradient alone as long as `ω² X² <= (11 + 5√5)/2`, about 11.09: up to
+//! a [share](DpNewton::share) of 0.409 the Hessian costs nothing. All releases of a training are one composition of Gaussian
+//! mechanisms, which costs the same as one Gaussian; the point of the next sums is computed from released values. Sums are
+//! exact ([`ExactSum`](dp_mechanisms::clip::ExactSum), [`MomentSum`](dp_mechanisms::clip::MomentSum)), so that rounding does
+//! not affect the sensitivity.
 //!
 //! # Steps and noise
-//! With `T` steps the noise of one is `√T` as much as that of a single release. `η_t = min(1, 2/t)` makes up for it: near the
+//! With `T` steps the noise of one is `√T` times that of a single release. `η_t = min(1, 2/t)` compensates for it: near the
 //! minimum the last iterate is a weighted mean of `T` noisy minimisers, whose variance is at most a third above that of a
 //! single release of a gradient.
 //!
 //! # References
 //! Ganesh, Haghifam, Steinke, Guha Thakurta, "Faster differentially private convex optimization via second-order methods",
-//! NeurIPS 2023: noisy Newton steps, the clipping of eigenvalues and upper bounds of the Hessian. That gradient and curvature
-//! of one slope are released at the gradient's cost, and the bounds under replacement, are derived here ([`Joint`]).
+//! NeurIPS 2023: noisy Newton steps, the clipping of eigenvalues and upper bounds of the Hessian. The joint release of
+//! gradient and curvature at the gradient's cost, and the bounds under replacement, are derived here ([`Joint`]).
 
 mod joint;
 mod model;
@@ -58,12 +58,11 @@ use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "dp-newton";
-/// Most features: their curvature's eigenvectors take half a gigabyte.
+/// Maximum number of features: the eigenvectors of their Hessian take half a gigabyte.
 const MOST_FEATURES: u64 = 8192;
-/// Most steps.
 const MOST_STEPS: u64 = 1 << 16;
 
-/// Where the curvature comes from.
+/// The source of the curvature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -77,7 +76,7 @@ pub enum Curvature {
     Once,
 }
 
-/// The recipe of Newton's method with noisy curvature: public parameters only.
+/// The recipe of Newton's method with noisy Hessians: public parameters only.
 ///
 /// # Examples
 /// ```
@@ -88,7 +87,7 @@ pub enum Curvature {
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let recipe = DpNewton { steps: 4, ..DpNewton::new(LossKind::Logistic) };
 /// let plan = recipe.plan::<ZeroOut>(10_000, 5, Budget { epsilon, delta })?; // before any data
-/// // Four gradients on twice the noise of one, and the curvature for nothing.
+/// // Four gradients at twice the noise of one; the Hessians cost nothing.
 /// let one = gaussian::noise_multiplier(epsilon, delta)?.get();
 /// assert!((plan.run().std_dev() / (2.0 * one) - 1.0).abs() < 1e-4);
 /// assert!(plan.reached().epsilon <= 1.0);
@@ -100,23 +99,23 @@ pub enum Curvature {
 pub struct DpNewton {
     /// The loss: logistic, or Huber's support vector machine.
     pub loss: LossKind,
-    /// λ: coefficient of the regulariser `(λ/2)‖w‖²` of the mean loss, which is public and carries no noise; `None` takes
-    /// `Λ = 0.3 n q^{3/2}`, with `q` the norm of the noise that one release of the mean gradient would have.
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²` of the mean loss, which is public and carries no noise; `None` uses
+    /// `Λ = 0.3 n q^{3/2}`, with `q` the norm of the noise of a single release of the mean gradient.
     pub lambda: Option<f64>,
     /// T: number of steps, each a pass over the records.
     pub steps: u64,
-    /// Where the curvature comes from.
+    /// The source of the curvature.
     pub curvature: Curvature,
-    /// f in (0, 1): the share of the squared sensitivity, or of the cost, that is the curvature's.
+    /// f in (0, 1): the curvature's share of the squared sensitivity, or of the cost.
     ///
-    /// In each step `ω` is such that the curvature by itself would have `f/(1 - f)` times the squared sensitivity of the
-    /// gradient; of the logistic loss up to 0.409 that costs nothing. Released once, the moments get this share of the cost.
+    /// In each step `ω` is such that the curvature alone would have `f/(1 - f)` times the squared sensitivity of the gradient;
+    /// for the logistic loss this costs nothing up to 0.409. If released once, the moments get this share of the cost.
     pub share: f64,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1.
     pub target_bound: f64,
 }
 
@@ -146,7 +145,7 @@ impl Algorithm for DpNewton {
 }
 
 impl DpNewton {
-    /// With the curvature of each step's point.
+    /// Creates a recipe with the Hessian at each step's point.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -160,20 +159,19 @@ impl DpNewton {
         }
     }
 
-    /// With an upper bound of the curvature that is released once.
+    /// Creates a recipe with an upper bound of the Hessian, released once.
     pub fn with_one_curvature(loss: LossKind) -> Self {
         Self { curvature: Curvature::Once, share: 0.2, steps: 6, ..Self::new(loss) }
     }
 
-    /// How far a record moves the sums of a step together, where the curvature is that of each step.
+    /// Returns the sensitivity of the joint sums of a step, for the curvature at each step's point.
     ///
     /// # Errors
-    /// Parameters outside their range, another loss.
+    /// Parameters outside their range, or a loss for which the bound is not derived.
     pub fn joint(&self) -> Result<Joint, Error> {
         self.check(&self.problem(1, 1, AdjacencyKind::ZeroOut)?)
     }
 
-    /// Refuses parameters outside their range.
     fn check(&self, problem: &Problem) -> Result<Joint, Error> {
         let dim = problem.dim;
         if !(1..=MOST_FEATURES).contains(&dim) {
@@ -197,7 +195,7 @@ impl DpNewton {
         Ok(Joint::new(Margin::of(self.loss)?, self.row_norm, self.share))
     }
 
-    /// The moments of which the curvature is bounded once.
+    /// Returns the stage of the moments from which the upper bound of the Hessian is computed.
     fn stage(&self, n: u64, dim: u64) -> Stage {
         Stage { loss: self.loss, n, dim, row_norm: self.row_norm, target_bound: self.target_bound }
     }

@@ -1,17 +1,17 @@
-//! DP-SGD for linear models: each step's batch is drawn at random, its clipped gradients are summed, and the sum is
-//! released with Gaussian noise.
+//! DP-SGD for linear models: each step draws a random batch, sums the clipped gradients, and releases the sum with Gaussian
+//! noise.
 //!
 //! ```text
 //! for t in 1..=T:
 //!     B_t   each record by itself with probability q        (or a random set of fixed size, or a piece of a pass)
 //!     w <- Π_R( (1 - η_t λ) w - (η_t / qn) ( Σ_{i in B_t} clip_C ∇ℓ_i(w) + N(0, σ² I) ) )
 //! ```
-//! The size of a Poisson batch is secret: the sum is divided by its mean `qn`, and an empty batch makes a step as any
-//! other. The gradient of a linear model is a multiple of the row, so that clipping is one multiplication per example; the
-//! losses whose gradients are bounded by themselves need none.
+//! The size of a Poisson batch is secret: the sum is divided by its mean `qn`, and an empty batch makes a step like any other.
+//! The gradient of a linear model is a multiple of the row, so that clipping is one multiplication per example; losses with
+//! bounded gradients need no clipping.
 //!
-//! Whatever a step does with the noisy sum is arithmetic on what is released: momentum, [Adam](adam), proximal maps of a
-//! [penalty](DpSgd::penalty), [linearised ADMM](admm) have the same event and the same noise.
+//! All computations on the noisy sum are post-processing: momentum, [Adam](adam), proximal maps of a [penalty](DpSgd::penalty)
+//! and [linearised ADMM](admm) have the same event and the same noise.
 //!
 //! # References
 //! Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", CCS 2016, Algorithm
@@ -61,7 +61,7 @@ const RECIPE: &str = "dp-sgd";
 /// // A record's gradient has norm at most 1, and the noise on each of 2000 sums is 1.2 times that.
 /// assert!((plan.run().sensitivity() - 1.0).abs() < 1e-7 && (plan.run().std_dev() - 1.2022).abs() < 1e-3);
 /// assert!(plan.reached().epsilon <= 1.0);
-/// // A replaced record is one taken out and another put in.
+/// // A replacement is a removal and an addition.
 /// let replaced = recipe.plan::<ReplaceOne>(100_000, 20, budget)?;
 /// assert!(replaced.run().std_dev() / plan.run().std_dev() < 1.85);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -74,53 +74,52 @@ pub struct DpSgd {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
     pub lambda: f64,
-    /// How the records of a step are chosen.
+    /// The selection of the records of a step.
     pub sampling: Sampling,
-    /// b: records in a batch, on average under [`Sampling::Poisson`]; more than there are means as many as there are.
+    /// b: records per batch, on average under [`Sampling::Poisson`]; capped at the number of records.
     pub batch_size: u64,
-    /// Passes over the data: `⌈n/b⌉` steps each, where batches are drawn as well.
+    /// Passes over the data: `⌈n/b⌉` steps each, also for drawn batches.
     pub passes: u64,
-    /// T: number of steps instead of passes, where batches are drawn.
+    /// T: number of steps, instead of passes, for drawn batches.
     pub steps: Option<u64>,
     /// The step sizes; `None` is the constant `1/√T`.
     pub schedule: Option<Schedule>,
-    /// C: each record's gradient is scaled to this norm at most; `None` takes the loss's own bound, and nothing is
-    /// clipped.
+    /// C: clipping norm of each record's gradient; `None` uses the loss's own bound, without clipping.
     pub clipping: Option<ClippingNorm>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
-    /// Which combination of the iterates is released. All of them might be.
+    /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
-    /// Whether steps are taken straight, or with momentum; it costs no privacy. A serialised recipe that does not say goes
-    /// straight.
+    /// The descent method, such as momentum, which costs no privacy; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
     pub descent: Descent,
-    /// P: a penalty that makes the model sparse or simple, applied by its proximal map after each step, or to the copy of
-    /// [`Descent::Admm`]; it costs no privacy. A serialised recipe that does not say has none.
+    /// P: a penalty that makes the model sparse or simple. Its proximal map is applied after each step, or to the copy of
+    /// [`Descent::Admm`]; it costs no privacy. A serialised recipe without this field has none.
     ///
-    /// The last iterate has gone through the map, and is sparse. A mean of sparse iterates is not: it goes through the map
-    /// once more, with a step of `1/β`, the smoothness of the loss and its regulariser (the longest step of the run where
-    /// there is no such number, or the penalty is not convex). That moves a weight as far as the penalty moves a minimiser
-    /// where the curvature is largest; with the steps of the run, which are much shorter, hardly a weight would be zero.
+    /// The last iterate is the output of the map, and is sparse. A mean of sparse iterates is not sparse, so the map is
+    /// applied once more, with a step of `1/β`, the inverse smoothness of the loss and its regulariser (or the longest step of
+    /// the run, if there is no smoothness or the penalty is not convex). With this step the map moves a weight as far as the
+    /// penalty moves a minimiser where the curvature is largest; with the much shorter steps of the run, hardly any weight
+    /// would be zero.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub penalty: Option<Penalty>,
-    /// Whether the last feature is an intercept, which no penalty counts or shrinks.
+    /// True if the last feature is an intercept, which no penalty counts or shrinks.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
     pub intercept: bool,
-    /// With [`Sampling::Passes`]: the rows are read as the source holds them, in an order that the curator vouches for as
-    /// independent of their values; else in a random order.
+    /// With [`Sampling::Passes`]: true if rows are read in the source's order, which the curator declares independent of their
+    /// values; otherwise the order is random.
     pub declared_order: bool,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -154,7 +153,7 @@ impl Algorithm for DpSgd {
     }
 
     fn lattice(&self, _: &Problem, _: &StdDev) -> Result<ReleaseLattice, Error> {
-        // The mean of iterates in a ball lies in it; what a penalty's map or a mean of copies gives may not.
+        // The mean of iterates in a ball lies in it; the output of a penalty's map or a mean of copies may not.
         let in_ball = match self.descent {
             Descent::Plain
             | Descent::Accelerated { .. }
@@ -168,7 +167,7 @@ impl Algorithm for DpSgd {
 }
 
 impl DpSgd {
-    /// The usual parameters: twenty passes in Poisson batches of 256, the mean of the second half of the iterates.
+    /// Creates the usual recipe: twenty passes in Poisson batches of 256, the mean of the second half of the iterates.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -193,7 +192,6 @@ impl DpSgd {
         }
     }
 
-    /// The run as public numbers.
     fn run(&self, problem: &Problem) -> Result<NoisyRun, Error> {
         NoisyRun::new(Parts {
             recipe: RECIPE,

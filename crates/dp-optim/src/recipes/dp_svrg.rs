@@ -1,4 +1,4 @@
-//! DP-SVRG: gradient steps whose noise shrinks with the distance from a snapshot, where the gradient of all records is
+//! DP-SVRG: gradient steps whose noise shrinks with the distance from a snapshot, at which the gradient of all records is
 //! known.
 //!
 //! ```text
@@ -12,18 +12,17 @@
 //!         w <- Π_R( (1 - ηλ) w - η v )
 //! ```
 //! # The differences
-//! Both gradients of a record are multiples of its row, and so is their difference,
-//! `(ℓ'(⟨w, x⟩) - ℓ'(⟨w̃, x⟩)) x`: at most `β ‖w - w̃‖` long for a loss of smoothness β. w and w̃ are released, so that this is
-//! a *public* bound: divided by it, a difference is at most 1 long by itself, clipping changes nothing, and the noise on the
-//! sum shrinks with the steps since the snapshot. Where the loss has kinks, or the bound exceeds C, differences are clipped to
-//! C (which the gradients of a monotone loss with values up to C do not exceed either).
+//! Both gradients of a record are multiples of its row, and so is their difference, `(ℓ'(⟨w, x⟩) - ℓ'(⟨w̃, x⟩)) x`, of norm at
+//! most `β ‖w - w̃‖` for a loss of smoothness β. w and w̃ are released, so this is a *public* bound D: divided by it, a
+//! difference has norm at most 1, clipping changes nothing, and the noise on the sum is proportional to the distance from the
+//! snapshot. For losses with kinks, or if the bound exceeds C, differences are clipped to C (which the gradients of a monotone
+//! loss with values up to C do not exceed either).
 //!
 //! # Privacy
-//! Every sum is released with Gaussian noise for what one record adds: C to that of all records, 1 to that of a batch, in
-//! units of D, whatever w, w̃ and D are; these are functions of what was released before. The event is the adaptive
-//! composition of all of them, `epochs` Gaussians and `epochs · m` sampled ones, and both noises are calibrated on it
-//! together: [`full_share`](DpSvrg::full_share) of the cost is spent on the gradients of all records, and the steps have what
-//! is left.
+//! Every sum is released with Gaussian noise calibrated to one record's contribution: C to that of all records, 1 to that of a
+//! batch, in units of D, whatever w, w̃ and D are; these are functions of earlier releases. The event is the adaptive
+//! composition of all sums, `epochs` Gaussians and `epochs · m` sampled ones, for which both noises are calibrated together:
+//! [`full_share`](DpSvrg::full_share) of the cost is spent on the gradients of all records, the rest on the steps.
 //!
 //! # References
 //! Johnson, Zhang, "Accelerating stochastic gradient descent using predictive variance reduction", NIPS 2013; Wang, Ye, Xu,
@@ -71,7 +70,7 @@ const RECIPE: &str = "dp-svrg";
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
 /// assert_eq!(plan.run().steps(), 4 * 200);
-/// // Noise on four sums of all records, and on the sums of 800 batches, in units of what a record adds to each.
+/// // Noise on four sums of all records and on the sums of 800 batches, in units of a record's contribution to each.
 /// assert!(plan.run().noises().full_std_dev > plan.run().noises().std_dev);
 /// assert!(plan.reached().epsilon <= 1.0 && plan.reached().epsilon > 0.99);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -84,40 +83,40 @@ pub struct DpSvrg {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
     pub lambda: f64,
-    /// How the records of a step are drawn: [`Sampling::Poisson`], or under replace-one [`Sampling::FixedSize`].
+    /// The sampling of the records of a step: [`Sampling::Poisson`], or under replace-one [`Sampling::FixedSize`].
     pub sampling: Sampling,
-    /// b: records in a batch, on average under [`Sampling::Poisson`]; more than there are means as many as there are.
+    /// b: records per batch, on average under [`Sampling::Poisson`]; capped at the number of records.
     pub batch_size: u64,
-    /// Snapshots, and gradients of all records.
+    /// Number of snapshots, each with a gradient of all records.
     pub epochs: u64,
     /// m: steps from each snapshot; `None` is `⌈n/b⌉`.
     pub epoch_steps: Option<u64>,
-    /// The share of the cost that is spent on the gradients of all records, in (0, 1).
+    /// Share of the cost spent on the gradients of all records, in (0, 1).
     pub full_share: f64,
     /// The step sizes; `None` is the constant `1/√T`, with T the steps of all epochs.
     pub schedule: Option<Schedule>,
-    /// C: each record's gradient, and its difference from the snapshot's, is scaled to this norm at most; `None` takes the
-    /// loss's own bound.
+    /// C: clipping norm of each record's gradient, and of its difference from the snapshot's; `None` uses the loss's own
+    /// bound.
     pub clipping: Option<ClippingNorm>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
-    /// Which combination of the iterates is released, of all epochs. All of them might be.
+    /// The combination of the iterates of all epochs that is released. All iterates may be published.
     pub averaging: Averaging,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
-/// What calibration found: the noise of both kinds of sums.
+/// The result of calibration: the noise of both kinds of sums.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -145,9 +144,9 @@ impl Algorithm for DpSvrg {
             return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
         }
         let (of_full, of_step) = (run.full_sensitivity()?, run.steps.sensitivity()?);
-        // What cannot be stated protects nothing.
+        // Invalid events count as non-private.
         let unstated = |_| DpEvent::NonPrivate;
-        // The noise on full gradients as if they were all there is, then as much as leaves the steps their share.
+        // The noise on full gradients for the whole budget, scaled to their share of the cost.
         let alone = least_scale(budget, copies, |multiplier| {
             run.event_of_full(multiplier * of_full).map_or_else(unstated, |event| run.under_relation(event))
         })?;
@@ -169,7 +168,7 @@ impl Algorithm for DpSvrg {
 }
 
 impl DpSvrg {
-    /// The usual parameters: ten epochs in Poisson batches of 256.
+    /// Creates the usual recipe: ten epochs in Poisson batches of 256.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -191,12 +190,10 @@ impl DpSvrg {
         }
     }
 
-    /// m, for `n` records.
     fn steps_of_epoch(&self, n: u64) -> u64 {
         self.epoch_steps.unwrap_or_else(|| n.div_ceil(self.batch_size.clamp(1, n.max(1)))).max(1)
     }
 
-    /// The run as public numbers.
     fn run(&self, problem: &Problem) -> Result<Svrg, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
         if self.sampling == Sampling::Passes {
@@ -252,7 +249,7 @@ impl DpSvrg {
     }
 }
 
-/// A run of DP-SVRG, as public numbers.
+/// The public numbers of a run of DP-SVRG.
 #[derive(Debug, Clone, PartialEq)]
 struct Svrg {
     /// The steps of all epochs, on differences of norm 1.
@@ -267,29 +264,28 @@ struct Svrg {
     smoothness: f64,
 }
 
-/// The least D over C: what rounding leaves of two points that are the same.
+/// Minimum of D/C, since rounding may leave a difference between equal points.
 const LEAST_REACH: f64 = 1e-9;
 
 impl Svrg {
-    /// D at this distance from the snapshot.
+    /// Returns D at this distance from the snapshot.
     fn reach(&self, distance: f64) -> f64 {
         let by_curvature = if self.smoothness.is_finite() { self.smoothness * distance } else { self.bound };
-        // What is no number is C.
+        // NaN becomes C.
         by_curvature.min(self.bound).max(LEAST_REACH * self.bound)
     }
 
-    /// The L2 sensitivity of the sum of all records' gradients.
+    /// Returns the L2 sensitivity of the sum of all records' gradients.
     fn full_sensitivity(&self) -> Result<f64, Error> {
         self.full.sensitivity(self.steps.relation_of_steps)
     }
 
-    /// All sums of all records, with noise of this standard deviation.
+    /// Returns the event of all sums of all records, with noise of this standard deviation.
     fn event_of_full(&self, std_dev: f64) -> Result<DpEvent, Error> {
         let std_dev = positive("standard deviation of full gradients", std_dev)?;
         Ok(repeated(DpEvent::Gaussian { std_dev, sensitivity: self.full_sensitivity()? }, self.epochs))
     }
 
-    /// All sums, of all records and of batches.
     fn event(&self, full_std_dev: f64, std_dev: f64) -> Result<DpEvent, Error> {
         let std_dev = positive("standard deviation", std_dev)?;
         let step = DpEvent::Gaussian { std_dev, sensitivity: self.steps.sensitivity()? };
@@ -297,7 +293,7 @@ impl Svrg {
         Ok(self.under_relation(DpEvent::Composed { events }))
     }
 
-    /// The event under the release's relation.
+    /// Returns the event under the release's relation.
     fn under_relation(&self, event: DpEvent) -> DpEvent {
         let NoisyRun { relation, relation_of_steps, .. } = self.steps;
         if relation == relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }

@@ -1,5 +1,5 @@
-//! What PNSGD and Snowball-SGD share: noisy projected gradient steps on batches of fresh records, of which only the last
-//! iterate is released.
+//! Noisy projected gradient steps on disjoint batches of which only the last iterate is released: common to PNSGD and
+//! Snowball-SGD.
 
 mod formula;
 mod run;
@@ -22,18 +22,18 @@ use crate::lattice::ReleaseLattice;
 use crate::recipes::problem::Problem;
 use crate::recipes::recipe::{Budget, RecordAdjacency, least_scale};
 
-/// Consecutive updates alike.
+/// A run of consecutive equal updates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Updates {
-    /// How many.
+    /// Number of updates.
     pub count: u64,
-    /// B: records of each.
+    /// B: records of each update.
     pub batch_size: u64,
-    /// η: step size of each.
+    /// η: step size of each update.
     pub step: f64,
 }
 
-/// What a recipe says of its steps beside the problem.
+/// The parameters of a recipe's steps besides the problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Inputs {
     pub(super) recipe: &'static str,
@@ -42,7 +42,7 @@ pub(super) struct Inputs {
     pub(super) declared_order: bool,
 }
 
-/// Constants of the loss, and how far one record's gradient can change.
+/// Constants of the loss, and bound on the change of one record's gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Terms {
     pub(super) constants: Constants,
@@ -50,7 +50,6 @@ pub(super) struct Terms {
 }
 
 impl Inputs {
-    /// Checks the parameters and derives the constants.
     pub(super) fn terms(&self, problem: &Problem) -> Result<Terms, Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
         // Errors of a dot product are bounded to first order.
@@ -80,7 +79,6 @@ impl Inputs {
         Ok(Terms { constants, gradient_difference })
     }
 
-    /// What a release takes on trust.
     pub(super) fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
         let mut assumptions = problem.setting.assumptions();
         if self.declared_order {
@@ -90,7 +88,7 @@ impl Inputs {
     }
 }
 
-/// A descent with everything public known but its noise.
+/// A descent with all public numbers except its noise.
 ///
 /// # Formula
 /// ```text
@@ -100,9 +98,9 @@ impl Inputs {
 ///
 /// # Rounding
 /// An update in double precision is off by at most `e_t` as derived at [`Rounding`] for a buffered iterate; two runs move
-/// apart by twice that beyond the exact contraction. That bound needs iterates in a ball. Where the recipe has none, they
-/// are projected onto one so large that they never come near it: twice the longest way that gradients can carry them,
-/// and twice the norm of all noise together with six standard deviations.
+/// apart by twice that beyond the exact contraction. That bound needs iterates in a ball. If the recipe has none, iterates are
+/// projected onto a ball so large that they do not reach it in practice: its radius is twice the sum of the longest path along
+/// the gradients and the norm of all noise together plus six standard deviations.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Descent {
     pub(super) inputs: Inputs,
@@ -114,7 +112,7 @@ pub(super) struct Descent {
 }
 
 impl Descent {
-    /// Checks that no step drives two points apart.
+    /// Creates the descent; refuses expansive steps.
     pub(super) fn new(
         inputs: Inputs,
         terms: Terms,
@@ -131,12 +129,12 @@ impl Descent {
         Ok(Self { inputs, problem: *problem, passes, updates, terms })
     }
 
-    /// Number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         self.problem.parameters()
     }
 
-    /// The ball that iterates are projected onto, under noise of standard deviation `std_dev` on each mean gradient.
+    /// Returns the radius of the ball onto which iterates are projected, for noise of standard deviation `std_dev` on each
+    /// mean gradient.
     pub(super) fn ball(&self, std_dev: f64) -> f64 {
         if let Some(radius) = self.inputs.radius {
             return radius;
@@ -155,14 +153,14 @@ impl Descent {
         2.0 * (reach + std_dev * squares.sqrt() * ((self.parameters() as f64).sqrt() + 6.0))
     }
 
-    /// How far an update may land from the exact one, in norm.
+    /// Bounds the distance of an update from the exact one.
     fn rounding_of_update(&self, update: &Updates, ball: f64) -> f64 {
         let Constants { smoothness, data_lipschitz, .. } = self.terms.constants;
         let (dim, batch, outputs) =
             (self.parameters() as f64, update.batch_size as f64, u64::from(self.problem.setting.loss.outputs()));
         let (of_derivative, of_margins) = Rounding::of_classes(outputs);
-        // The noisy iterate is rounded once more than a plain one, to double precision, and a step of 2/β may exceed it by
-        // a rounding.
+        // The noisy iterate is rounded once more than a plain one, to double precision, and a step of 2/β may exceed it by a
+        // rounding.
         let per_update = (4.0 + 4.0 + dim / 2.0 + 8.0) * ball;
         let per_step = 4.0 * self.inputs.lambda * ball
             + smoothness * (dim + 2.0 + of_margins) * ball
@@ -170,7 +168,7 @@ impl Descent {
         1.01 * f64::EPSILON / 2.0 * (per_update + update.step * per_step)
     }
 
-    /// The mechanism, with noise of standard deviation `std_dev` on each mean gradient.
+    /// Returns the mechanism, with noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn mechanism<A: RecordAdjacency>(&self, std_dev: f64) -> Result<LastIterate<A>, Error> {
         let Constants { smoothness, .. } = self.terms.constants;
         let ball = self.ball(std_dev);
@@ -178,7 +176,7 @@ impl Descent {
             count: update.count,
             sensitivity: self.sensitivity(update),
             contraction: if self.inputs.lambda > 0.0 {
-                // Rounded up: the products and differences are off by a unit each.
+                // Rounded up: the products and differences are off by one unit each.
                 (expansion(update.step, smoothness, self.inputs.lambda) + 4.0 * f64::EPSILON).min(1.0)
             } else {
                 1.0
@@ -190,35 +188,31 @@ impl Descent {
         Ok(mechanism.with_noise_mode(self.problem.setting.noise_mode)?)
     }
 
-    /// How far one record can move the iterate of an update.
     pub(super) fn sensitivity(&self, update: &Updates) -> f64 {
         update.step * self.terms.gradient_difference / update.batch_size as f64 * (1.0 + 4.0 * f64::EPSILON)
     }
 
-    /// The event under noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
         positive("standard deviation", std_dev)?;
-        // An event says nothing of the relation: any will do.
+        // The event is the same for any relation.
         Ok(self.mechanism::<ReplaceOne>(std_dev)?.event())
     }
 
-    /// Where the last iterate is released, under noise of standard deviation `std_dev` on each mean gradient.
+    /// Returns the lattice of the released iterate, for noise of standard deviation `std_dev` on each mean gradient.
     pub(super) fn lattice(&self, std_dev: f64) -> Result<ReleaseLattice, Error> {
-        // A grid says nothing of the relation: any will do.
+        // The grid is the same for any relation.
         let grid = self.mechanism::<ReplaceOne>(std_dev)?.last_grid();
         Ok(ReleaseLattice::on_grid(grid.step()).within(self.inputs.radius))
     }
 
-    /// The least noise with which all copies meet the budget.
     pub(super) fn least_noise(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: self.inputs.recipe, why: "Gaussian noise needs delta > 0" });
         }
-        // What cannot be drawn protects nothing.
+        // Noise that cannot be drawn counts as no privacy.
         least_scale(budget, copies, |std_dev| self.event(std_dev).unwrap_or(DpEvent::NonPrivate))
     }
 
-    /// Updates of one pass.
     pub(super) fn updates_per_pass(&self) -> u64 {
         self.updates.iter().fold(0, |sum, update| sum.saturating_add(update.count))
     }

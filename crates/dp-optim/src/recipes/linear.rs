@@ -1,5 +1,4 @@
-//! The engine with a linear model or softmax regression on it: what the bolt-on recipes and the baseline without privacy
-//! share.
+//! The engine with a linear model or softmax regression, shared by the bolt-on recipes and the non-private baseline.
 
 use dp_data::{Block, Order, RowSource};
 use dp_losses::{LossKind, Model, ModelVisitor, Real, ScaledSteps};
@@ -11,7 +10,7 @@ use crate::engine::{
 use crate::error::Error;
 use crate::growth::Arithmetic;
 
-/// A model's training: the parts of the engine, all public.
+/// The public parts of the engine for a model's training.
 pub(super) struct LinearTraining {
     pub(super) loss: LossKind,
     pub(super) lambda: f64,
@@ -20,12 +19,12 @@ pub(super) struct LinearTraining {
     pub(super) run: Run,
     pub(super) passes: u64,
     pub(super) arithmetic: Arithmetic,
-    /// After the passes, go on to a point certified to be this close to the minimiser.
+    /// If set, the passes are followed by a search for a point certified to be this close to the minimiser.
     pub(super) minimise: Option<minimise::Certificate>,
 }
 
 impl LinearTraining {
-    /// Runs and returns the output of the run: as private as the data.
+    /// Runs the training and returns its output, as private as the data.
     pub(super) fn train<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -33,7 +32,7 @@ impl LinearTraining {
         control: &mut Control<'_>,
     ) -> Result<Vec<F>, Error> {
         let description = source.describe()?;
-        // Clipped class indices would take one class for another.
+        // Clipping would change the class of an index.
         let last = self.loss.usual_target_bound();
         if self.loss.outputs() > 1 && !(description.target_bound >= last) {
             return Err(Error::OutOfRange {
@@ -81,12 +80,11 @@ impl LinearTraining {
     }
 }
 
-/// A public size as memory counts.
+/// Converts a public size to `usize`.
 pub(crate) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
     usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
 }
 
-/// Receives the model as a type.
 struct Visitor<'t, 'c, 'd, F> {
     training: &'t LinearTraining,
     source: &'t mut dyn RowSource<F>,

@@ -1,10 +1,10 @@
-//! The same answer for everyone: the mean of the targets, by one noisy sum. What any other model has to beat.
+//! A constant prediction, the mean of the targets from one noisy sum: a baseline for all other models.
 //!
 //! ```text
 //! m = clamp((Σ y_i + Laplace) / n, ±Y)        weights 0 but for the intercept, the last feature
 //! ```
-//! For two classes `m` has the sign of the majority; the logistic loss takes its log-odds. Replacing a record moves the
-//! sum by at most `2 Y`, taking its place by a null record by at most `Y`, `Y` the bound on the targets.
+//! For two classes `m` has the sign of the majority; the logistic loss uses its log-odds. Replacing a record changes the sum
+//! by at most `2 Y`, replacing it by a null record by at most `Y`, with `Y` the bound on the targets.
 
 mod run;
 
@@ -28,9 +28,9 @@ use crate::recipes::recipe::{Budget, repeated};
 
 const RECIPE: &str = "majority";
 
-/// The recipe of the constant answer: public parameters only.
+/// The recipe of the constant prediction: public parameters only.
 ///
-/// The last feature has to be the intercept, positive in every row that counts, as the encoder of `dp-data` has it.
+/// The last feature must be the intercept, positive in every row that counts, as the encoder of `dp-data` creates it.
 ///
 /// # Examples
 /// ```
@@ -46,18 +46,18 @@ const RECIPE: &str = "majority";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Majority {
-    /// The loss, of one prediction: it says what the answer means.
+    /// The loss, of one prediction, which determines the meaning of the answer.
     pub loss: LossKind,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
-    /// the certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces. Nothing depends on it.
+    /// Bound on the rows' L2 norm, enforced by the source. Nothing depends on it.
     pub row_norm: f64,
-    /// Y: bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Y: bound on the targets' size, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
-/// What calibration found: the noise on the sum of the targets.
+/// The result of calibration: the noise on the sum of the targets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -84,7 +84,7 @@ impl Algorithm for Majority {
         // The noise is the same under either relation.
         let sensitivity = L2Sensitivity::<ReplaceOne>::new(sensitivity(problem)?)?;
         let mut noise = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, 1)?;
-        // The accountant rounds the quotient up; lift the scale by its last bits until it agrees.
+        // The accountant rounds the quotient up: increase the scale by ulps until it agrees.
         for _ in 0..8 {
             if bound::epsilon(&repeated(noise.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
                 break;
@@ -109,7 +109,7 @@ impl Algorithm for Majority {
 
     fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
         let mut assumptions = problem.setting.assumptions();
-        // No row has a part in the answer.
+        // The answer does not depend on the rows.
         assumptions.retain(|assumption| !matches!(assumption, Assumption::RowNorm { .. }));
         assumptions
     }
@@ -121,7 +121,7 @@ impl Algorithm for Majority {
 }
 
 impl Majority {
-    /// For rows of norm at most 1.
+    /// Creates the recipe for rows of norm at most 1.
     pub fn new(loss: LossKind) -> Self {
         Self { loss, noise_mode: NoiseMode::Exact, row_norm: 1.0, target_bound: loss.usual_target_bound() }
     }
@@ -136,8 +136,8 @@ impl Majority {
         Ok(())
     }
 
-    /// Whether a noisy sum on the grid of this step, of `n` targets in units of their bound, gives this answer; up to the
-    /// rounding of other hardware's logarithm, and of single precision.
+    /// Returns whether a noisy sum on the grid of this step, of `n` targets in units of their bound, gives this weight, up to
+    /// the rounding of other hardware's logarithm and of single precision.
     pub(crate) fn can_answer(&self, weight: f64, n: u64, step: f64) -> bool {
         let single = f64::from(weight as f32) == weight;
         let tolerance = 8.0 * if single { f64::from(f32::EPSILON) } else { f64::EPSILON } * weight.abs();
@@ -151,12 +151,12 @@ impl Majority {
         near || gives(1.0) || gives(-1.0)
     }
 
-    /// The intercept's weight, given the mean target in units of their bound.
+    /// Returns the intercept's weight for a mean target in units of the bound.
     pub(crate) fn answer(&self, mean: f64, n: u64) -> f64 {
         let mean = mean.clamp(-1.0, 1.0) * self.target_bound;
         match self.loss {
             LossKind::Logistic => {
-                // As many as one record's worth short of certainty.
+                // One record short of certainty.
                 let most = 1.0 - 1.0 / (n as f64 + 1.0);
                 let mean = mean.clamp(-most, most);
                 ((1.0 + mean) / (1.0 - mean)).ln()
@@ -166,7 +166,7 @@ impl Majority {
     }
 }
 
-/// How far one record moves the sum of the targets, in units of their bound.
+/// Returns the sensitivity of the sum of the targets, in units of their bound.
 fn sensitivity(problem: &Problem) -> Result<f64, Error> {
     match problem.relation {
         AdjacencyKind::ReplaceOne => Ok(2.0),

@@ -1,4 +1,4 @@
-//! The law of a release's noise and its scale, as certificates hold it.
+//! The law and scale of a release's noise, as stored in certificates.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog, ReplaceOne};
@@ -26,17 +26,17 @@ pub enum NoiseScale {
 }
 
 impl NoiseScale {
-    /// The law that needs no delta, or the one that does.
+    /// Creates the law that needs no delta if `pure`, otherwise the Gaussian.
     pub(crate) const fn new(pure: bool, scale: f64) -> Self {
         if pure { Self::LaplaceBall { scale } } else { Self::Gaussian { std_dev: scale } }
     }
 
-    /// Whether it needs no delta.
+    /// Returns whether the law needs no delta.
     pub const fn is_pure(self) -> bool {
         matches!(self, Self::LaplaceBall { .. })
     }
 
-    /// The number: the ball's scale, or the standard deviation.
+    /// Returns the ball's scale or the standard deviation.
     pub const fn scale(self) -> f64 {
         match self {
             Self::LaplaceBall { scale } => scale,
@@ -44,12 +44,10 @@ impl NoiseScale {
         }
     }
 
-    /// The same law with another number.
     pub(crate) const fn with_scale(self, scale: f64) -> Self {
         Self::new(self.is_pure(), scale)
     }
 
-    /// Refuses a scale that is not positive and finite.
     pub(crate) fn check(self) -> Result<(), Error> {
         match self {
             Self::LaplaceBall { scale } => positive("noise scale", scale)?,
@@ -58,7 +56,7 @@ impl NoiseScale {
         Ok(())
     }
 
-    /// The event of one release with this noise, of a vector of `dim` coordinates.
+    /// Returns the event of one release of a vector of `dim` coordinates with this noise.
     pub(crate) fn event(self, sensitivity: f64, dim: u64) -> DpEvent {
         match self {
             Self::LaplaceBall { scale } => DpEvent::LaplaceBall { scale, sensitivity, dim },
@@ -66,7 +64,7 @@ impl NoiseScale {
         }
     }
 
-    /// The same event, of which a pure one is told by its epsilon alone: what is composed with much else is summed up faster.
+    /// As [`event`](Self::event), but a pure event states its epsilon alone, which speeds up large compositions.
     pub(crate) fn plain_event(self, sensitivity: f64, dim: u64) -> DpEvent {
         match self {
             Self::LaplaceBall { scale } => DpEvent::PureDp { epsilon: sensitivity / scale * (1.0 + f64::EPSILON) },
@@ -74,7 +72,7 @@ impl NoiseScale {
         }
     }
 
-    /// Standard deviation of one of `dim` coordinates of the noise: `scale √(dim + 1)` for the ball.
+    /// Returns the standard deviation of one of `dim` coordinates of the noise: `scale √(dim + 1)` for the ball.
     pub fn coordinate_std_dev(self, dim: u64) -> f64 {
         match self {
             Self::LaplaceBall { scale } => scale * (dim as f64 + 1.0).sqrt(),
@@ -82,9 +80,10 @@ impl NoiseScale {
         }
     }
 
-    /// A norm that the noise on `dim` coordinates exceeds with probability below `e^-32`.
+    /// Returns a norm that the noise on `dim` coordinates exceeds with probability below `e^-32`.
     ///
-    /// `σ(√dim + 8)`: a Gaussian's norm is Lipschitz in it; `s(dim + 8√dim + 32)`: the ball's has a Gamma law.
+    /// `σ(√dim + 8)` for the Gaussian, whose norm is a Lipschitz function of it; `s(dim + 8√dim + 32)` for the ball, whose
+    /// norm has a Gamma law.
     pub(crate) fn largest_norm(self, dim: u64) -> f64 {
         let (dim, root) = (dim as f64, (dim as f64).sqrt());
         match self {
@@ -93,9 +92,9 @@ impl NoiseScale {
         }
     }
 
-    /// The grid that values are released on, unless they ask for another.
+    /// Returns the default grid of released values.
     pub(crate) fn grid(self) -> Result<Grid, Error> {
-        // It follows from the scale alone: any relation, sensitivity and dimension will do.
+        // The grid depends on the scale only: any relation, sensitivity and dimension will do.
         let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0)?;
         Ok(match self {
             Self::LaplaceBall { scale } => LaplaceBall::from_scale(sensitivity, scale, 1)?.grid(),
@@ -103,10 +102,10 @@ impl NoiseScale {
         })
     }
 
-    /// Releases a bounded vector with this noise; on a grid of so many bits below the noise's scale, if they are given.
+    /// Releases a bounded vector with this noise, on a grid of `bits` bits below the noise's scale if given.
     ///
     /// # Privacy
-    /// The sensitivity is the value's own; the event is [`event`](Self::event)'s.
+    /// The sensitivity is that of the value; the event is that of [`event`](Self::event).
     pub(crate) fn release<F, A, R>(
         self,
         value: Bounded<Vec<F>, A>,
@@ -135,7 +134,7 @@ impl NoiseScale {
     }
 }
 
-/// What calibration found where that is one noise alone.
+/// The result of calibration of a single noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -144,12 +143,12 @@ pub struct OneNoise<N = NoiseScale> {
     pub noise: N,
 }
 
-/// What calibration found where noise is Gaussian.
+/// The result of calibration of Gaussian noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct StdDev {
-    /// Standard deviation of the noise on each coordinate of what is released.
+    /// Standard deviation of the noise on each released coordinate.
     pub std_dev: f64,
 }
 
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
 
     /// The norm of Gaussian noise has a chi law, that of the ball's a Gamma law: both exceed the bound with probability below
-    /// `e^-32`, and half the margin would not do.
+    /// `e^-32`; half the margin would not be enough.
     #[test]
     fn the_largest_norm_is_exceeded_as_rarely_as_stated() {
         let rarely = (-32f64).exp();
@@ -178,7 +177,7 @@ mod tests {
         }
     }
 
-    /// A pure event's epsilon is never below the quotient, whatever rounds; a coordinate of the ball's noise has the standard
+    /// A pure event's epsilon is never below the quotient despite rounding; a coordinate of the ball's noise has the standard
     /// deviation that `E‖Z‖² = d (d + 1) s²` gives.
     #[test]
     fn a_pure_event_is_rounded_up_and_coordinates_share_the_norm() {

@@ -4,17 +4,17 @@
 //! release  M = Σ x xᵀ,  v = Σ x yᵀ   with one noise on all of their numbers
 //! w = (M₊ + (λn + 0.3 σ √d) I)⁻¹ v
 //! ```
-//! The noise is on `d(d+1)/2 + d` numbers whatever the model, so that this is for few features and small budgets: a quarter
-//! of the budget of a training with noise in its steps gives a fair model, of which
-//! [objective perturbation](crate::recipes::obj_pert) makes its centre.
+//! The noise is on `d(d+1)/2 + d` numbers for any model, so this suits few features and small budgets: with a quarter of the
+//! budget of a training with noise in its steps it gives a fair model, which [objective
+//! perturbation](crate::recipes::obj_pert) can use as its centre.
 //!
-//! Under the squared loss it is the model; for the losses of classes the weights are scaled to what the loss would have at
-//! small predictions (twice least squares on -1 and +1 for the logistic loss, `C` times for softmax), which is a fair
-//! classifier and no calibrated probability.
+//! Under the squared loss the result is the model. For classification losses the weights are scaled to match the loss at small
+//! predictions (twice least squares on -1 and +1 for the logistic loss, `C` times for softmax): a fair classifier, but not a
+//! calibrated probability.
 //!
 //! # Privacy
-//! [`MomentSum`](dp_mechanisms::clip::MomentSum) bounds how far a record moves all moments together, and sums exactly; what
-//! is solved from the released numbers costs nothing more. The noise is Gaussian, or for delta = 0 that of the Laplace ball.
+//! [`MomentSum`](dp_mechanisms::clip::MomentSum) bounds the joint sensitivity of all moments and sums exactly; solving the
+//! released system is post-processing. The noise is Gaussian, or for delta = 0 that of the Laplace ball.
 //!
 //! # References
 //! Vu, Slavkovic, ICDMW 2009; Wang, "Revisiting differentially private linear regression", UAI 2018; Sheffet, "Differentially
@@ -45,7 +45,7 @@ const RECIPE: &str = "noisy-moments";
 
 /// A recipe of least squares on noisy moments: public parameters only.
 ///
-/// More moments than noise is drawn for, those of about 90,000 features, are refused.
+/// Refuses more moments than noise can be drawn for, those of about 90,000 features.
 ///
 /// # Examples
 /// ```
@@ -64,16 +64,16 @@ const RECIPE: &str = "noisy-moments";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct NoisyMoments {
-    /// The loss whose model is released.
+    /// The loss of the released model.
     pub loss: LossKind,
-    /// λ: coefficient of the regulariser `(λ/2)‖w‖²` of the mean of `(⟨w, x⟩ - y)²/2`, beside the ridge that the noise
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²` of the mean of `(⟨w, x⟩ - y)²/2`, in addition to the ridge that the noise
     /// needs.
     pub lambda: f64,
-    /// How noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces.
+    /// Bound on the targets' absolute value, enforced by the source.
     pub target_bound: f64,
 }
 
@@ -111,12 +111,12 @@ impl Algorithm for NoisyMoments {
 }
 
 impl NoisyMoments {
-    /// Without a regulariser besides the ridge that the noise needs.
+    /// Creates the recipe without a regulariser other than the ridge that the noise needs.
     pub fn new(loss: LossKind) -> Self {
         Self { loss, lambda: 0.0, noise_mode: NoiseMode::Exact, row_norm: 1.0, target_bound: loss.usual_target_bound() }
     }
 
-    /// What is released, and its L2 sensitivity.
+    /// Returns the stage of the moments, and its L2 sensitivity.
     fn moments(&self, problem: &Problem) -> Result<(Stage, f64), Error> {
         positive("target bound", self.target_bound)?;
         non_negative("lambda", self.lambda)?;

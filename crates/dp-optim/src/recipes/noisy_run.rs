@@ -1,4 +1,4 @@
-//! Training that puts Gaussian noise on every step's sum of gradients: what DP-SGD and BST14 share.
+//! Training with Gaussian noise on every step's sum of gradients, shared by DP-SGD, BST14 and others.
 //!
 //! ```text
 //! batch (drawn, or a piece of a pass)  ->  Σ gradients, clipped or bounded  ->  + N(0, σ² I)  ->  step, projection
@@ -30,10 +30,10 @@ use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 use crate::schedule::{Schedule, StepSizes};
 
-/// How the records of a step are chosen.
+/// The selection of the records of a step.
 ///
 /// # Privacy
-/// Under zero-out (a record is replaced by a null one) and under replace-one, for the same accuracy of a step:
+/// Comparison for equal accuracy of a step, under zero-out (a record is replaced by a null one) and under replace-one:
 ///
 /// | | theorem | zero-out | replace-one |
 /// |---|---|---|---|
@@ -41,14 +41,14 @@ use crate::schedule::{Schedule, StepSizes};
 /// | `FixedSize` | amplification by sampling without replacement | none | about twice the noise |
 /// | `Passes` | parallel composition: no amplification | much more noise, unless batches are large | likewise |
 ///
-/// Under zero-out a batch of fixed size has no theorem of its own here: where the record is not drawn another takes its
-/// place, so that gradients of two records are at stake, as under replace-one.
+/// Under zero-out a batch of fixed size has no separate theorem here: if the record is not drawn, another takes its place, so
+/// that the gradients of two records matter, as under replace-one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Sampling {
-    /// Each record by itself, with probability `1 - e^(-b/n)`, see [`BatchLaw::Poisson`].
+    /// Each record independently, with probability `1 - e^(-b/n)`, see [`BatchLaw::Poisson`].
     #[default]
     Poisson,
     /// A uniformly random set of b records.
@@ -57,7 +57,6 @@ pub enum Sampling {
     Passes,
 }
 
-/// How a run's batches come about, resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Batching {
     Drawn(BatchLaw),
@@ -66,7 +65,7 @@ pub(crate) enum Batching {
         batch_size: u64,
         declared_order: bool,
     },
-    /// The records in parts of nearly the same size, one for each party: the same parts in every round.
+    /// The records in parts of nearly equal size, one for each party: the same parts in every round.
     Parties {
         rounds: u64,
         parties: u64,
@@ -74,12 +73,11 @@ pub(crate) enum Batching {
     },
 }
 
-/// A run with noise in every step, as public numbers.
+/// The public numbers of a run with noise in every step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NoisyRun {
     pub(crate) recipe: &'static str,
     pub(crate) n: u64,
-    /// Features of a row.
     pub(crate) dim: u64,
     pub(crate) loss: LossKind,
     pub(crate) lambda: f64,
@@ -89,24 +87,23 @@ pub(crate) struct NoisyRun {
     pub(crate) sum: StepSum,
     pub(crate) plan: StepPlan,
     pub(crate) batching: Batching,
-    /// Of passes in one order: how the noise of the steps is correlated.
+    /// For passes in one order: the factor that correlates the noise of the steps.
     pub(crate) factor: Option<Factor>,
     pub(crate) descent: Descent,
     pub(crate) penalty: Option<Penalty>,
-    /// Whether the last feature is an intercept, which no penalty counts.
+    /// True if the last feature is an intercept, which no penalty counts.
     pub(crate) intercept: bool,
     pub(crate) divisor: f64,
     pub(crate) float: FloatKind,
-    /// Of the release.
+    /// The relation of the release.
     pub(crate) relation: AdjacencyKind,
-    /// Of a step's noise: where it is not the release's, a replaced record counts as two.
+    /// The relation of a step's noise: if it is not the release's, a replaced record counts as two.
     pub(crate) relation_of_steps: AdjacencyKind,
 }
 
-/// By how much single precision may raise a sensitivity before it is refused.
+/// Maximum factor by which rounding may raise a sensitivity.
 const MOST_ROUNDING: f64 = 1.125;
 
-/// Parts of a run that recipes choose.
 pub(super) struct Parts<'p> {
     pub(super) recipe: &'static str,
     pub(super) problem: &'p Problem,
@@ -123,7 +120,6 @@ pub(super) struct Parts<'p> {
     pub(super) summation: Summation,
 }
 
-/// How long a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Passes(u64),
@@ -131,7 +127,7 @@ pub(super) enum Length {
 }
 
 impl NoisyRun {
-    /// Resolves and checks everything but the step sizes, which may depend on the noise.
+    /// Resolves and checks all parameters except the step sizes, which may depend on the noise.
     pub(super) fn new(parts: Parts<'_>) -> Result<Self, Error> {
         let Parts { recipe, problem, radius, lambda, batch_size, .. } = parts;
         let Problem { setting, n, dim, relation, .. } = *problem;
@@ -197,18 +193,18 @@ impl NoisyRun {
         let divisor = match batching {
             Batching::Drawn(law) => law.mean_size(n)?,
             Batching::Passes { batch_size, .. } => batch_size as f64,
-            // The least; a party divides by the number of its own records.
+            // The smallest part; a party divides by the number of its own records.
             Batching::Parties { parties, .. } => (n / parties).max(1) as f64,
         };
         let contributions = |float| match parts.clipping {
             Some(norm) => Ok(Contributions::Clipped(norm)),
             None => Contributions::of_loss(&loss, &problem.domain(radius)?, dim, float),
         };
-        // Whatever is likely, a Poisson batch may hold all records.
+        // A Poisson batch may hold all records, however unlikely.
         let most = if poisson { n } else { batch_size };
         let plainly = if poisson { n.min(MICROBATCH) } else { batch_size };
         let sum = StepSum::whole(contributions(float)?, most, float).added_up(parts.summation, plainly);
-        // The theorem is about a record present or absent; a replaced one is both at once.
+        // The theorem is for a record present or absent; a replacement is a removal and an addition.
         let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
         let in_double = StepSum { contributions: contributions(FloatKind::F64)?, float: FloatKind::F64, ..sum };
         if !(sum.sensitivity(relation_of_steps)? <= MOST_ROUNDING * in_double.sensitivity(relation_of_steps)?) {
@@ -241,7 +237,7 @@ impl NoisyRun {
         Ok(run)
     }
 
-    /// Refuses a penalty that does not fit the model, and one that nothing would act on.
+    /// Rejects a penalty that does not fit the model, or that the descent would not use.
     fn check_penalty(&self) -> Result<(), Error> {
         let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
         match (&self.penalty, self.descent) {
@@ -254,7 +250,6 @@ impl NoisyRun {
         }
     }
 
-    /// How the parameters are laid out.
     fn layout(&self) -> Result<Layout, Error> {
         let features = usize::try_from(self.dim).map_err(|_| Error::Count {
             name: "dimension",
@@ -264,7 +259,7 @@ impl NoisyRun {
         Ok(Layout { features, outputs: self.loss.outputs() as usize, intercept: self.intercept })
     }
 
-    /// The penalty's map, for the steps that this run takes of it.
+    /// Returns the penalty's proximal map, checked for the run's steps.
     fn proximal_map(&self, steps: &StepSizes) -> Result<Option<ProximalMap>, Error> {
         let Some(penalty) = &self.penalty else { return Ok(None) };
         let longest = match self.descent {
@@ -274,7 +269,7 @@ impl NoisyRun {
         Ok(Some(ProximalMap::new(penalty.clone(), self.layout()?, longest)?))
     }
 
-    /// The penalty's map for an average of iterates, and its step: see [`DpSgd::penalty`](super::DpSgd::penalty).
+    /// Returns the penalty's map for an average of iterates, and its step: see [`DpSgd::penalty`](super::DpSgd::penalty).
     fn last_map(&self, steps: &StepSizes) -> Result<Option<(ProximalMap, f64)>, Error> {
         let smooth = matches!(self.descent, Descent::Admm { output: AdmmOutput::Smooth, .. });
         let Some(penalty) = self.penalty.as_ref().filter(|_| !smooth) else { return Ok(None) };
@@ -292,25 +287,23 @@ impl NoisyRun {
         Ok(Some((ProximalMap::new(penalty.clone(), self.layout()?, step)?, step)))
     }
 
-    /// Number of parameters.
     pub(super) fn parameters(&self) -> u64 {
         self.loss.parameters(self.dim)
     }
 
-    /// Number of steps.
     pub(crate) fn updates(&self) -> u64 {
         self.plan.steps()
     }
 
-    /// The L2 sensitivity of a step's sum, rounding allowed for.
+    /// Returns the L2 sensitivity of a step's sum, rounding included.
     pub(super) fn sensitivity(&self) -> Result<f64, Error> {
         self.sum.sensitivity(self.relation_of_steps)
     }
 
-    /// All steps, with noise of this standard deviation on each sum.
+    /// Returns the event of all steps, with noise of this standard deviation on each sum.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
         let std_dev = positive("standard deviation", std_dev)?;
-        // Its event depends on the relation by the sensitivity of a step alone.
+        // The stream's event depends on the relation only through the sensitivity of a step.
         if let Some(stream) = self.stream::<ZeroOut>(std_dev)? {
             return Ok(stream.event());
         }
@@ -322,7 +315,6 @@ impl NoisyRun {
         if self.relation == self.relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
     }
 
-    /// The least standard deviation with which all copies meet the budget.
     pub(super) fn least_std_dev(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: self.recipe, why: "Gaussian noise needs delta > 0" });
@@ -336,19 +328,18 @@ impl NoisyRun {
         Ok(multiplier * sensitivity)
     }
 
-    /// The mechanism of each step.
     pub(super) fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
         let sensitivity = L2Sensitivity::<A>::new(self.sensitivity()?)?;
         Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)
     }
 
-    /// Checks the step sizes for this run, and that no iterate can leave the range of the float type, where something
-    /// might fail for some data and not for other.
+    /// Prepares the step sizes and the average, and checks that no iterate can exceed the range of the float type, where the
+    /// run might fail depending on the data.
     ///
     /// # Formula
-    /// With `K` bounding the norm of a step's noise and `b` the most examples of a step, a step's noisy sum is at most
-    /// `bC + K`; how far such steps lead is [`Descent::check_range`]'s. `K` is 1000 times the noise's expected size: beyond
-    /// it with probability below `e^-900`.
+    /// With `K` a bound on the norm of a step's noise and `b` the maximum batch size, a step's noisy sum has norm at most
+    /// `bC + K`; [`Descent::check_range`] bounds how far such steps lead. `K` is 1000 times the noise's expected norm, which
+    /// it exceeds with probability below `e^-900`.
     pub(super) fn prepare(
         &self,
         schedule: &Schedule,
@@ -362,7 +353,7 @@ impl NoisyRun {
         Ok((steps, averaging.prepare(updates)?))
     }
 
-    /// K of [`prepare`](Self::prepare).
+    /// Returns K of [`prepare`](Self::prepare).
     pub(super) fn largest_noise(&self, std_dev: f64) -> f64 {
         // An increment of a stream is the difference of two of its sums.
         let most = self.factor.as_ref().map_or(1.0, |factor| 2.0 * factor.largest_error().max(1.0));
@@ -388,7 +379,7 @@ impl NoisyRun {
         })
     }
 
-    /// Rows that a run goes through, on average.
+    /// Returns the number of rows that a run reads, on average.
     pub(crate) fn rows(&self) -> u64 {
         match self.batching {
             Batching::Drawn(law) => law.nominal_size().saturating_mul(self.updates()),
@@ -396,7 +387,6 @@ impl NoisyRun {
         }
     }
 
-    /// The batches in words.
     pub(super) fn describe_batches(&self) -> String {
         match self.batching {
             Batching::Drawn(BatchLaw::Poisson { .. }) => {

@@ -1,4 +1,4 @@
-//! The baseline without privacy: the same engine, no noise, no guarantee.
+//! The non-private baseline: the same engine, no noise, no guarantee.
 
 use dp_data::{Order, RowSource};
 use dp_losses::{Domain, L2, LossKind, Real};
@@ -12,8 +12,8 @@ use crate::schedule::Schedule;
 
 /// A value computed from private records without any protection.
 ///
-/// It is wrapped so that it is not published by accident: taking it out is a call that says what it does, and `Debug`
-/// shows nothing. There is no way from here to a [`Released`](dp_mechanisms::Released).
+/// The wrapper prevents accidental publication: the method that unwraps it is named for the risk, and `Debug` shows nothing.
+/// It cannot be converted to a [`Released`](dp_mechanisms::Released).
 ///
 /// ```compile_fail,E0616
 /// fn publish(model: dp_optim::recipes::NonPrivate<Vec<f64>>) -> Vec<f64> {
@@ -25,7 +25,7 @@ pub struct NonPrivate<T> {
 }
 
 impl<T> NonPrivate<T> {
-    /// The value, which reveals whatever it reveals about the records.
+    /// Returns the value, which may reveal anything about the records.
     pub fn expose_without_any_guarantee(self) -> T {
         self.value
     }
@@ -37,7 +37,7 @@ impl<T> core::fmt::Debug for NonPrivate<T> {
     }
 }
 
-/// What a certificate without a guarantee says of the training.
+/// The training, as a certificate without a guarantee states it.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -50,21 +50,21 @@ pub struct NonPrivateDerivation {
     pub passes: u64,
     /// Records per batch.
     pub batch_size: u64,
-    /// The step sizes; `None` is `min(1/β, 1/(λt))` with a regulariser, else the constant `1/β`; for a loss with a kink
-    /// `1/(λt)` with a regulariser, else `1/√t`.
+    /// The step sizes; `None` is `min(1/β, 1/(λt))` with a regulariser, otherwise the constant `1/β`; for a loss with a kink
+    /// `1/(λt)` with a regulariser, otherwise `1/√t`.
     pub schedule: Option<Schedule>,
     /// Radius of the ball onto which iterates are projected.
     pub radius: Option<f64>,
-    /// Which combination of the iterates is the model.
+    /// The combination of the iterates that is the model.
     pub averaging: Averaging,
-    /// Go on to the minimiser, to within this distance of it; needs a regulariser.
+    /// If set, training continues to a point within this distance of the minimiser; needs a regulariser.
     pub minimiser_within: Option<f64>,
-    /// How the iterate is carried.
+    /// The representation of the iterate.
     pub arithmetic: Arithmetic,
 }
 
 impl NonPrivateDerivation {
-    /// Ten passes with batches of 50.
+    /// Creates a baseline of ten passes with batches of 50.
     pub fn new(loss: LossKind, lambda: f64) -> Self {
         Self {
             loss,
@@ -103,7 +103,7 @@ pub(super) fn train<F: Real>(
     let constants = recipe.loss.constants(L2::new(recipe.lambda)?, &domain);
     let schedule = match &recipe.schedule {
         Some(schedule) => schedule.clone(),
-        // Without smoothness: the subgradient method, whose steps have to fall for it to converge.
+        // For losses that are not smooth: the subgradient method, whose steps must decrease for it to converge.
         None if !recipe.loss.is_smooth() && recipe.lambda > 0.0 => {
             Schedule::StronglyConvex { smoothness: recipe.lambda, strong_convexity: recipe.lambda }
         }

@@ -8,54 +8,56 @@
 //! b              N(0, σ² I)                   density ∝ exp(-‖b‖/s)
 //! noise          N(0, (m · 2τ σ/X)² I)        density ∝ exp(-‖z‖/(m · 2τ s/X))
 //! ```
-//! The whole model costs what *one* release of one record's gradient costs: no composition over steps, and the noise is
-//! turned into the shape that hurts the model least, since the objective's curvature divides it.
+//! The whole model costs as much as *one* release of one record's gradient: no composition over steps. The objective's
+//! curvature divides the noise, so that it is largest in the directions where it affects the model least.
 //!
 //! # Privacy
-//! For an exact minimiser: [`objective_perturbation`](dp_accountant::objective_perturbation), where the bounds are derived;
-//! they take gradient and curvature of the differing record from the same prediction, so that for the logistic loss and
-//! `Λ >= 1/ε` the release costs what the Gaussian's, or the Laplace ball's, does. Nothing depends on the number of records.
+//! For an exact minimiser the bounds are derived in [`objective_perturbation`](dp_accountant::objective_perturbation). They
+//! take gradient and curvature of the differing record from the same prediction, so that for the logistic loss and `Λ >= 1/ε`
+//! the release costs as much as the Gaussian mechanism or the Laplace ball. Nothing depends on the number of records.
 //!
-//! The released point is near the minimiser, not the minimiser itself. Given the minimiser of either data set, the solver
-//! may return anything within `τ` of it; two such points lie within `2τ` of one another, so that noise on it is a further
-//! release, of sensitivity `2τ`, composed with the first. Its noise, for that sensitivity, is `m` times that of the first for
-//! its own. `τ` is a hundredth of what `b` makes of a weight, over `m`, or some roundings of one gradient over `γ = Λ/n` where
-//! that is more, and `m` makes the error of a weight least: 30, or 1000 without delta, on tables of up to some hundred thousand
-//! records, which costs a thousandth of ε. On larger ones `b` is nearly nothing, and more of ε goes to the release. Its noise
-//! moves a prediction by .02 at most (a number by .02 of its bound), up to 10⁹ records.
+//! The released point is near the minimiser, not the minimiser itself. Given the minimiser of either data set, the solver may
+//! return anything within `τ` of it; two such points are within `2τ` of one another, so that noise on the point is a further
+//! release, of sensitivity `2τ`, composed with the first. Its noise, relative to its sensitivity, is `m` times that of the
+//! first relative to its own. `τ` is a hundredth of the effect of `b` on a weight, divided by `m`, or a few roundings of one
+//! gradient divided by `γ = Λ/n` if that is more. `m` minimises the error of a weight: 30, or 1000 without delta, on tables of
+//! up to a few hundred thousand records, which costs a thousandth of ε. On larger ones the effect of `b` is tiny, and more of
+//! ε goes to the release. Its noise moves a prediction by at most .02 (for regression, .02 of the targets' bound), up to 10⁹
+//! records.
 //!
-//! That noise is also what makes the statement hold in floating point: no output is an exact function of `b` and the data, and
-//! `b`, which is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is
-//! not [certified](crate::engine::minimise) is never released.
+//! That noise also makes the guarantee hold in floating point: no output is an exact function of `b` and the data, and `b`,
+//! which is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is not
+//! [certified](crate::engine::minimise) is never released.
 //!
-//! How many gradients the solver takes, and so how long, depends on the data and is not covered by the guarantee. It is
-//! neither returned nor reported.
+//! The number of gradients of the solver, and so the running time, depends on the data and is not covered by the guarantee. It
+//! is neither returned nor reported.
 //!
 //! # The law
-//! Without delta the noise has norm about `p/ε`, with it `z √p`, for `p` parameters and the Gaussian's multiplier `z`, four
-//! to five over ε for the usual deltas: for fewer than some twenty parameters the noise that needs no delta is the smaller
-//! one, and is taken by default also where there is one. The release then promises no delta.
+//! Without delta the noise has norm about `p/ε`, with delta `z √p`, for `p` parameters and the Gaussian's multiplier `z`, four
+//! to five over ε for the usual deltas. So for fewer than about twenty parameters the noise that needs no delta is smaller,
+//! and is the default even if delta > 0. The release then promises delta = 0.
 //!
 //! # The centre
-//! `c` is 0, or for a share of the cost (a tenth, [`CENTRE_SHARE`]) the least squares of
-//! [noisy moments](crate::recipes::noisy_moments), so that the regulariser pulls to where the model is and not to 0. Given
-//! the released `c` the term `-Λ⟨c, w⟩` is a public linear term, and the proof is untouched; the two are composed. The moments
-//! are many: this is for Gaussian noise and up to some hundreds of features.
+//! `c` is 0, or, for a share of the cost (a tenth, [`CENTRE_SHARE`]), the least-squares solution of [noisy
+//! moments](crate::recipes::noisy_moments), so that the regulariser shrinks towards an estimate of the model and not towards
+//! 0. Given the released `c` the term `-Λ⟨c, w⟩` is a public linear term, and the proof is unchanged; the two releases are
+//! composed. The number of moments grows as the square of the number of features: this suits Gaussian noise and up to a few
+//! hundred features.
 //!
 //! # The regulariser
-//! `Λ = λn` for a given λ. Otherwise, from public numbers, `Λ = max(a n q^{3/2}, f/ε)` with `q` the norm of the noise that one
-//! release of the mean gradient would have:
+//! `Λ = λn` for a given λ. Otherwise, from public numbers, `Λ = max(a n q^{3/2}, f/ε)` with `q` the norm of the noise of a
+//! single release of the mean gradient:
 //!
 //! | logistic loss | around 0 | around a centre |
 //! |---|---|---|
 //! | with delta | a = 0.3, f = 0.7 | a = 0.35, f = 0.8 |
 //! | without | a = 0.3, f = 0.5 | a = 0.35, f = 0.4 |
 //!
-//! What served best on eight tables of 1,400 to 500,000 rows at budgets from 0.05 to 1.6. Losses whose slope and curvature
-//! are not tied have `f = 10 β`, β their curvature, so that the determinant costs a tenth of ε.
+//! These values gave the best results on eight tables of 1,400 to 500,000 rows at budgets from 0.05 to 1.6. Losses whose
+//! curvature is not a function of the slope have `f = 10 β`, β their curvature, so that the determinant costs a tenth of ε.
 //!
 //! # Other calibrations
-//! What the literature prescribes is more noise than is needed: [`published`], for comparison. Approximate minima
+//! The calibrations of the literature add more noise than needed: see [`published`], for comparison. Approximate minima
 //! perturbation is this recipe with [Gaussian noise](ObjPert::approximate); its [tolerance](ObjPert::gradient_tolerance) may
 //! be larger than needed.
 //!
@@ -98,7 +100,7 @@ use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "obj-pert";
 
-/// The share of the cost that a centre is worth.
+/// Recommended share of the cost for a centre.
 pub const CENTRE_SHARE: f64 = 0.1;
 
 /// A recipe of objective perturbation: public parameters only.
@@ -111,7 +113,7 @@ pub const CENTRE_SHARE: f64 = 0.1;
 ///
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
 /// let plan = ObjPert::new(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, Budget { epsilon, delta })?;
-/// // The noise of one Gaussian release of one record's gradient, within a tenth.
+/// // Within a tenth of the noise of one Gaussian release of one record's gradient.
 /// assert!(plan.run().noise().scale() < 1.1 * gaussian::noise_multiplier(epsilon, delta)?.get());
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -122,27 +124,27 @@ pub const CENTRE_SHARE: f64 = 0.1;
 pub struct ObjPert {
     /// The loss: logistic, softmax, Huber's support vector machine or Huber's regression.
     pub loss: LossKind,
-    /// λ: coefficient of the regulariser `(λ/2)‖w - c‖²` of the mean loss; `None` is what is recommended.
+    /// λ: coefficient of the regulariser `(λ/2)‖w - c‖²` of the mean loss; `None` is the recommended value.
     pub lambda: Option<f64>,
-    /// Share of the cost that is spent on a centre `c`, in [0, 1); 0 is none. [`CENTRE_SHARE`] is recommended up to some
-    /// hundreds of features.
+    /// Share of the cost that is spent on a centre `c`, in [0, 1); 0 is no centre. [`CENTRE_SHARE`] is recommended up to a few
+    /// hundred features.
     #[cfg_attr(feature = "serde", serde(default))]
     pub centre_share: f64,
     /// The law of the noise in the objective.
     #[cfg_attr(feature = "serde", serde(default))]
     pub law: OutputNoise,
-    /// What says how much noise there is. A serialised recipe that does not say takes the least that is enough.
+    /// The calibration of the noise. A serialised recipe without this field uses the least sufficient noise.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Calibration::is_exact"))]
     pub calibration: Calibration,
-    /// γ: the solver may stop where the gradient of the *mean* objective is no longer than this, at the price of more noise
-    /// on the minimiser; `None` is the least that rounding lets be certified.
+    /// γ: the solver may stop once the norm of the gradient of the *mean* objective is at most this, at the price of more
+    /// noise on the minimiser; `None` is the least that can be certified despite rounding.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub gradient_tolerance: Option<f64>,
-    /// How noise is drawn, that of the objective and that of the release.
+    /// The noise mode, of the objective and of the release.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -179,7 +181,7 @@ impl Algorithm for ObjPert {
 }
 
 impl ObjPert {
-    /// With the recommended regulariser, around 0.
+    /// Creates the recipe with the recommended regulariser, around 0.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -194,18 +196,18 @@ impl ObjPert {
         }
     }
 
-    /// The same around a centre from noisy moments, for [`CENTRE_SHARE`] of the cost.
+    /// Adds a centre from noisy moments, for [`CENTRE_SHARE`] of the cost.
     pub fn centred(self) -> Self {
         Self { centre_share: CENTRE_SHARE, ..self }
     }
 
-    /// Approximate minima perturbation (Iyengar et al. 2019): Gaussian noise in the objective, and on a point that is only near
-    /// its minimiser. What differs from [`new`](Self::new) is the law alone, since both release such a point.
+    /// Creates approximate minima perturbation (Iyengar et al. 2019): Gaussian noise in the objective, and on a point near its
+    /// minimiser. It differs from [`new`](Self::new) in the law alone, since both release such a point.
     pub fn approximate(loss: LossKind) -> Self {
         Self { law: OutputNoise::Gaussian, ..Self::new(loss) }
     }
 
-    /// The loss as the accountant knows it.
+    /// Returns the loss in the form of the accountant.
     fn margin_loss(&self) -> Result<MarginLoss, Error> {
         match self.loss {
             LossKind::Logistic => Ok(MarginLoss::Logistic),
@@ -221,7 +223,6 @@ impl ObjPert {
         }
     }
 
-    /// Refuses parameters outside their range.
     pub(super) fn check(&self) -> Result<(), Error> {
         positive("target bound", self.target_bound)?;
         if let Some(lambda) = self.lambda {
@@ -240,8 +241,8 @@ impl ObjPert {
         Ok(())
     }
 
-    /// The standard deviation in a prediction of the noise on the minimiser, in units of what numbers are bounded by, before
-    /// anything is calibrated: for three times the noise in the objective that one release of a gradient has, which is more
+    /// Returns the standard deviation in a prediction of the noise on the minimiser, in units of the predictions' bound,
+    /// before calibration. It assumes three times the noise of a single release of a gradient in the objective, which is more
     /// than the recommended regulariser and the release cost.
     pub(crate) fn noise_on_the_minimiser(
         &self,
@@ -262,7 +263,7 @@ impl ObjPert {
         Objective { recipe: self, problem, regularization, noise, centred, certification }.release_in_a_prediction()
     }
 
-    /// What the centre is solved from.
+    /// Returns the stage of the moments from which the centre is solved.
     fn stage(&self, &Problem { n, dim, .. }: &Problem) -> Stage {
         Stage { loss: self.loss, n, dim, row_norm: self.row_norm, target_bound: self.target_bound }
     }

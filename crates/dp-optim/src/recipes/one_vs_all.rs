@@ -1,8 +1,8 @@
-//! Several classes through an algorithm for two: one model for each class against all others.
+//! Several classes with a binary algorithm: one model for each class against all others.
 //!
 //! # Formula
-//! For `C` models of sensitivity `Δ` each, in `d` dimensions, the noise on every weight (expected square, for the
-//! Laplace ball) is
+//! For `C` models of sensitivity `Δ` each, in `d` dimensions, the noise on every weight (for the Laplace ball its expected
+//! square) is
 //! ```text
 //!                  Gaussian at (ε, δ)        Laplace ball at ε
 //! split            σ(Δ; ε/C, δ/C)            (d + 1) C² Δ²/ε²
@@ -10,19 +10,19 @@
 //! joint            σ(√C Δ; ε, δ)             (Cd + 1) C Δ²/ε²
 //! softmax          σ(√2 Δ; ε, δ)             (Cd + 1) 2 Δ²/ε²
 //! ```
-//! with `σ(Δ; ε, δ)` the least standard deviation for sensitivity `Δ`. For 10 classes at `ε = 1`, `δ = 10⁻⁶` the splitting
-//! of the budget costs 3.1 times the Gaussian noise of the other two, which is the more the more classes there are.
-//! Softmax regression ([`Softmax`]) trains all classes in one model, whose gradient is `√2` times as long however many
-//! classes there are: less noise by `√(C/2)` again. Prefer it where the algorithm can train it.
+//! with `σ(Δ; ε, δ)` the least standard deviation for sensitivity `Δ`. For 10 classes at `ε = 1`, `δ = 10⁻⁶` splitting the
+//! budget costs 3.1 times the Gaussian noise of the other two; the factor grows with the number of classes. Softmax regression
+//! ([`Softmax`]) trains all classes in one model, whose gradient is `√2` times as long for any number of classes: its noise is
+//! smaller by another factor `√(C/2)`. Prefer it if the algorithm can train it.
 //!
 //! # Privacy
-//! Every record takes part in every model. Replacing one changes all of them, and no class can be left out of the sum:
-//! two opposite rows of the same class move each of the `C` models by as much as it can move, so that `√C Δ` is
-//! attained. Under [`ZeroOut`](dp_accountant::ZeroOut) the same holds with the smaller `Δ` of that relation.
+//! Every record takes part in every model. Replacing one changes all of them, and no class can be omitted from the sum: two
+//! opposite rows of the same class move each of the `C` models by the maximum, so that `√C Δ` is attained. Under
+//! [`ZeroOut`](dp_accountant::ZeroOut) the same holds with the smaller `Δ` of that relation.
 //!
 //! # References
-//! Wu et al. 2017, section 4.3, train MNIST's ten classes with the budget split evenly. The joint release is the
-//! mechanism for the vector of all models; composing Gaussians costs what one joint Gaussian does.
+//! Wu et al. 2017, section 4.3, train MNIST's ten classes with the budget split evenly. The joint release is the mechanism for
+//! the vector of all models; a composition of Gaussians costs the same as one joint Gaussian.
 
 mod derivation;
 mod joint;
@@ -45,25 +45,24 @@ use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 
 const RECIPE: &str = "one-vs-all";
 
-/// How the models of the classes share the budget.
+/// The division of the budget among the models of the classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Share {
-    /// Each model gets `(ε/C, δ/C)`: what the literature does. What the composition of all then reaches by the
-    /// accountant, which is less than was asked for, is what is stated.
+    /// Each model gets `(ε/C, δ/C)`, as in the literature. The stated guarantee is that of the composition by the accountant,
+    /// which is less than requested.
     Split,
-    /// One release of all models together; for the bolt-on recipes.
+    /// One release of all models together; for the bolt-on recipes only.
     Joint,
-    /// Each model is released by itself, with the noise with which all of them together stay within the budget.
+    /// Each model is released separately, with the noise with which all of them together stay within the budget.
     #[default]
     Composed,
 }
 
 impl Share {
-    /// About what one of `classes` models may spend, for the choice of its settings only: the plan of all of them together
-    /// is what keeps the budget. `C` Gaussian releases cost about what one at `ε/√C` does; split budgets and pure ones
-    /// divide by `C`.
+    /// Returns roughly the budget of one of `classes` models, for the choice of its settings only: the joint plan ensures the
+    /// budget. `C` Gaussian releases cost about as much as one at `ε/√C`; split budgets and pure ones divide by `C`.
     ///
     /// # Errors
     /// An epsilon too small to be divided.
@@ -76,8 +75,8 @@ impl Share {
 
 /// One model for each class against all others; public parameters only.
 ///
-/// The model of class `c` is trained on targets +1 for records of class `c` and -1 for all others; the released weights
-/// are class after class, as those of softmax regression, and the class of the largest score is predicted.
+/// The model of class `c` is trained on targets +1 for records of class `c` and -1 for all others. The released weights are
+/// ordered by class, like those of softmax regression, and the class of the largest score is predicted.
 ///
 /// # Examples
 /// ```
@@ -89,7 +88,7 @@ impl Share {
 /// use dp_optim::engine::Control;
 /// use dp_optim::recipes::{BoltOn, Budget, OneVsAll, Planned, Recipe};
 ///
-/// // Three classes, each with a feature of its own.
+/// // Three classes, each with a separate feature.
 /// let n = 3000;
 /// let rows = (0..n).flat_map(|i| [0, 1, 2].map(|j| if i % 3 == j { 1.0 } else { 0.0 })).collect();
 /// let targets = (0..n).map(|i| (i % 3) as f64).collect();
@@ -108,21 +107,21 @@ impl Share {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct OneVsAll {
-    /// What trains each model: an algorithm with a loss of two classes.
+    /// The algorithm that trains each model, with a binary loss.
     pub recipe: Box<AnyRecipe>,
     /// Number of classes, at least 2; public.
     pub classes: u32,
-    /// How they share the budget.
+    /// The division of the budget.
     pub share: Share,
 }
 
 impl OneVsAll {
-    /// `classes` models trained by `recipe`, each released by itself, together within the budget.
+    /// Creates `classes` models trained by `recipe`, each released separately, together within the budget.
     pub fn new(recipe: AnyRecipe, classes: u32) -> Self {
         Self { recipe: Box::new(recipe), classes, share: Share::default() }
     }
 
-    /// Checks what does not depend on the recipe's own parameters.
+    /// Checks the parameters that the inner recipe does not check.
     fn check(&self) -> Result<(), Error> {
         Softmax::new(self.classes)?;
         if matches!(*self.recipe, AnyRecipe::OneVsAll(_)) {

@@ -1,21 +1,21 @@
 //! Phased empirical risk minimisation: each phase minimises a regularised risk, so that losses need not be smooth.
 //!
 //! # Formula
-//! Phase `i` minimises over its own `n_i` records, around the point `v = Π_R(w_{i-1})` that was released last,
+//! Phase `i` minimises over its own `n_i` records, around the last released point `v = Π_R(w_{i-1})`,
 //! ```text
 //! F_i(w) = (1/n_i) Σ ℓ(⟨w, x_j⟩, y_j) + (λ/2) ‖w‖² + (λ_i/2) ‖w - v‖²,      λ_i = 2/(η_i n_i)
 //! w_i = ŵ_i + N(0, σ_i² I),    ‖ŵ_i - argmin F_i‖ <= τ_i,    σ_i = Δ_i / ρ,    Δ_i = G/((λ + λ_i) n_i) + 2τ_i
 //! ```
-//! The minimum is that of the whole space; the released points are projected onto the ball, which costs nothing. A
-//! function that is `(λ + λ_i)`-strongly convex and changes by `(ℓ_j - ℓ_j')/n_i` has minimisers no farther apart than
-//! `G/((λ + λ_i) n_i)`, `G` the largest difference of the two losses' subgradients: at the one minimiser the other
-//! function has a subgradient of norm `G/n_i`. That `ŵ_i` is near the minimiser is [certified][dual_ascent] for every data
-//! set, not in expectation: no failure probability joins delta.
+//! The minimiser is over the whole space; the released points are projected onto the ball, which costs nothing. If a
+//! `(λ + λ_i)`-strongly convex function changes by `(ℓ_j - ℓ_j')/n_i`, its minimiser moves by at most `G/((λ + λ_i) n_i)`,
+//! with `G` the largest difference of the two losses' subgradients: at the minimiser of one function the other has a
+//! subgradient of norm at most `G/n_i`. The distance of `ŵ_i` from the minimiser is [certified][dual_ascent] for every data
+//! set, not in expectation, so that no failure probability is added to delta.
 //!
 //! # References
 //! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
 //! 2005.04763, section 4.2; there `τ_i = Lη_i`, so that `Δ_i` is three times the minimisers' distance `Lη_i`
-//! ([`PhasedErm::slack`] 2), where here it is 1.01 times it.
+//! ([`PhasedErm::slack`] 2), here 1.01 times.
 //!
 //! [dual_ascent]: crate::engine::dual_ascent
 
@@ -36,13 +36,13 @@ use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "phased-erm";
 
-/// Largest half width of a loss's parabola: beyond it rounding is not that of slopes of size 1.
+/// Largest half width of a loss's parabola: beyond it the rounding analysis for slopes of size 1 does not hold.
 const WIDEST: f64 = 16.0;
 
 /// A Phased-ERM recipe: public parameters only.
 ///
-/// For losses of bounded slopes: logistic, the two of Huber, and those with kinks, hinge and absolute. Each phase's records
-/// are read often; the source is read once, and half of it is held in memory.
+/// For losses with bounded slopes: logistic, the two of Huber, and those with kinks, hinge and absolute. Each phase's records
+/// are read many times; the source is read once, and half of it is held in memory.
 ///
 /// # Examples
 /// ```
@@ -53,7 +53,7 @@ const WIDEST: f64 = 16.0;
 /// let recipe = PhasedErm { step: Some(0.1), ..PhasedErm::new(LossKind::Hinge, 5.0) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
-/// // L η_1 = 0.025, and a hundredth for the distance from the minimiser.
+/// // L η_1 = 0.025, plus a hundredth for the distance from the minimiser.
 /// assert!((plan.run().sensitivities()[0] - 1.01 * 0.025).abs() < 1e-9);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -61,30 +61,30 @@ const WIDEST: f64 = 16.0;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct PhasedErm {
-    /// The loss; its slopes are bounded.
+    /// The loss, with bounded slopes.
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²` of the objective itself; may be 0.
     pub lambda: f64,
     /// R: every phase's release is projected onto the ball of this radius.
     pub radius: f64,
-    /// D: bound on the distance from the origin to the best point, for the step size alone; `None` is the radius.
+    /// D: bound on the distance from the origin to the best point, used for the step size only; `None` is the radius.
     pub distance: Option<f64>,
     /// η: phase `i` has `λ_i = 2 · 4^i/(η n_i)`; `None` is [`Problem::step`](crate::recipes::phases::Problem::step).
     pub step: Option<f64>,
-    /// By what share of the minimisers' distance the tolerances raise the sensitivity, unless double precision cannot
-    /// certify so much. A larger share needs fewer rounds and more noise.
+    /// Relative increase of the sensitivity over the minimisers' distance due to the tolerances, unless double precision
+    /// requires more. A larger value needs fewer rounds and more noise.
     pub slack: f64,
-    /// Run in stages that use the regulariser's strong convexity
-    /// ([`Reduction`](crate::recipes::phases::Reduction)); needs λ > 0.
+    /// Run in stages that use the regulariser's strong convexity ([`Reduction`](crate::recipes::phases::Reduction)); needs λ >
+    /// 0.
     pub restarts: bool,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -118,7 +118,7 @@ impl Algorithm for PhasedErm {
 }
 
 impl PhasedErm {
-    /// With the theorem's step size and a hundredth of slack, over the ball of this radius.
+    /// Creates the recipe with the theorem's step size and slack 0.01, over the ball of this radius.
     pub fn new(loss: LossKind, radius: f64) -> Self {
         Self {
             loss,
@@ -140,7 +140,7 @@ impl PhasedErm {
         Inputs { recipe: RECIPE, lambda, radius, distance, step, restarts, declared_order }
     }
 
-    /// The phases that run, with what each minimises and its sensitivity.
+    /// Returns the run: the phases with their objectives and sensitivities.
     fn run(&self, problem: &Problem, noise_multiplier: f64) -> Result<PhasedRun, Error> {
         let inputs = self.inputs();
         inputs.check()?;
@@ -168,8 +168,8 @@ impl PhasedErm {
             let records = phase.records as f64;
             let own = positive("strong convexity of a phase", 2.0 / (phase.step * records))?;
             let modulus = own + self.lambda;
-            // λ‖w* - v‖ is at most the data's gradient at w*; and λ/2 ‖w* - v‖² at most the risk at v, which is no more
-            // than the loss at 0 and what R can add to it.
+            // λ‖w* - v‖ is at most the data's gradient at w*; and λ/2 ‖w* - v‖² is at most the risk at v, which is at most the
+            // loss at 0 plus the increase that R allows.
             let by_slope = self.row_norm / modulus;
             let by_value = (2.0 * (shape.at_zero + self.row_norm * self.radius) / modulus).sqrt();
             let reach = by_slope.min(by_value) * (1.0 + 1e-12);
@@ -195,7 +195,7 @@ impl PhasedErm {
     }
 }
 
-/// What the certificate has to know of a loss.
+/// The properties of a loss that the certificate needs.
 struct Shape {
     /// Length of the interval of slopes.
     slopes: f64,

@@ -10,14 +10,14 @@
 //! ```text
 //! w̄_i = (1/n_i) Σ_{t < n_i} w^t,        w_i = w̄_i + N(0, σ_i² I),    σ_i = Δ_i / ρ
 //! ```
-//! A step of at most `2/β` does not drive two points apart, so one record moves `w̄_i` by `Δ_i <= (1 - 1/n_i) G η_i` (the last
-//! record of a phase moves none of the averaged points and is not read; a phase of one record would release its start
-//! again and is left out). The [growth recursion](crate::growth) gives the exact bound, contraction by the regulariser
-//! and rounding included.
+//! A step of at most `2/β` is non-expansive, so one record moves `w̄_i` by `Δ_i <= (1 - 1/n_i) G η_i`. (The last record of a
+//! phase affects none of the averaged points and is not read; a phase of one record would release its start again and is
+//! omitted.) The [growth recursion](crate::growth) gives the exact bound, including rounding and the contraction by the
+//! regulariser.
 //!
 //! # References
 //! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
-//! 2005.04763, Algorithm 2 and Theorem 4.1; there `σ_i = 4Lη_i/ρ`, twice what the sensitivity asks for.
+//! 2005.04763, Algorithm 2 and Theorem 4.1; there `σ_i = 4Lη_i/ρ`, twice what the sensitivity requires.
 
 #[cfg(test)]
 mod tests;
@@ -41,8 +41,8 @@ const RECIPE: &str = "phased-sgd";
 
 /// A Phased-SGD recipe: public parameters only.
 ///
-/// It reads each record once, so that it costs one pass, and reaches the optimal rate of the population loss,
-/// `O(DL(1/√n + √d/(ρn)))`, for smooth convex losses.
+/// It reads each record once, in a single pass, and reaches the optimal rate of the population loss, `O(DL(1/√n + √d/(ρn)))`,
+/// for smooth convex losses.
 ///
 /// # Examples
 /// ```
@@ -54,7 +54,7 @@ const RECIPE: &str = "phased-sgd";
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
 /// assert_eq!(plan.run().phases().len(), 12); // a thirteenth would have one record
-/// // The noise that stays is that of the last phase.
+/// // The remaining noise is that of the last phase.
 /// assert!(plan.run().noise_norm() < 1e-7);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -67,27 +67,27 @@ pub struct PhasedSgd {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; may be 0.
     pub lambda: f64,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: f64,
-    /// D: bound on the distance from the origin to the best point, for the step size alone; `None` is the radius.
+    /// D: bound on the distance from the origin to the best point, used for the step size only; `None` is the radius.
     pub distance: Option<f64>,
     /// η: the phases' steps are `η/4^i`; `None` is [`Problem::step`](crate::recipes::phases::Problem::step), at most
     /// `8/β`.
     pub step: Option<f64>,
-    /// Run in stages that use the regulariser's strong convexity
-    /// ([`Reduction`](crate::recipes::phases::Reduction)); needs λ > 0.
+    /// Run in stages that use the regulariser's strong convexity ([`Reduction`](crate::recipes::phases::Reduction)); needs λ >
+    /// 0.
     pub restarts: bool,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// How the iterate is carried.
+    /// The representation of the iterate.
     pub arithmetic: Arithmetic,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
-    /// index for softmax.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses, the largest class index for
+    /// softmax.
     pub target_bound: f64,
 }
 
@@ -125,7 +125,7 @@ impl Algorithm for PhasedSgd {
 }
 
 impl PhasedSgd {
-    /// With the theorem's step size, over the ball of this radius.
+    /// Creates the recipe with the theorem's step size, over the ball of this radius.
     pub fn new(loss: LossKind, radius: f64) -> Self {
         Self {
             loss,
@@ -147,7 +147,7 @@ impl PhasedSgd {
         Inputs { recipe: RECIPE, lambda, radius, distance, step, restarts, declared_order }
     }
 
-    /// The phases that run, with the sensitivity of each.
+    /// Returns the run: the phases with their sensitivities.
     fn run(&self, problem: &Problem, noise_multiplier: f64) -> Result<PhasedRun, Error> {
         let inputs = self.inputs();
         inputs.check()?;

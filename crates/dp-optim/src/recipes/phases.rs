@@ -1,13 +1,13 @@
-//! Iterative localisation: phases on fresh records, each closer to the last one's result than the one before.
+//! Iterative localisation: phases on fresh records, each closer to the previous result than the one before.
 //!
 //! Phase `i` of `k = ⌊log₂ n⌋` reads `n_i = ⌊n/2^i⌋` records that no other phase reads, in steps of `η_i = η/4^i`, and starts
-//! where phase `i - 1` was released. Noise that is added early is undone later; the last phase's, which stays, is small.
-//! One record takes part in one phase, so the whole costs what one phase costs.
+//! at the release of phase `i - 1`. Later phases correct early noise; the noise of the last phase, which remains, is small.
+//! One record takes part in one phase, so the run costs as much as one phase.
 //!
 //! # References
 //! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
-//! 2005.04763: sections 4 and 5. With floors for `k` and `n_i`: with `⌈log₂ n⌉` the last phase is empty where `n` is not a
-//! power of two. Records left over are not used.
+//! 2005.04763: sections 4 and 5. `k` and `n_i` are rounded down here: with `⌈log₂ n⌉` the last phase is empty if `n` is not a
+//! power of two. Remaining records are not used.
 
 mod descent;
 mod minimisation;
@@ -28,16 +28,16 @@ pub(super) use terms::{Inputs, Reach};
 
 use crate::error::{Error, positive};
 
-/// One phase: how many records of its own it reads, and its step size.
+/// The number of records and the step size of one phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phase {
-    /// Records.
+    /// Number of records.
     pub records: u64,
     /// Step size η_i.
     pub step: f64,
 }
 
-/// The phases for `n` records and step size `step`.
+/// Returns the phases for `n` records and step size `step`.
 ///
 /// # Formula
 /// ```text
@@ -60,7 +60,7 @@ pub fn localising(n: u64, step: f64) -> Vec<Phase> {
     phases
 }
 
-/// What the step size and the excess loss of the phases depend on; all public.
+/// The public numbers that determine the step size and the excess loss of the phases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Problem {
     /// L: Lipschitz constant of the loss, regulariser included.
@@ -71,13 +71,13 @@ pub struct Problem {
     pub distance: f64,
     /// d: number of parameters.
     pub dim: u64,
-    /// ρ: sensitivity over standard deviation of each phase's noise, as in Gaussian differential privacy; the zCDP
+    /// ρ: ratio of sensitivity to standard deviation of each phase's noise, as in Gaussian differential privacy; the zCDP
     /// parameter is ρ²/2.
     pub rho: f64,
 }
 
 impl Problem {
-    /// The step size that balances optimisation and noise.
+    /// Returns the step size that balances optimisation and noise.
     ///
     /// # Formula
     /// ```text
@@ -97,15 +97,15 @@ impl Problem {
         self.distance * optimisation.min(privacy)
     }
 
-    /// Bound on the expected excess population loss of stochastic gradient descent in `phases`, whose noise has standard
+    /// Bounds the expected excess population loss of stochastic gradient descent in `phases`, whose noise has standard
     /// deviation `G η_i / ρ`.
     ///
     /// # Formula
     /// ```text
     /// D²/(2η_1n_1) + η_1L²/2 + Σ_{i≥2} [ dσ_{i-1}²/(2η_in_i) + η_iL²/2 ] + L√d σ_k,    σ_i = Gη_i/ρ
     /// ```
-    /// Each phase's average has regret `‖w_{i-1} - u‖²/(2η_in_i) + η_iL²/2` against any `u`; for `u` the last phase's average
-    /// before its noise, the distance is that noise. Finally the noise that stays.
+    /// Each phase's average has regret `‖w_{i-1} - u‖²/(2η_in_i) + η_iL²/2` against any `u`; if `u` is the average of the
+    /// phase before, without its noise, the distance is that noise. The last term is the remaining noise.
     pub fn excess_bound(&self, phases: &[Phase]) -> f64 {
         let dim = self.dim as f64;
         let mut distance_squared = self.distance * self.distance;
@@ -119,7 +119,7 @@ impl Problem {
         bound + self.lipschitz * dim.sqrt() * std_dev
     }
 
-    /// Stages that use strong convexity; see [`Reduction`].
+    /// Returns stages that use strong convexity; see [`Reduction`].
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a strong convexity or constant that is not positive and finite, [`Error::Count`] for
@@ -146,19 +146,19 @@ impl Problem {
     }
 }
 
-/// How a method for convex losses is run in stages, each on fresh records, on a strongly convex one: the distance that
-/// the step size counts on shrinks from stage to stage.
+/// Stages, each on fresh records, that apply a method for convex losses to a strongly convex one: the distance assumed by the
+/// step size shrinks from stage to stage.
 ///
 /// # Formula
 /// For a method with excess loss at most `C L D r`, `r = 1/√m + √d/(ρm)` on `m` records from distance `D`:
 /// ```text
 /// k = max(1, ⌈log₂ log₂ n⌉) stages of m = ⌊n/k⌋ records,    D_{i+1} = min(D_i, √(2 C L D_i r / λ))
 /// ```
-/// `D_i` bounds the root of the mean squared distance only, so the constraint set stays whole; `D_i` enters through the
+/// `D_i` bounds only the root of the mean squared distance, so the constraint set is not reduced; `D_i` enters through the
 /// step size.
 ///
-/// Noise on the trained model ([`BoltOn::strongly_convex`](crate::recipes::BoltOn::strongly_convex)) reaches the optimal
-/// rate up to the condition number with smooth losses and is simpler; this needs no smoothness where the method does not.
+/// Output perturbation ([`BoltOn::strongly_convex`](crate::recipes::BoltOn::strongly_convex)) reaches the optimal rate up to
+/// the condition number with smooth losses and is simpler; this needs no smoothness if the method needs none.
 ///
 /// # Examples
 /// ```

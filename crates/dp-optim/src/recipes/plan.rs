@@ -15,7 +15,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::trained::Trained;
 
-/// A release by the algorithm `R` under the relation `A`, planned: sensitivity, noise, event and guarantee, from public
+/// A planned release by the algorithm `R` under the relation `A`: sensitivity, noise, event and guarantee, from public
 /// parameters alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<R: Algorithm, A: RecordAdjacency> {
@@ -27,22 +27,22 @@ pub struct Plan<R: Algorithm, A: RecordAdjacency> {
 }
 
 impl<R: Algorithm, A: RecordAdjacency> Plan<R, A> {
-    /// How the release follows from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &Derivation<R> {
         &self.derivation
     }
 
-    /// The public parameters that it was made for.
+    /// Returns the public parameters of the plan.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// The run, resolved.
+    /// Returns the resolved run.
     pub fn run(&self) -> &R::Run {
         &self.run
     }
 
-    /// [`Planned::train`], without the trait in scope.
+    /// As [`Planned::train`], without the trait in scope.
     ///
     /// # Privacy
     /// As [`Planned::train`].

@@ -1,17 +1,17 @@
-//! Projected noisy stochastic gradient descent (PNSGD): noise on every iterate, and only the last one is released.
+//! Projected noisy stochastic gradient descent (PNSGD): noise on every iterate, of which only the last is released.
 //!
 //! ```text
 //! plan (public parameters -> steps, noise, event)  ->  train (noisy passes over the data)  ->  the last iterate
 //! ```
 //!
-//! The iterates on the way stay secret, so that the noise of all later ones hides an early record: amplification by
-//! iteration. The guarantee is that of the last iterate alone. The average of the iterates, which optimisation theory
-//! likes to return, has no such guarantee: `examples/average_iterate.rs` shows a pair of data sets that it tells apart.
+//! The intermediate iterates stay secret, so that the noise of all later ones hides an early record: privacy amplification by
+//! iteration. The guarantee is that of the last iterate alone. The average of the iterates, common in optimisation theory, has
+//! no such guarantee: `examples/average_iterate.rs` shows a pair of data sets that it distinguishes.
 //!
 //! # References
 //! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
 //! 2005.04763, Algorithm 1 and Theorem 3.1; Bok, Su, Altschuler 2024, arXiv 2403.00278, for several passes. The noise is
-//! calibrated here by the exact Gaussian trade-off, with the difference of two records' gradients for twice the Lipschitz
+//! calibrated by the exact Gaussian trade-off, with the difference of two records' gradients in place of twice the Lipschitz
 //! constant.
 
 pub use super::last_iterate::{DescentRun, Updates, Zcdp, per_batch};
@@ -33,23 +33,23 @@ use crate::schedule::Schedule;
 
 const RECIPE: &str = "pnsgd";
 
-/// D unless something else is known: the usual length of a classifier's weights on rows of norm 1.
+/// Default of D: the usual norm of a classifier's weights on rows of norm 1.
 pub(super) const USUAL_DISTANCE: f64 = 5.0;
 
-/// Most updates of a pass whose steps or batches differ.
+/// Maximum number of updates of a pass whose steps or batches differ.
 const MOST_LISTED: u64 = 1 << 25;
 
-/// How a pass is cut into batches.
+/// The batch sizes of a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
 pub enum Batching {
-    /// All of this size; the last one of what is left, its sum divided by the same number.
+    /// All of this size; the last batch holds the remaining records, and its sum is divided by the same number.
     Equal {
-        /// Records per batch; more than there are means all of them.
+        /// Records per batch, capped at the number of records.
         size: u64,
     },
-    /// These sizes, one after the other; records beyond their sum are not used.
+    /// These sizes in order; records beyond their sum are not used.
     Listed {
         /// Records of each batch.
         sizes: Vec<u64>,
@@ -58,8 +58,8 @@ pub enum Batching {
 
 /// A PNSGD recipe: public parameters only.
 ///
-/// The noise is as large as the last batch's records need, which no later noise hides: larger batches towards the end
-/// ([`SnowballSgd`](crate::recipes::SnowballSgd)) spend a budget better on a single pass.
+/// The noise is determined by the last batch's records, which no later noise hides: on a single pass larger batches towards
+/// the end ([`SnowballSgd`](crate::recipes::SnowballSgd)) use a budget better.
 ///
 /// # Examples
 /// ```
@@ -71,11 +71,11 @@ pub enum Batching {
 /// let recipe = Pnsgd { batching: Batching::Equal { size: 50 }, ..Pnsgd::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let once = recipe.plan::<ReplaceOne>(10_000, 5, budget)?;
-/// // As much as one noisy mean of 50 gradients, whatever the number of batches.
+/// // The cost of one noisy mean of 50 gradients, for any number of batches.
 /// let mu = 2.0 / 50.0 / once.run().std_dev();
 /// assert!((dp_accountant::gaussian::epsilon(mu, budget.delta)? - 1.0).abs() < 1e-4);
 ///
-/// // Nineteen more passes cost a twentieth of one more.
+/// // Nineteen more passes raise the noise by less than 5 percent.
 /// let twenty = Pnsgd { passes: 20, ..recipe }.plan::<ReplaceOne>(10_000, 5, budget)?;
 /// assert!((twenty.run().std_dev() / once.run().std_dev() - (1.0 + 19.0 / 200.0f64).sqrt()).abs() < 1e-3);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -86,27 +86,27 @@ pub enum Batching {
 pub struct Pnsgd {
     /// The loss; smooth.
     pub loss: LossKind,
-    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; above 0 the steps contract, and early records cost less.
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`; if positive, the steps contract, and early records cost less.
     pub lambda: f64,
     /// Passes over the data in one order, at least 1.
     pub passes: u64,
-    /// How a pass is cut into batches.
+    /// The batch sizes of a pass.
     pub batching: Batching,
     /// The step sizes of a pass, the same in every pass, none above `2/β`; `None` is the constant `D/(L√(2T))` for `T`
     /// updates in all, at most `2/β`.
     pub schedule: Option<Schedule>,
-    /// D: about how far from the origin the best parameters lie; for the default step size alone.
+    /// D: rough distance of the best parameters from the origin, used for the default step size only.
     pub distance: f64,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key, which the guarantee does not count on.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key, on which the guarantee does not rely.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -140,13 +140,13 @@ impl Algorithm for Pnsgd {
     }
 
     fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {
-        // Each update of a pass may be a stage of its own.
+        // Each update of a pass may be a separate stage.
         RELEASE.saturating_add(problem.n.saturating_mul(8))
     }
 }
 
 impl Pnsgd {
-    /// One pass in batches of 50, with the default step size.
+    /// Creates a recipe of one pass in batches of 50, with the default step size.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -168,7 +168,6 @@ impl Pnsgd {
         Inputs { recipe: RECIPE, lambda, radius, declared_order }
     }
 
-    /// Everything but the noise.
     fn descent(&self, problem: &Problem) -> Result<Descent, Error> {
         let inputs = self.inputs();
         let terms = inputs.terms(problem)?;
@@ -198,7 +197,7 @@ impl Pnsgd {
         Descent::new(inputs, terms, problem, self.passes, updates)
     }
 
-    /// Number of batches of a pass, and the size of the largest.
+    /// Returns the number of batches of a pass, and the size of the largest.
     fn batches(&self, n: u64) -> Result<(u64, u64), Error> {
         match &self.batching {
             Batching::Equal { size: 0 } => Err(Error::Count { name: "batch size", value: 0, range: "1 or more" }),
@@ -225,7 +224,7 @@ impl Pnsgd {
     }
 }
 
-/// Runs of equal neighbours.
+/// Combines consecutive equal updates.
 pub(super) fn runs(updates: impl Iterator<Item = (u64, f64)>) -> Vec<Updates> {
     let mut runs: Vec<Updates> = Vec::new();
     for (batch_size, step) in updates {
@@ -237,9 +236,9 @@ pub(super) fn runs(updates: impl Iterator<Item = (u64, f64)>) -> Vec<Updates> {
     runs
 }
 
-/// Epsilon of an `(α, αρ²/2)`-Renyi guarantee at this delta, as the paper converts it.
+/// Returns the epsilon of an `(α, αρ²/2)`-Renyi guarantee at this delta, by the paper's conversion.
 ///
-/// The plans here do not use it: the exact trade-off gives less for the same noise.
+/// The plans do not use it: the exact trade-off gives a smaller epsilon for the same noise.
 ///
 /// # Formula
 /// ```text
@@ -268,7 +267,7 @@ pub fn epsilon_of_rho(rho: f64, delta: Delta) -> Result<f64, Error> {
     Ok(rho * rho / 2.0 + rho * (2.0 * log).sqrt())
 }
 
-/// The paper's simple form `2ρ√ln(1/δ)`, where `ρ <= (4 - 2√2)√ln(1/δ)`; `None` elsewhere, where it is too small.
+/// Returns the paper's simple form `2ρ√ln(1/δ)` for `ρ <= (4 - 2√2)√ln(1/δ)`; otherwise `None`, since it is too small there.
 ///
 /// # Errors
 /// As [`epsilon_of_rho`].

@@ -1,4 +1,4 @@
-//! PrivGene: coordinate steps that the exponential mechanism chooses, without any gradient.
+//! PrivGene: coordinate steps chosen by the exponential mechanism, without gradients.
 //!
 //! ```text
 //! w <- 0;  s <- s₀
@@ -8,15 +8,15 @@
 //!     w <- candidate with probability proportional to exp(e u / (2 C s))      (4 C s under replace-one)
 //!     s <- κ s
 //! ```
-//! With rows of norm at most 1 and a loss whose slope is at most `C` the clamp never bites. A record's utilities lie in
-//! `[-C s, C s]`, so a null record in its place moves each by at most `C s` and another record by at most `2 C s`; the
-//! privacy loss of a round has a range of at most `e` ([`BoundedRange`](DpEvent::BoundedRange)), and costs `e²/8` of
-//! zCDP. All that is released are `r` indices, of which the model is a function.
+//! With rows of norm at most 1 and a loss whose slope is at most `C` the clamp has no effect. A record's utilities lie in
+//! `[-C s, C s]`, so replacing it by a null record moves each by at most `C s`, and by another record by at most `2 C s`. The
+//! privacy loss of a round has a range of at most `e` ([`BoundedRange`](DpEvent::BoundedRange)), which costs `e²/8` of zCDP.
+//! Only `r` indices are released, and the model is a function of them.
 //!
 //! # References
-//! Zhang, Xiao, Yang, Zhang, Winslett, "PrivGene: differentially private model fitting using genetic algorithms",
-//! SIGMOD 2013, in the form for regression: candidates along the coordinates. Dong, Durfee, Rogers, "Optimal
-//! differential privacy composition for exponential mechanisms", 2020, for its cost.
+//! Zhang, Xiao, Yang, Zhang, Winslett, "PrivGene: differentially private model fitting using genetic algorithms", SIGMOD 2013,
+//! in the form for regression, with candidates along the coordinates. Dong, Durfee, Rogers, "Optimal differential privacy
+//! composition for exponential mechanisms", 2020, for its cost.
 
 mod run;
 
@@ -38,9 +38,9 @@ use crate::recipes::recipe::{Budget, least_scale, repeated};
 
 const RECIPE: &str = "priv-gene";
 
-/// Records times epsilon that a round is worth.
+/// Product of records and epsilon per recommended round.
 pub const ROUND: f64 = 800.0;
-/// Most rounds that are recommended.
+/// Maximum number of recommended rounds.
 const MOST_ROUNDS: u64 = 1 << 16;
 
 /// The recipe of PrivGene: public parameters only.
@@ -71,23 +71,23 @@ pub struct PrivGene {
     pub rounds: Option<u64>,
     /// s₀: length of the first step.
     pub step: f64,
-    /// κ: each step's length over the one before.
+    /// κ: ratio of each step's length to the previous one.
     pub decay: f64,
-    /// C: a step of length s changes a record's loss by `C s` at most, or is taken for as much; `None` is the loss's
-    /// own Lipschitz constant, which changes nothing.
+    /// C: bound on the change of a record's loss by a step of length s, divided by s; larger changes are clamped. `None` is
+    /// the loss's own Lipschitz constant, for which the clamp has no effect.
     pub slope: Option<f64>,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
-/// What calibration found: how many rounds, and what each costs.
+/// The result of calibration: the number of rounds, and the cost of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Rounds {
-    /// r.
+    /// r: number of rounds.
     pub rounds: u64,
     /// e: the range of a round's privacy loss.
     pub epsilon_of_round: f64,
@@ -108,7 +108,7 @@ impl Algorithm for PrivGene {
         self.check(problem)?;
         let rounds = self.rounds(problem.n, budget.epsilon.get() / copies as f64);
         let inverse = least_scale(budget, copies, |scale| event(rounds, scale.recip()))?;
-        // The reciprocal of a reciprocal may be an ulp more.
+        // The reciprocal of a reciprocal may be larger by an ulp.
         let epsilon_of_round = inverse.recip() * (1.0 - 2.0 * f64::EPSILON);
         let calibrated = Rounds { rounds, epsilon_of_round };
         Ok((calibrated, self.resolve(problem, &calibrated)?))
@@ -132,7 +132,7 @@ impl Algorithm for PrivGene {
 }
 
 impl PrivGene {
-    /// Steps from 1/2 on, each 0.95 of the one before.
+    /// Creates the recipe with steps from 1/2 on, each 0.95 of the previous one.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -145,7 +145,7 @@ impl PrivGene {
         }
     }
 
-    /// The length of each step of the rounds, from the first.
+    /// Returns the step lengths of the rounds, from the first.
     fn steps(&self, rounds: u64) -> impl Iterator<Item = f64> {
         let decay = self.decay;
         core::iter::successors(Some(self.step), move |step| Some(step * decay)).zip(0..rounds).map(|(step, _)| step)
@@ -186,13 +186,12 @@ impl PrivGene {
         Ok((loss, slope))
     }
 
-    /// Rounds for this many records and this epsilon.
     fn rounds(&self, n: u64, epsilon: f64) -> u64 {
         self.rounds.unwrap_or(((n as f64 * epsilon / ROUND).round() as u64).clamp(1, MOST_ROUNDS))
     }
 }
 
-/// How far one record moves a utility, in units of `C s`.
+/// Returns the sensitivity of a utility, in units of `C s`.
 fn sensitivity(relation: AdjacencyKind) -> Result<f64, Error> {
     match relation {
         AdjacencyKind::ReplaceOne => Ok(2.0),
@@ -201,7 +200,6 @@ fn sensitivity(relation: AdjacencyKind) -> Result<f64, Error> {
     }
 }
 
-/// All rounds, each of this epsilon.
 fn event(rounds: u64, epsilon: f64) -> DpEvent {
     repeated(DpEvent::BoundedRange { epsilon }, rounds)
 }

@@ -1,4 +1,4 @@
-//! The public parameters of a training, checked once for all recipes.
+//! The public parameters of a training, checked in one place for all recipes.
 
 use core::marker::PhantomData;
 
@@ -13,7 +13,7 @@ use crate::derivation::ModelTerms;
 use crate::error::{Error, non_negative, positive};
 use crate::float::FloatKind;
 
-/// Parameters that every recipe has: the loss, the bounds that the source enforces, the noise mode and the floating-point
+/// The parameters common to all recipes: the loss, the bounds that the source enforces, the noise mode and the floating-point
 /// type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
@@ -21,17 +21,17 @@ pub struct Setting {
     pub loss: LossKind,
     /// Bound on the rows' L2 norm.
     pub row_norm: f64,
-    /// Bound on the targets' size; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value; at most 1 for binary losses.
     pub target_bound: f64,
-    /// How noise is drawn: exact or rounded.
+    /// The noise mode: exact or rounded.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training; `None` where rows of either type are summed in doubles.
+    /// The floating-point type of training; `None` if rows of either type are summed in doubles.
     pub float: Option<FloatKind>,
 }
 
 impl Setting {
-    /// The assumptions that all recipes have in common: public `n`, the bound on row norms, one row per unit, and idealised
-    /// noise where it is rounded.
+    /// Returns the assumptions common to all recipes: public `n`, the bound on row norms, one row per unit, and idealised
+    /// noise if it is rounded.
     pub fn assumptions(&self) -> Vec<Assumption> {
         let mut assumptions =
             vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
@@ -57,10 +57,10 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// The problem that `recipe` solves on `n` records of `dim` features.
+    /// Creates the problem that `recipe` solves on `n` records of `dim` features.
     ///
     /// # Errors
-    /// A number outside its range, a relation under which `n` is secret, and noise that is not drawn.
+    /// A number outside its range, a relation under which `n` is secret, and a noise mode without noise.
     pub fn new<R: Algorithm>(recipe: &R, n: u64, dim: u64, relation: AdjacencyKind) -> Result<Self, Error> {
         let setting = recipe.setting();
         if !matches!(setting.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
@@ -77,7 +77,7 @@ impl Problem {
         }
         let targets = non_negative("target bound", setting.target_bound)?;
         if setting.loss.is_classification() && targets > R::MOST_CLASS_TARGET {
-            // Their gradient is the target times a slope of at most 1.
+            // The gradient is the target times a slope of at most 1.
             let range = "[0, 1] for a loss of two classes";
             return Err(Error::OutOfRange { name: "target bound", value: targets, range });
         }
@@ -87,7 +87,7 @@ impl Problem {
         }
     }
 
-    /// The domain of rows, targets and, within a radius, parameters: the constants of the loss depend on it.
+    /// Returns the domain of rows, targets and, within a radius, parameters, on which the loss's constants depend.
     ///
     /// # Errors
     /// A radius that is not finite and positive.
@@ -100,12 +100,12 @@ impl Problem {
         })
     }
 
-    /// Number of weights.
+    /// Returns the number of weights.
     pub fn parameters(&self) -> u64 {
         self.setting.loss.parameters(self.dim)
     }
 
-    /// The terms that the released model must meet.
+    /// Returns the terms that the released model must meet.
     pub fn model_terms(&self) -> ModelTerms {
         let Setting { loss, row_norm, target_bound, noise_mode, .. } = self.setting;
         ModelTerms { models: 1, weights: self.parameters(), loss, row_norm, target_bound, noise_mode }
@@ -114,7 +114,7 @@ impl Problem {
     /// Checks relation, floating-point type, shape and bounds before a training.
     ///
     /// # Errors
-    /// [`Error::Relation`], [`Error::FloatKind`], [`Error::Shape`], [`Error::Bound`], and a source that fails.
+    /// [`Error::Relation`], [`Error::FloatKind`], [`Error::Shape`], [`Error::Bound`], and a failing source.
     pub(crate) fn admit<'s, F: Real, A: RecordAdjacency>(
         &self,
         source: &'s mut dyn RowSource<F>,
@@ -145,14 +145,14 @@ impl Problem {
 
 /// A source whose description has been checked against a plan under the relation `A`.
 ///
-/// Only this crate makes one, when a plan starts to train.
+/// Only this crate creates one, when a plan starts to train.
 pub struct Admitted<'s, F, A: RecordAdjacency> {
     source: &'s mut dyn RowSource<F>,
     relation: PhantomData<A>,
 }
 
 impl<'s, F, A: RecordAdjacency> Admitted<'s, F, A> {
-    /// The rows.
+    /// Returns the rows.
     pub fn into_source(self) -> &'s mut dyn RowSource<F> {
         self.source
     }

@@ -1,4 +1,4 @@
-//! What a planned release promises.
+//! The promise of a planned release.
 
 use dp_accountant::certificate::{EpsilonDelta, NoiseMode};
 use dp_accountant::{Delta, DpEvent, EventLog, bound, work};
@@ -8,7 +8,7 @@ use super::recipe::{Budget, RecordAdjacency, repeated};
 use crate::error::Error;
 use crate::trained::Trained;
 
-/// The event of a planned release, and what it reaches of what was asked for.
+/// The event of a planned release, the requested guarantee, and the reached one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Promise {
     event: DpEvent,
@@ -17,13 +17,13 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// The promise of a release of which `copies` share the budget.
+    /// Creates the promise of a release of which `copies` share the budget.
     ///
-    /// What needs no delta to stay within epsilon promises none. A [limit](work) on the search for the noise does not hold here:
-    /// verification recomputes the figure without one.
+    /// A release that stays within epsilon at delta = 0 promises delta = 0. A [limit](work) on the search for the noise does
+    /// not apply here: verification recomputes the guarantee without one.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for more than was asked for.
+    /// [`Error::OutOfRange`] if the guarantee exceeds the budget.
     pub fn new(event: DpEvent, budget: Budget, copies: u64) -> Result<Self, Error> {
         let all = repeated(event.clone(), copies);
         let most = budget.epsilon.get();
@@ -37,25 +37,25 @@ impl Promise {
         Err(Error::OutOfRange { name: "epsilon", value: most, range: "what this noise can reach" })
     }
 
-    /// The event of one release, as the accountant sees it.
+    /// Returns the event of one release, as the accountant sees it.
     pub fn event(&self) -> &DpEvent {
         &self.event
     }
 
-    /// What was asked for, for all copies.
+    /// Returns the requested guarantee, for all copies.
     pub fn requested(&self) -> EpsilonDelta {
         self.requested
     }
 
-    /// What all copies reach together: at most what was asked for.
+    /// Returns the reached guarantee of all copies together, at most the requested one.
     pub fn reached(&self) -> EpsilonDelta {
         self.reached
     }
 
-    /// What a training that has kept the promise returns.
+    /// Returns the result of a training that has kept the promise.
     ///
     /// # Errors
-    /// [`Error::NotAsPlanned`] if `log` holds another event than was promised.
+    /// [`Error::NotAsPlanned`] if `log` holds an event other than promised.
     pub fn kept<F, A: RecordAdjacency, D>(
         &self,
         weights: Released<Vec<F>>,

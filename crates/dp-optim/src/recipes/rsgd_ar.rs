@@ -1,4 +1,4 @@
-//! RSGD-AR, NSGD and OutPert-GD: gradient descent on a regularised loss, and Gaussian noise on what it ends with.
+//! RSGD-AR, NSGD and OutPert-GD: gradient descent on a regularised loss, with Gaussian noise on the final model.
 //!
 //! ```text
 //! permute the records once, cut them into m batches
@@ -13,15 +13,14 @@
 //! | [NSGD](RsgdAr::nsgd) | many | `η₀/s` | none | the worst one |
 //! | [OutPert-GD](RsgdAr::full_gradient) | one | constant | none | there is one |
 //!
-//! All three are [`BoltOn`] with other step sizes and averages: the sensitivity, a number for each position, comes from
-//! the [growth recursion](crate::growth) over the very schedule that runs, and hiding the position costs nothing but
-//! that the order is secret and serves all passes.
+//! All three are [`BoltOn`] with other step sizes and averages. The sensitivity, one number for each position, comes from the
+//! [growth recursion](crate::growth) over the schedule of the run. Hiding the position only requires that the order is secret
+//! and used for all passes.
 //!
 //! # References
-//! Chapter 3 of a dissertation on Rényi-differentially private optimisation (2020), Algorithms 3.1 to 3.3 and Theorems
-//! 3.1 and 3.2, of which Theorem 3.2 is here the exact Gaussian curve averaged over the positions. Zhang, Zheng, Mou,
-//! Wang, "Efficient private ERM for smooth objectives", IJCAI 2017 (OutPert-GD). What is wrong in print is kept under
-//! [`as_published`].
+//! Chapter 3 of a dissertation on Rényi-differentially private optimisation (2020), Algorithms 3.1 to 3.3 and Theorems 3.1 and
+//! 3.2; in place of Theorem 3.2 the exact Gaussian curve is averaged over the positions. Zhang, Zheng, Mou, Wang, "Efficient
+//! private ERM for smooth objectives", IJCAI 2017 (OutPert-GD). Published formulas that are wrong are in [`as_published`].
 
 pub mod as_published;
 
@@ -47,15 +46,15 @@ use crate::schedule::Schedule;
 
 const RECIPE: &str = "rsgd-ar";
 
-/// How the step size changes from pass to pass.
+/// The change of the step size from pass to pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum PassSteps {
-    /// `η₀/h`, with `h` the passes since the last restart: each stretch starts with long steps again.
+    /// `η₀/h`, with `h` the passes since the last restart: steps are long again after each restart.
     #[default]
     Restarted,
-    /// `η₀/s`, with `s` the passes since the beginning, restarts or not.
+    /// `η₀/s`, with `s` the passes since the beginning, regardless of restarts.
     Falling,
     /// `η₀`.
     Constant,
@@ -72,8 +71,8 @@ pub enum PassSteps {
 /// let recipe = RsgdAr { batch_size: 4000, ..RsgdAr::new(LossKind::Logistic, 1e-3) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
 /// let plan = recipe.plan::<ReplaceOne>(36_000, 100, budget)?; // before any data
-/// // The first batch of nine moves the model most, the last one least: averaged over the hidden position there is less
-/// // noise than for the worst one.
+/// // The first of nine batches affects the model most, the last one least: averaging over the hidden position needs
+/// // less noise than the worst position.
 /// assert!((plan.run().sensitivity() - 1.712e-3).abs() < 1e-6);
 /// let worst = RsgdAr { hide_position: false, ..recipe }.plan::<ReplaceOne>(36_000, 100, budget)?;
 /// assert!(plan.run().noise().scale() < 0.97 * worst.run().noise().scale());
@@ -89,31 +88,31 @@ pub struct RsgdAr {
     pub lambda: f64,
     /// T: passes over the data.
     pub passes: u64,
-    /// Records per batch; more than there are means all of them.
+    /// Records per batch, capped at the number of records.
     pub batch_size: u64,
     /// η₀: the first step size.
     pub step: f64,
-    /// How it changes.
+    /// The change of the step size from pass to pass.
     pub steps: PassSteps,
-    /// τ: after so many passes the run goes on from the mean of their iterates. Passes left over at the end give their
-    /// last iterate. `None` never restarts.
+    /// τ: after every τ passes the run continues from the mean of their iterates. If passes remain at the end, the last
+    /// iterate is the output. `None` never restarts.
     pub restart_every: Option<u64>,
-    /// Count on the record's secret position in the permutation, where that needs less noise. It costs nothing.
+    /// Averages over the record's secret position in the permutation if that needs less noise. Costs nothing.
     pub hide_position: bool,
-    /// What a batch's gradient is divided by.
+    /// The divisor of a batch's gradient sum.
     pub divisor: Divisor,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that
-    /// the certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
     /// The floating-point type of training.
     pub float: FloatKind,
-    /// How the iterate is carried; [`Arithmetic::suited_to`] says which is faster.
+    /// The representation of the iterate; [`Arithmetic::suited_to`] returns the faster one.
     pub arithmetic: Arithmetic,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -160,7 +159,7 @@ impl Algorithm for RsgdAr {
 }
 
 impl RsgdAr {
-    /// RSGD-AR: ten passes in batches of 50, two stretches of five, steps from 1 on.
+    /// Creates RSGD-AR: ten passes in batches of 50, a restart after five, steps from 1 on.
     pub fn new(loss: LossKind, lambda: f64) -> Self {
         Self {
             loss,
@@ -181,17 +180,17 @@ impl RsgdAr {
         }
     }
 
-    /// NSGD: no average, and the noise is that of the worst position.
+    /// Creates NSGD: no average, and the noise for the worst position.
     pub fn nsgd(loss: LossKind, lambda: f64) -> Self {
         Self { steps: PassSteps::Falling, restart_every: None, hide_position: false, ..Self::new(loss, lambda) }
     }
 
-    /// OutPert-GD: a hundred steps of the same size on all records.
+    /// Creates OutPert-GD: a hundred equal steps on all records.
     pub fn full_gradient(loss: LossKind, lambda: f64) -> Self {
         Self { batch_size: u64::MAX, passes: 100, steps: PassSteps::Constant, ..Self::nsgd(loss, lambda) }
     }
 
-    /// The same with the step size that suits these public numbers: all steps add up to the total step of
+    /// Sets the step size that suits these public numbers: all steps add up to the total step of
     /// [`defaults`](crate::defaults), and none is longer than `1/β`.
     ///
     /// # Errors
@@ -201,7 +200,7 @@ impl RsgdAr {
         let shape = Self { step: 1.0, ..self.clone() };
         let per_pass = self.updates_per_pass(n);
         let passes = self.passes.clamp(1, MOST_PASSES_SUMMED);
-        // The first update of each pass stands for all of it.
+        // The first update of each pass represents the whole pass.
         let steps = shape.schedule(1).prepare(passes)?;
         let total: f64 = (1..=passes).map(|pass| steps.at(pass)).sum::<f64>() * per_pass as f64;
         let radius = self.radius.or(matches!(self.loss, LossKind::Squared).then_some(SQUARED_RADIUS));
@@ -215,7 +214,6 @@ impl RsgdAr {
         n.div_ceil(self.batch_size.clamp(1, n.max(1))).max(1)
     }
 
-    /// The step sizes, with this many updates per pass.
     fn schedule(&self, updates_per_pass: u64) -> Schedule {
         let step = self.step;
         let falling = Schedule::PerPass { step, updates_per_pass };
@@ -228,7 +226,7 @@ impl RsgdAr {
         }
     }
 
-    /// The run, as the bolt-on recipe that it is: one object for the sensitivity and for the training.
+    /// Returns the run as a bolt-on recipe: one object for the sensitivity and for the training.
     fn as_bolt_on(&self, n: u64) -> BoltOn {
         let updates_per_pass = self.updates_per_pass(n);
         let averaging = match self.restart_every {
@@ -254,7 +252,7 @@ impl RsgdAr {
         }
     }
 
-    /// Refuses what the run itself would not.
+    /// Rejects parameters that the run itself would accept.
     fn check(&self) -> Result<(), Error> {
         match self.restart_every {
             Some(0) => Err(Error::Count { name: "passes between restarts", value: 0, range: "1 or more" }),
@@ -263,5 +261,5 @@ impl RsgdAr {
     }
 }
 
-/// Beyond this many passes their steps are not summed one by one: the run is refused for their number.
+/// Maximum number of passes whose steps are summed: runs with more are refused elsewhere.
 const MOST_PASSES_SUMMED: u64 = 1 << 24;

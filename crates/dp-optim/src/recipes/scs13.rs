@@ -1,16 +1,16 @@
-//! Stochastic gradient descent with noise in every update (SCS13): each batch's gradient is released, so that every
-//! iterate may be published.
+//! Stochastic gradient descent with noise in every update (SCS13): each batch's gradient is released, so that every iterate
+//! may be published.
 //!
 //! ```text
 //! for each pass, each batch B of the permutation:
 //!     w <- Π_R( (1 - η_t λ) w - (η_t / |B|) (Σ_{i in B} ∇ℓ_i(w) + Z_t) )
 //! ```
-//! A record takes part in one step of each pass, and the steps around it see it through what was released only. So a
-//! pass costs what one noisy sum costs (parallel composition, adaptively), and the passes compose. Noise goes onto the
-//! *sum*, with one scale for all batches: a short last batch divides its noise as it divides its gradients.
+//! A record takes part in one step of each pass, and the other steps depend on it only through releases. So a pass costs as
+//! much as one noisy sum (parallel composition, adaptively), and the passes compose. Noise is added to the *sum*, with one
+//! scale for all batches: a short last batch divides its noise by the same number as its gradients.
 //!
-//! Nothing is asked of the loss but bounded gradients, or a clipping norm: neither convexity nor smoothness nor a bound
-//! on the steps.
+//! The loss only needs bounded gradients, or a clipping norm: neither convexity nor smoothness nor a bound on the steps is
+//! required.
 //!
 //! # References
 //! Song, Chaudhuri, Sarwate, "Stochastic gradient descent with differentially private updates", GlobalSIP 2013:
@@ -55,17 +55,18 @@ const RECIPE: &str = "scs13";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum StepLaw {
-    /// Whichever has the smaller expected squared norm, the Gaussian where they are within a hundredth of each other: the
-    /// Laplace ball for delta = 0, and, composed tightly, up to some hundreds of dimensions. A choice by public numbers.
+    /// The law with the smaller expected squared norm; the Gaussian if they are within a hundredth of each other. The Laplace
+    /// ball is smaller for delta = 0 and, composed tightly, up to a few hundred dimensions. The choice depends on public
+    /// numbers only.
     #[default]
     Least,
     /// The L2 Laplace ball.
     LaplaceBall,
-    /// The Gaussian: needs delta > 0.
+    /// The Gaussian; requires delta > 0.
     Gaussian,
 }
 
-/// How the noise follows from the budget.
+/// The calibration of the noise to the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -73,8 +74,8 @@ pub enum StepCalibration {
     /// The least noise with which the accountant certifies all passes together.
     #[default]
     Joint,
-    /// The [published](as_published) noise: each pass gets `(ε/k, δ/k)` by basic composition, gradients twice the
-    /// Lipschitz constant that the paper tabulates apart, the classical Gaussian. Sound, and more noise than is needed.
+    /// The [published](as_published) noise: each pass gets `(ε/k, δ/k)` by basic composition, gradients differ by twice the
+    /// Lipschitz constant that the paper tabulates, and the Gaussian is the classical one. Sound, but more noise than needed.
     AsPublished,
 }
 
@@ -89,7 +90,7 @@ pub enum StepCalibration {
 /// let recipe = Scs13 { passes: 1, ..Scs13::new(LossKind::Logistic) };
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
-/// // Two records' gradients differ by at most 2, whatever the batch size.
+/// // Two records' gradients differ by at most 2, for any batch size.
 /// assert!((plan.run().sensitivity() - 2.0).abs() < 1e-11);
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -104,43 +105,42 @@ pub struct Scs13 {
     pub lambda: f64,
     /// Passes over the data, at least 1.
     pub passes: u64,
-    /// Records per batch; more than there are means all of them.
+    /// Records per batch, capped at the number of records.
     pub batch_size: u64,
     /// The step sizes; `None` is `1/√t`.
     pub schedule: Option<Schedule>,
-    /// R: every iterate is projected onto the ball of this radius.
+    /// R: radius of the ball onto which every iterate is projected.
     pub radius: Option<f64>,
-    /// Each record's gradient is scaled to this norm at most; `None` takes the loss's own bound.
+    /// Clipping norm of each record's gradient; `None` uses the loss's own bound.
     pub clipping: Option<ClippingNorm>,
-    /// Which combination of the iterates is released. All of them might be.
+    /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
-    /// Whether steps are taken straight, or with momentum; it costs no privacy. A serialised recipe that does not say goes
-    /// straight.
+    /// The descent method, such as momentum, which costs no privacy; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Descent::is_plain"))]
     pub descent: Descent,
     /// One permutation for all passes, or one for each.
     pub order: OrderPolicy,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random.
     pub declared_order: bool,
-    /// What a batch's noisy sum is divided by.
+    /// The divisor of a batch's noisy sum.
     pub divisor: Divisor,
     /// The law of the noise.
     pub law: StepLaw,
-    /// How the noise follows from the budget.
+    /// The calibration of the noise to the budget.
     pub calibration: StepCalibration,
-    /// How the noise is drawn: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the
-    /// certificate names.
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
     pub noise_mode: NoiseMode,
-    /// The floating-point type of training. Noise is planned for what either type may round.
+    /// The floating-point type of training. The noise allows for the rounding of either type.
     pub float: FloatKind,
-    /// How sums of gradients are added up. A serialised recipe that does not say adds up plainly.
+    /// The summation of gradients; plain if a serialised recipe omits it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Summation::is_plain"))]
     pub summation: Summation,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes, the largest class
-    /// index for softmax.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses, the largest class index for
+    /// softmax.
     pub target_bound: f64,
 }
 
@@ -179,7 +179,7 @@ impl Algorithm for Scs13 {
 }
 
 impl Scs13 {
-    /// The usual parameters: ten passes, batches of 50, step `1/√t`, the last iterate, the least noise.
+    /// Creates the usual recipe: ten passes, batches of 50, step `1/√t`, the last iterate, the least noise.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -223,7 +223,7 @@ impl Scs13 {
         Ok(())
     }
 
-    /// Everything that follows from the recipe and the public shape of the data.
+    /// Returns all numbers that follow from the recipe and the public shape of the data.
     fn terms(&self, problem: &Problem) -> Result<Terms, Error> {
         self.check()?;
         let n = problem.n;
@@ -253,17 +253,16 @@ impl Scs13 {
         })
     }
 
-    /// The schedule that runs.
     fn resolved_schedule(&self) -> Schedule {
         self.schedule.clone().unwrap_or(Schedule::InverseSqrt { step: 1.0 })
     }
 
-    /// Refuses runs whose iterates could leave the range of the float type, where something might fail for some data
-    /// and not for other.
+    /// Rejects runs whose iterates could exceed the range of the float type, where they might fail depending on the data.
     ///
     /// # Formula
-    /// With `K` bounding the norm of a step's noise, a step's noisy sum is at most `bC + K`; how far such steps lead is
-    /// [`Descent::check_range`]'s. `K` is 1000 times the noise's expected size: beyond it with probability below `e^-900`.
+    /// With `K` a bound on the norm of a step's noise, a step's noisy sum has norm at most `bC + K`; [`Descent::check_range`]
+    /// bounds how far such steps lead. `K` is 1000 times the noise's expected norm, which it exceeds with probability below
+    /// `e^-900`.
     fn check_range(&self, terms: &Terms, noise_size: f64) -> Result<(), Error> {
         let least_divisor = match self.divisor {
             Divisor::Nominal => terms.batch_size,
@@ -285,11 +284,10 @@ impl Scs13 {
     }
 }
 
-/// What a plan is made from.
 #[derive(Debug, Clone, PartialEq)]
 struct Terms {
     sum: StepSum,
-    /// Of the sum of a batch's gradients.
+    /// The sensitivity of a batch's sum of gradients.
     sensitivity: f64,
     domain: Domain,
     /// Number of parameters.

@@ -1,5 +1,5 @@
-//! Gradient descent whose step lengths are chosen privately: DP-BLGD and DP-BLSGD, with a noisy backtracking line
-//! search, and DP-AGD, with a noisy choice of the best step. The budget is spent as the run needs it.
+//! Gradient descent with private step lengths: DP-BLGD and DP-BLSGD, with a noisy backtracking line search, and DP-AGD, with a
+//! noisy choice of the best step. The budget is spent as the run needs it.
 //!
 //! ```text
 //! repeat while the filter admits it:
@@ -10,41 +10,39 @@
 //!         else:                measure g again, average by precision; where the two disagree more than usual, raise
 //!                              rho_g, where they agree raise rho_s
 //! ```
-//! The budget is adaptive: which releases are made, and with which noise, depends on what came out before. A
-//! [`ZcdpFilter`](dp_accountant::filter::ZcdpFilter) whose budget is fixed in advance is asked before each release;
-//! what it refuses is not made, and ends the run with the last `w`. The event is the filter's budget, whatever was
-//! spent.
+//! The budget is adaptive: which releases are made, and with which noise, depends on earlier results. A
+//! [`ZcdpFilter`](dp_accountant::filter::ZcdpFilter) with a budget fixed in advance decides before each release; a refusal
+//! ends the run with the last `w`. The event is the filter's budget, whatever was spent.
 //!
 //! # Batches
-//! DP-BLSGD draws a Poisson batch *afresh for every access*, for each gradient and for each search: a batch that served
-//! for a gradient is no longer secret, and a search on the same one would not be amplified. The size of a batch is
-//! secret; sums are divided by its mean. Costs of samples are not proportional to the order, so that the filter is an
-//! [`RdpFilter`](dp_accountant::filter::RdpFilter) at *one* order, the best one for a run in which no search fails,
-//! fixed before any record is read. With the clipping norms shrunk by a share ζ where two gradients disagree, once a
-//! step, it is DP-BLSGD-AC; gradients of different norms are averaged by what their noise is.
+//! DP-BLSGD draws a *fresh* Poisson batch for each gradient and for each search: a batch used for a gradient is no longer
+//! secret, and a search on it would not be amplified. The size of a batch is secret; sums are divided by its mean. The cost of
+//! sampled releases is not proportional to the order, so the filter is an [`RdpFilter`](dp_accountant::filter::RdpFilter) at
+//! *one* order, the best one for a run in which no search fails, fixed before any record is read. If the clipping norms shrink
+//! by a share ζ when two gradients disagree, at most once per step, it is DP-BLSGD-AC; gradients with different clipping norms
+//! are averaged with weights from their noise.
 //!
 //! # The line search
 //! A record's loss is clamped to `[0, C_o]`. With `d` the direction and `η_i` the steps,
 //! ```text
 //! q_i = Σ_j [ clamp(ℓ_j(w)) - clamp(ℓ_j(w - η_i d)) ] + n (λ/2) (‖w‖² - ‖w - η_i d‖²) - a η_i n ‖d‖²
 //! ```
-//! of which only the first sum depends on records. One record taken out changes the `q_i` by `-(u - v_i)` with `u` and
-//! all `v_i` in `[0, C_o]`: all changes lie in *one* interval of length `C_o` that contains 0. For a record replaced,
-//! the interval has length `2 C_o`. So
-//! * [`Backtracking`](Search::Backtracking) (NoisyBTLS) takes the first `q_i + ν_i >= threshold noise`. The sparse
-//!   vector technique with queries in one interval costs `ε₁ + ε₂` with noise of scale `C_o/ε₁` on the threshold and
-//!   `C_o/ε₂` on the queries: half of what queries that move anyhow need
-//!   ([`range_bounded`](dp_mechanisms::AboveThreshold::range_bounded)).
-//! * [`Selection`](Search::Selection) takes `i` with probability proportional to `exp(e q_i / C_o)`, `q_0 = 0` for no
-//!   step. The range of its privacy loss is at most `e`, for `e²/8` of zCDP: a quarter of what pure `e`-DP composes to.
-//!   In terms of the [mechanism](dp_mechanisms::Exponential): up to a common shift, which does not change the choice, a
-//!   record moves the scores by `C_o/2`.
-//! * [`NoisyMin`](Search::NoisyMin) (DP-AGD) takes the step with the least clamped loss, none included, by
-//!   permute-and-flip: the *largest* of minus the losses *plus* exponential noise. With the noise's sign turned, as in
-//!   the published code, it is not private. A null record in a record's place lowers all losses or raises all:
-//!   the [promise](dp_mechanisms::PermuteAndFlip::monotonic) is kept under zero-out.
+//! of which only the first sum depends on records. Removing one record changes the `q_i` by `-(u - v_i)` with `u` and all
+//! `v_i` in `[0, C_o]`: all changes lie in *one* interval of length `C_o` that contains 0. For a replaced record the interval
+//! has length `2 C_o`. So
+//! * [`Backtracking`](Search::Backtracking) (NoisyBTLS) takes the first `q_i + ν_i >= threshold noise`. The sparse vector
+//!   technique with queries in one interval costs `ε₁ + ε₂` with noise of scale `C_o/ε₁` on the threshold and `C_o/ε₂` on the
+//!   queries: half of the noise for arbitrary queries ([`range_bounded`](dp_mechanisms::AboveThreshold::range_bounded)).
+//! * [`Selection`](Search::Selection) takes `i` with probability proportional to `exp(e q_i / C_o)`, `q_0 = 0` for no step.
+//!   The range of its privacy loss is at most `e`, which costs `e²/8` of zCDP: a quarter of the cost of pure `e`-DP. In terms
+//!   of the [mechanism](dp_mechanisms::Exponential): up to a common shift, which does not change the choice, a record moves
+//!   the scores by `C_o/2`.
+//! * [`NoisyMin`](Search::NoisyMin) (DP-AGD) takes the step with the least clamped loss, no step included, by
+//!   permute-and-flip: the *largest* of minus the losses *plus* exponential noise. With the noise's sign reversed, as in the
+//!   published code, it is not private. Replacing a record by a null one lowers all losses or raises all of them, so the
+//!   [promise](dp_mechanisms::PermuteAndFlip::monotonic) is kept under zero-out.
 //!
-//! Sums are taken on a grid, so that no rounding moves them; what is public in `q_i` is rounded to the same grid.
+//! Sums are computed on a grid, so that they are exact; the public part of `q_i` is rounded to the same grid.
 //!
 //! # References
 //! Chapter 5 of a dissertation on Rényi-differentially private optimisation (2020): Algorithms 5.1 to 5.3, corrected:
@@ -81,10 +79,9 @@ use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "searched-descent";
-/// Most candidates of a search.
 const MOST_CANDIDATES: u64 = 1 << 16;
 
-/// How a step's length is chosen.
+/// The choice of a step's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -93,9 +90,9 @@ pub enum Search {
     /// The first step that lowers the loss enough: NoisyBTLS.
     #[default]
     Backtracking,
-    /// A step that lowers the loss more than others, by the exponential mechanism.
+    /// A step chosen by the exponential mechanism according to the decrease of the loss.
     Selection,
-    /// The step with the least loss, of equally spaced ones along the normalised gradient: DP-AGD.
+    /// The step with the least loss, among equally spaced ones along the normalised gradient: DP-AGD.
     NoisyMin,
 }
 
@@ -110,7 +107,7 @@ pub enum Search {
 ///
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = SearchedDescent::dp_blgd(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, budget)?;
-/// // All that is ever spent, whatever the records: the most zCDP that gives (1, 1e-6).
+/// // The most zCDP that gives (1, 1e-6): no run spends more, for any records.
 /// assert!(matches!(plan.run().budget(), FilterBudget::Zcdp { rho } if (rho - 0.0243).abs() < 1e-4));
 /// assert!(plan.reached().epsilon <= 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -123,31 +120,31 @@ pub struct SearchedDescent {
     pub loss: LossKind,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
     pub lambda: f64,
-    /// How a step's length is chosen.
+    /// The choice of a step's length.
     pub search: Search,
-    /// η₁: the longest step, along the normalised gradient under [`Search::NoisyMin`].
+    /// η₁: the longest step; for [`Search::NoisyMin`] along the normalised gradient.
     pub step: f64,
-    /// β: each candidate's length over the one before.
+    /// β: ratio of each candidate's length to the previous one.
     pub shrink: f64,
     /// K: number of candidates.
     pub candidates: u64,
-    /// a: the share of the decrease that the gradient promises which a step has to reach.
+    /// a: fraction of the decrease predicted by the gradient that a step must reach.
     pub armijo: f64,
-    /// T: for so many gradients and searches the budget suffices where none fails: half of it for either.
+    /// T: number of gradients and of searches for which the budget suffices if no search fails, half of it for each.
     pub steps: u64,
-    /// Records in a Poisson batch, on average; a fresh one for each gradient and each search. `None` takes all records.
+    /// Records in a Poisson batch, on average; a fresh one for each gradient and each search. `None` uses all records.
     pub batch_size: Option<u64>,
-    /// C: each record's gradient is scaled to this norm at most.
+    /// C: clipping norm of each record's gradient.
     pub clipping: f64,
-    /// C_o: each record's loss is clamped to this.
+    /// C_o: upper bound to which each record's loss is clamped.
     pub most_loss: f64,
-    /// ζ: by which share both shrink where two gradients at one point disagree, at most once a step.
+    /// ζ: relative decrease of both bounds when two gradients at one point disagree, at most once per step.
     pub clip_decay: f64,
-    /// How the gradient's noise is drawn; searches are always drawn exactly.
+    /// The noise mode of the gradient; searches always use exact noise.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
@@ -178,9 +175,9 @@ impl Algorithm for SearchedDescent {
 }
 
 impl SearchedDescent {
-    /// DP-BLGD: twenty candidates from 8 on, each 0.8 of the one before. Losses are clamped at 3: where none counts more than
-    /// 1, what one record of a rare class loses is no more than what it loses by chance, and the descent ends where all are
-    /// said to be of the frequent class, the surer the less noise there is.
+    /// Creates DP-BLGD: twenty candidates from 8 on, each 0.8 of the previous one. Losses are clamped at 3: with a clamp at 1,
+    /// a misclassified record of a rare class would count no more than chance, and the descent would end with all records
+    /// predicted as the frequent class, the more so the less noise there is.
     pub fn dp_blgd(loss: LossKind) -> Self {
         Self {
             loss,
@@ -201,22 +198,22 @@ impl SearchedDescent {
         }
     }
 
-    /// DP-BLSGD: the same in Poisson batches of this mean size.
+    /// Creates DP-BLSGD: as DP-BLGD, in Poisson batches of this mean size.
     pub fn dp_blsgd(loss: LossKind, batch_size: u64) -> Self {
         Self { batch_size: Some(batch_size), steps: 100, ..Self::dp_blgd(loss) }
     }
 
-    /// DP-BLSGD-AC: with clipping norms that shrink by a twentieth where gradients disagree.
+    /// Creates DP-BLSGD-AC: with clipping norms that shrink by a twentieth when gradients disagree.
     pub fn dp_blsgd_ac(loss: LossKind, batch_size: u64) -> Self {
         Self { clip_decay: 0.05, ..Self::dp_blsgd(loss, batch_size) }
     }
 
-    /// DP-AGD: twenty candidates up to 2, and none.
+    /// Creates DP-AGD: twenty candidates up to 2, and no step.
     pub fn dp_agd(loss: LossKind) -> Self {
         Self { search: Search::NoisyMin, step: 2.0, ..Self::dp_blgd(loss) }
     }
 
-    /// The lengths of the candidates. Of [`Search::NoisyMin`] none is longer than `step`, which may have shrunk.
+    /// Returns the lengths of the candidates. For [`Search::NoisyMin`] none is longer than `step`, which may have shrunk.
     fn candidates(&self, step: f64) -> Vec<f64> {
         match self.search {
             Search::NoisyMin => (1..=self.candidates).map(|k| step * (k as f64 / self.candidates as f64)).collect(),
@@ -227,12 +224,12 @@ impl SearchedDescent {
         }
     }
 
-    /// How batches are drawn.
+    /// Returns the law of the batches; `None` for all records.
     fn law(&self, n: u64) -> Option<BatchLaw> {
         self.batch_size.map(|batch_size| BatchLaw::Poisson { mean_darts: batch_size.min(n) })
     }
 
-    /// The event of a release on all records, or on a fresh batch.
+    /// Returns the event of a release on all records, or on a fresh batch.
     fn sampled(&self, n: u64, event: DpEvent) -> Result<DpEvent, Error> {
         Ok(match self.law(n) {
             None => event,
@@ -240,7 +237,6 @@ impl SearchedDescent {
         })
     }
 
-    /// Refuses parameters outside their range.
     fn check(&self, &Problem { n, dim, relation, .. }: &Problem) -> Result<ScalarLoss, Error> {
         for (name, value) in [("number of records", n), ("dimension", dim), ("steps", self.steps)] {
             if !(1..1 << 32).contains(&value) {

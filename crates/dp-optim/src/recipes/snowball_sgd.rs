@@ -1,8 +1,8 @@
-//! Snowball-SGD: noisy steps on batches that grow towards the end, every record read once, the last iterate released.
+//! Snowball-SGD: noisy steps on growing batches; every record is read once, and the last iterate is released.
 //!
-//! Noise of the size of a gradient, `L/√d` per coordinate, goes on every mean gradient: no more than sampling adds anyway,
+//! Noise of the size of a gradient, `L/√d` per coordinate, is added to every mean gradient: no more than the sampling error,
 //! so that the steps are those of ordinary stochastic gradient descent. Early records are hidden by the noise of all later
-//! steps; later ones, with little noise to come, by sharing their step with more records.
+//! steps; later ones, with few noisy steps to follow, by sharing their step with more records.
 //!
 //! # References
 //! Feldman, Koren, Talwar, "Private stochastic convex optimization: optimal rates in linear time", STOC 2020, arXiv
@@ -42,7 +42,7 @@ const RECIPE: &str = "snowball-sgd";
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 20, budget)?; // before any data
 /// let (first, last) = (plan.run().updates().first().unwrap(), plan.run().updates().last().unwrap());
 /// assert!(first.batch_size == 1 && last.batch_size > 30);
-/// // About as much noise as gradient.
+/// // The noise is about as long as a gradient.
 /// assert!((plan.run().std_dev() * 20f64.sqrt() - 1.0).abs() < 0.02);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -56,29 +56,29 @@ pub struct SnowballSgd {
     pub lambda: f64,
     /// The step sizes.
     pub steps: SnowballSteps,
-    /// D: bound on how far from the origin the best parameters lie; it sets the step sizes.
+    /// D: bound on the distance of the best parameters from the origin; it determines the step sizes.
     pub distance: f64,
-    /// R: the iterates, and the released model, are projected onto the ball of this radius.
+    /// R: radius of the ball onto which the iterates and the released model are projected.
     pub radius: Option<f64>,
-    /// The rows are read as the source holds them, in an order that the curator vouches for as independent of their
-    /// values; else in a random order under a secret key, which the guarantee does not count on.
+    /// True if rows are read in the source's order, which the curator declares independent of their values; otherwise the
+    /// order is random under a secret key, on which the guarantee does not rely.
     pub declared_order: bool,
-    /// How the noise is drawn.
+    /// The noise mode.
     pub noise_mode: NoiseMode,
-    /// Bound on the rows' L2 norm, which the source enforces.
+    /// Bound on the rows' L2 norm, enforced by the source.
     pub row_norm: f64,
-    /// Bound on the targets' size, which the source enforces; at most 1 for the losses of two classes.
+    /// Bound on the targets' absolute value, enforced by the source; at most 1 for binary losses.
     pub target_bound: f64,
 }
 
-/// What calibration found: how many updates on which batches, and the noise.
+/// The result of calibration: the number of updates, the batches, and the noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SnowballNoise {
     /// T: number of updates.
     pub updates: u64,
-    /// ρ that the batches were made for: what they would cost under noise of exactly `L/√d`.
+    /// ρ for which the batches were made: their cost under noise of exactly `L/√d`.
     pub rho: f64,
     /// σ: standard deviation of the noise on each batch's mean gradient; about `L/√d`.
     pub std_dev: f64,
@@ -99,7 +99,7 @@ impl Algorithm for SnowballSgd {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
         }
-        // The batches are made for the largest mu that the budget allows, then the noise for the batches.
+        // First the batches for the largest mu that the budget allows, then the noise for the batches.
         let rho = 1.0 / least_scale(budget, copies, |std_dev| DpEvent::Gaussian { std_dev, sensitivity: 1.0 })?;
         let (descent, updates) = self.descent(problem, rho, None)?;
         let std_dev = descent.least_noise(budget, copies)?;
@@ -126,7 +126,7 @@ impl Algorithm for SnowballSgd {
 }
 
 impl SnowballSgd {
-    /// With constant steps for parameters of about the usual length.
+    /// Creates the recipe with constant steps for parameters of the usual norm.
     pub fn new(loss: LossKind) -> Self {
         Self {
             loss,
@@ -146,8 +146,8 @@ impl SnowballSgd {
         Inputs { recipe: RECIPE, lambda, radius, declared_order }
     }
 
-    /// Everything but the noise, for batches that cost `rho`; of `updates` updates, or of as many as the records allow.
-    /// And how many they are.
+    /// Returns the descent without its noise, for batches that cost `rho`, and its number of updates: `updates` if given,
+    /// otherwise as many as the records allow.
     fn descent(&self, problem: &Problem, rho: f64, updates: Option<u64>) -> Result<(Descent, u64), Error> {
         let inputs = self.inputs();
         let (terms, n) = (inputs.terms(problem)?, problem.n);

@@ -1,4 +1,4 @@
-//! What all recipes have in common: what a derivation says beside its event, and which bounds are refused.
+//! Tests common to all recipes: assumptions and work of derivations, and refused bounds.
 
 use crate::derivation::DerivesModel;
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
@@ -21,7 +21,7 @@ fn budget() -> Budget {
     Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
 }
 
-/// One bound on rows, one on targets, and how noise is drawn.
+/// A bound on rows, one on targets, and the noise mode.
 #[derive(Debug, Clone, Copy)]
 struct Common {
     row_norm: f64,
@@ -31,7 +31,7 @@ struct Common {
 
 const USUAL: Common = Common { row_norm: 0.5, target_bound: 1.0, noise_mode: NoiseMode::Exact };
 
-/// Every recipe of one model whose noise is drawn, with these bounds.
+/// Every single-model recipe with additive noise, with these bounds.
 fn all(common: Common) -> Vec<(&'static str, AnyRecipe)> {
     let Common { row_norm, target_bound, noise_mode } = common;
     let loss = LossKind::Logistic;
@@ -62,8 +62,7 @@ fn all(common: Common) -> Vec<(&'static str, AnyRecipe)> {
     ]
 }
 
-/// The number of records, what is taken on trust and the work of a verification, of every recipe by itself and of those
-/// that are made of others.
+/// The number of records, the assumptions and the verification work of every recipe, alone and combined with others.
 #[test]
 fn derivations_say_how_many_records_and_what_is_trusted() {
     for (mode, idealised) in [(NoiseMode::Exact, false), (NoiseMode::Rounded, true)] {
@@ -79,7 +78,7 @@ fn derivations_say_how_many_records_and_what_is_trusted() {
                 let plan = recipe.plan_copies::<ReplaceOne>(N, DIM, budget(), 1).unwrap();
                 let derivation = plan.derivation();
                 assert_eq!(derivation.records(), Some(N), "{name}");
-                // Within a second or so, and no less than a release's own.
+                // Within about a second, and no less than that of a release.
                 assert!((1 << 24..1 << 28).contains(&derivation.work()), "{name}: {}", derivation.work());
                 let found = derivation.assumptions();
                 assert!(
@@ -88,7 +87,7 @@ fn derivations_say_how_many_records_and_what_is_trusted() {
                 );
             };
             check(name, &recipe);
-            // Candidates are told from one another, and certificates of both kinds list what all of them take on trust once.
+            // Candidates are distinguished, and certificates of both kinds list the common assumptions once.
             if name == "BoltOn" {
                 check("of classes", &OneVsAll::new(recipe.clone(), 3).into());
                 let two = [
@@ -108,7 +107,7 @@ fn derivations_say_how_many_records_and_what_is_trusted() {
     assert_eq!(derivation.assumptions(), [Assumption::PublicN, rows, Assumption::OneRowPerUnit]);
 }
 
-/// Every bound up to its limit, and none beyond: rows and targets longer than a proof allows, no noise, no copies.
+/// Every bound is accepted up to its limit and not beyond: rows and targets longer than the proof allows, no noise, no copies.
 #[test]
 fn bounds_beyond_a_proof_are_refused_by_every_recipe() {
     let refuses = |common: Common, name: &str, recipe: AnyRecipe, refuse: bool| {
@@ -123,7 +122,7 @@ fn bounds_beyond_a_proof_are_refused_by_every_recipe() {
         each(Common { row_norm, ..USUAL }, true);
     }
     for (name, recipe) in all(Common { row_norm: 1.0 + 1e-15, ..USUAL }) {
-        // Those whose proof holds for rows of any length.
+        // Recipes with a proof for rows of any length.
         let any = ["AdmmObjPert", "Majority", "NoisyMoments", "ObjPert"].contains(&name);
         refuses(USUAL, name, recipe, !any);
     }
@@ -131,7 +130,7 @@ fn bounds_beyond_a_proof_are_refused_by_every_recipe() {
         each(Common { target_bound, ..USUAL }, true);
     }
     for (name, recipe) in all(Common { target_bound: 1.0 + 1e-15, ..USUAL }) {
-        // Moments are of targets of any size.
+        // Moments allow targets of any size.
         refuses(USUAL, name, recipe, name != "NoisyMoments");
     }
     each(Common { target_bound: 0.5, ..USUAL }, false);
@@ -144,7 +143,7 @@ fn bounds_beyond_a_proof_are_refused_by_every_recipe() {
     }
 }
 
-/// Six hundred records that a line separates; a source that fails when it is asked whether all passes were the same.
+/// Six hundred linearly separable records; the source fails when asked whether all passes were the same.
 struct Failing(MemorySource<f64>);
 
 impl RowSource<f64> for Failing {
@@ -169,8 +168,8 @@ fn source() -> MemorySource<f64> {
     MemorySource::new(Examples::dense(rows, labels, 3).unwrap(), 0.5, 1.0)
 }
 
-/// Every training logs what was planned, is private under a secret generator alone, and releases nothing where its source
-/// says in the end that the records were not the same throughout.
+/// Every training logs what was planned, is private only under a secret generator, and releases nothing if its source reports
+/// at the end that the records changed between passes.
 #[test]
 fn every_training_keeps_its_promise_or_releases_nothing() {
     let mut secret = OsSeeded::new().unwrap();
@@ -188,8 +187,7 @@ fn every_training_keeps_its_promise_or_releases_nothing() {
     }
 }
 
-/// What was logged of null records is the whole log under their own relation, and each at the price of two records where
-/// records are replaced.
+/// The log of releases on null records is the whole log under zero-out; under replace-one each costs two records.
 #[test]
 fn logs_of_null_records_are_kept_or_paid_for_twice() {
     let event = DpEvent::Gaussian { std_dev: 2.0, sensitivity: 1.0 };
@@ -212,10 +210,10 @@ fn logs_of_null_records_are_kept_or_paid_for_twice() {
     }
 }
 
-/// A run whose mechanism logs another event than it states.
+/// A run whose mechanism logs an event other than the stated one.
 #[derive(Debug, Clone, PartialEq)]
 struct Liar {
-    /// How much of its cost it states.
+    /// The fraction of its cost that it states.
     stated: f64,
 }
 
@@ -261,7 +259,7 @@ impl Run for Liar {
     }
 }
 
-/// What was logged is what was promised, or the result is dropped.
+/// The log equals the promise, or the result is discarded.
 #[test]
 fn a_log_of_another_event_than_was_promised_releases_nothing() {
     let train = |stated: f64| {
@@ -274,7 +272,7 @@ fn a_log_of_another_event_than_was_promised_releases_nothing() {
     }
 }
 
-/// The noise of one relation is not logged under the name of another.
+/// Noise of one relation is not logged under the name of another.
 #[test]
 fn a_run_is_trained_under_the_relation_of_its_plan_alone() {
     let recipe = Scs13 { row_norm: 0.5, ..Scs13::new(LossKind::Logistic) };
@@ -289,7 +287,7 @@ fn a_run_is_trained_under_the_relation_of_its_plan_alone() {
     ));
 }
 
-/// A source that streams passes and hands out no single rows.
+/// A source that only streams passes, without access to single rows.
 struct Passes(MemorySource<f64>);
 
 impl RowSource<f64> for Passes {
@@ -301,7 +299,7 @@ impl RowSource<f64> for Passes {
     }
 }
 
-/// Whatever needs passes only trains on such a source, and whatever draws its batches says that it cannot.
+/// Recipes that only need passes train on such a source, and those that draw batches return an error.
 #[test]
 fn a_source_of_passes_serves_all_that_do_not_draw_batches() {
     let stochastic = SearchedDescent { row_norm: 0.5, ..SearchedDescent::dp_blsgd(LossKind::Logistic, 60) };
@@ -317,7 +315,7 @@ fn a_source_of_passes_serves_all_that_do_not_draw_batches() {
     }
 }
 
-/// A derivation is read back as it was written, and with a field more, less or twice it is none.
+/// A serialised derivation is read back unchanged; with a missing, additional or repeated field it is refused.
 #[cfg(feature = "serde")]
 #[test]
 fn derivations_have_exactly_their_fields() {

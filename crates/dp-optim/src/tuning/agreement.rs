@@ -1,9 +1,9 @@
-//! With how many records a model agrees.
+//! The agreement of a model: its number of correct minus incorrect predictions.
 //!
 //! # Sensitivity
-//! A record counts +1 where the model predicts its class, -1 where it does not, and 0 where it is null. Replacing a
-//! record by another moves the sum by at most 2, by a null record by at most 1: what a record counts depends on it and
-//! the model alone, in floating point too, because its scores are added up in the order of its features.
+//! A record counts +1 if the model predicts its class, -1 if it does not, and 0 if it is null. Replacing a record by another
+//! moves the sum by at most 2, by a null record by at most 1: a record's count depends on it and the model alone, in floating
+//! point too, because its scores are summed in the order of its features.
 
 use dp_accountant::AdjacencyKind;
 use dp_data::{Block, Order, PassRequest, RowSource, Rows};
@@ -12,7 +12,7 @@ use dp_losses::{Real, Softmax};
 use crate::engine::{Control, check_shape, expect_rows};
 use crate::error::Error;
 
-/// By how much one record can move the agreement of any model.
+/// Returns the sensitivity of the agreement of any model.
 pub(crate) fn sensitivity(recipe: &'static str, relation: AdjacencyKind) -> Result<u64, Error> {
     match relation {
         AdjacencyKind::ReplaceOne => Ok(2),
@@ -21,8 +21,9 @@ pub(crate) fn sensitivity(recipe: &'static str, relation: AdjacencyKind) -> Resu
     }
 }
 
-/// Records that a model of `weights` gets right less those that it gets wrong: one score greater than 0 for the class +1
-/// of -1 and +1, or a score for each class, the first largest of which wins.
+/// Returns the number of records that a model of `weights` classifies correctly minus the number that it classifies
+/// incorrectly. With classes -1 and +1, a score above 0 predicts +1; with one score for each class, the first largest one
+/// wins.
 pub(crate) fn agreement<F: Real>(
     source: &mut dyn RowSource<F>,
     weights: &[F],
@@ -48,7 +49,7 @@ pub(crate) fn agreement<F: Real>(
     Ok(sum)
 }
 
-/// What the record at `i` counts.
+/// Returns the count of the record at `i`.
 fn of_record<F: Real>(block: &Block<'_, F>, i: usize, weights: &[F], classes: Option<Softmax>) -> i64 {
     if block.valid.is_some_and(|valid| !valid.get(i).copied().unwrap_or(false)) {
         return 0;
@@ -80,7 +81,7 @@ fn of_record<F: Real>(block: &Block<'_, F>, i: usize, weights: &[F], classes: Op
     if right { 1 } else { -1 }
 }
 
-/// The product of row `i` with `weights`, added up in the order of the features.
+/// Returns the product of row `i` with `weights`, summed in the order of the features.
 fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[F]) -> F {
     let mut sum = F::zero();
     match *rows {

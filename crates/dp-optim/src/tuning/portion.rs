@@ -1,4 +1,4 @@
-//! Some of a source's records as a source of their own.
+//! A portion of a source's records as a separate source.
 
 use dp_data::memory::{collect, reserve};
 use dp_data::{Block, Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
@@ -6,18 +6,17 @@ use dp_data::{Block, Description, Order, PassReceipt, PassRequest, RowSource, Ro
 use crate::error::Error;
 use crate::memory::{keyed_order, stream_of};
 
-/// Records gathered at a time.
 const ROWS: usize = 4096;
-/// What is held, for messages.
+/// The name of the buffer in error messages.
 const POSITIONS: &str = "the positions of a portion of the rows";
 
-/// The records at some positions, in this order; a keyed pass permutes them as memory would.
+/// The records at given positions, in this order; a keyed pass permutes them like a source in memory.
 ///
-/// Its end is not the end of the source it is taken from: other portions are still to be read.
+/// Finishing it does not finish the underlying source: other portions are still to be read.
 pub(super) struct Portion<'s, F> {
     source: &'s mut dyn RowSource<F>,
     positions: &'s [u32],
-    /// The positions in the other source of records that were asked for last.
+    /// The positions in the underlying source of the records requested last.
     asked: Vec<u32>,
 }
 
@@ -27,10 +26,10 @@ impl<'s, F> Portion<'s, F> {
     }
 }
 
-/// The positions `0..n` in a random order under `key`, cut into `portions` of equal length; what is left over at the end
-/// is in none. Within each they ascend.
+/// Cuts the positions `0..n`, in a random order under `key`, into `portions` parts of equal length; remaining positions are in
+/// none. Positions ascend within each part.
 ///
-/// It depends on the key and on the number of records alone, so that neighbours share it.
+/// The parts depend on the key and on the number of records alone, so that neighbours share them.
 pub(super) fn portions(n: u64, portions: usize, key: [u8; 32]) -> Result<Vec<Vec<u32>>, Error> {
     let n = u32::try_from(n).map_err(|_| Error::Count { name: "number of records", value: n, range: "below 2^32" })?;
     let length = n as usize / portions.max(1);
@@ -78,7 +77,6 @@ impl<F> RowSource<F> for Portion<'_, F> {
     }
 }
 
-/// A pass over a portion, a piece at a time.
 struct PortionPass<'a, F> {
     source: &'a mut dyn RowSource<F>,
     left: &'a [u32],
@@ -102,7 +100,7 @@ impl<F> RowStream<F> for PortionPass<'_, F> {
     }
 }
 
-/// A source that outlives what reads it: [`finish`](RowSource::finish) is not handed on.
+/// A source that outlives its reader: [`finish`](RowSource::finish) is not forwarded.
 pub(super) struct Unfinished<'s, F>(pub(super) &'s mut dyn RowSource<F>);
 
 impl<F> RowSource<F> for Unfinished<'_, F> {

@@ -1,4 +1,4 @@
-//! A portion of the records for each candidate, and one more on which to choose.
+//! A portion of the records for each candidate, and one more for the choice.
 //!
 //! ```text
 //! S_1, ..., S_(l+1)   portions of ⌊n/(l+1)⌋ records each, cut at random, whatever the records are; the rest is not used
@@ -6,21 +6,22 @@
 //! χ_i                 mistakes of w_i on S_(l+1)
 //! i with probability proportional to exp(-ε (χ_i - min χ)/2);   w_i and i are released
 //! ```
-//! Under [`ZeroOut`](dp_accountant::ZeroOut) a record adds a mistake or adds none, to all candidates alike, and the
+//! Under [`ZeroOut`](dp_accountant::ZeroOut) the presence of a record can only add mistakes, for every candidate, and the
 //! exponent is `ε (χ_i - min χ)`.
 //!
 //! # Privacy
 //! Neighbours differ in one record, which lies in one portion, the same for both. If it is `S_i`, only the law of `w_i`
-//! differs, which is (ε, δ)-indistinguishable; what is released is a function of it, of the other models, whose laws are
-//! the same, and of coins. If it is `S_(l+1)`, the models' law is the same, and given them the choice is that of the
-//! exponential mechanism: ε-DP, since one record moves no count by more than 1. So all of it costs what one part costs,
-//! (ε, δ), under replace-one and add-remove with a null record alike: parts are fixed by position
-//! ([`DpEvent::Parallel`](dp_accountant::DpEvent::Parallel)). The theorem would let all models be published; only the chosen one is.
+//! differs, which is (ε, δ)-indistinguishable; the release is a function of it, of the other models, whose laws are the same,
+//! and of coins. If it is `S_(l+1)`, the models' law is the same, and given them the choice is that of the exponential
+//! mechanism: ε-DP, since one record moves no count by more than 1. So the whole costs as much as one part, (ε, δ), under
+//! replace-one and under add-remove with a null record: parts are fixed by position
+//! ([`DpEvent::Parallel`](dp_accountant::DpEvent::Parallel)). By the theorem all models may be published; only the chosen one
+//! is.
 //!
-//! # What it costs
-//! Each candidate, the chosen one included, has seen `1/(l+1)` of the records, so that its noise is up to `l + 1` times
-//! that of a training on all of them. Where the best candidate is not far better than a good default, the default on all
-//! records is better: see the figures in [`tuning`](crate::tuning).
+//! # Loss of accuracy
+//! Each candidate, the chosen one included, is trained on `1/(l+1)` of the records, so that its noise is up to `l + 1` times
+//! that of a training on all of them. Unless the best candidate is far better than a good default, the default on all records
+//! is better: see the measurements in [`tuning`](crate::tuning).
 //!
 //! # References
 //! Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient
@@ -69,17 +70,18 @@ const RECIPE: &str = "tuning by portions";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Portions {
-    /// What is chosen from: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
+    /// The candidates: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
     pub candidates: Vec<AnyRecipe>,
 }
 
 impl Portions {
-    /// A choice among `candidates`.
+    /// Creates a choice among `candidates`.
     pub fn new(candidates: impl IntoIterator<Item = AnyRecipe>) -> Self {
         Self { candidates: candidates.into_iter().collect() }
     }
 
-    /// The number of records on which each of `candidates` candidates is trained, of `n`, and that the choice is made on.
+    /// Returns the number of records, of `n`, on which each of `candidates` candidates is trained, and on which the choice is
+    /// made.
     ///
     /// # Examples
     /// ```

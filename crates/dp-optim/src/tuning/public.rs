@@ -1,14 +1,14 @@
-//! The choice of a candidate on public records: a plain search of a grid, which costs no privacy.
+//! The choice of a candidate on public records: a plain grid search, which costs no privacy.
 //!
-//! # How candidates are compared
-//! The noise of a private training is a function of `n ε`, roughly: on fewer records it is larger. So that public records
-//! stand for the private ones, each candidate is trained on half of the `m` public records with `ε n/(m/2)` in place of
-//! `ε`, and its mistakes are counted on the other half, and the other way round, as often as is asked for; the candidate
-//! with the fewest mistakes altogether is chosen, the first of equal ones.
+//! # Comparison of candidates
+//! The noise of a private training is roughly a function of `n ε`: on fewer records it is larger. To match the private
+//! training, each candidate is trained on half of the `m` public records with `ε n/(m/2)` in place of `ε`, and its mistakes
+//! are counted on the other half, then with the halves exchanged, as often as requested. The candidate with the fewest
+//! mistakes in total is chosen, the first one of equal candidates.
 //!
 //! # Privacy
-//! Of the private records only their number, which is public, is looked at. The public ones have no protection
-//! whatever: which candidate was chosen says something about them.
+//! Of the private records only their number is used, which is public. The public records have no protection: the choice
+//! depends on them.
 
 use dp_accountant::Epsilon;
 use dp_data::RowSource;
@@ -26,14 +26,14 @@ use crate::recipes::{AnyRecipe, TrainsAny};
 
 const RECIPE: &str = "tuning on public records";
 
-/// The position of the candidate that makes the fewest mistakes on `public` records, for a training on `n` private ones
+/// Returns the position of the candidate with the fewest mistakes on `public` records, for a training on `n` private ones
 /// within `budget` under the relation `A`.
 ///
-/// `repetitions` is how often each candidate is trained on either half; its noise is averaged over as many.
+/// `repetitions` is the number of times that each candidate is trained on either half, over which its noise is averaged.
 ///
 /// # Errors
-/// No candidates or too many, a candidate whose plan or training fails, a loss without classes, fewer than 2 public
-/// records, 0 repetitions, a source that fails, [`Error::Interrupted`].
+/// No candidates or too many, a candidate whose plan or training fails, a regression loss, fewer than 2 public records, 0
+/// repetitions, a failing source, [`Error::Interrupted`].
 ///
 /// # Examples
 /// ```
@@ -97,7 +97,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
             for (here, there) in [(0, 1), (1, 0)] {
                 let (Some(here), Some(there)) = (halves.get(here), halves.get(there)) else { continue };
                 let quiet = &mut Control { progress: None, ..*control };
-                // Behind a pointer: the type of a source of sources of sources would have no end.
+                // A pointer keeps the type of nested sources finite.
                 let half: &mut dyn RowSource<F> = &mut Portion::new(&mut *public, here);
                 let model = A::train_any(&plan, half, &mut rng.lend(), quiet)?;
                 let other = &mut Portion::new(&mut *public, there);

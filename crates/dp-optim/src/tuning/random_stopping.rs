@@ -1,4 +1,4 @@
-//! A random number of repetitions, each of a candidate at random, of which the best is released.
+//! A random number of repetitions, each with a random candidate; the best model is released.
 //!
 //! ```text
 //! K                 from a law on 0, 1, 2, ... that everybody knows
@@ -8,25 +8,25 @@
 //!     s_k           (right - wrong predictions of w_k on all records) + noise on the integers
 //! the w_k with the largest s_k, with its j; the earliest of equal ones
 //! ```
-//! With `K = 0`, which a Poisson number can be, the model of zeros is released.
+//! With `K = 0`, possible for a Poisson number, the model of zeros is released.
 //!
 //! # Privacy
-//! One repetition releases `(j, w, s)`: for each `j` the composition of a training and a noisy count, and `j` is drawn by
-//! a law that neighbours share, so that its Renyi divergences are at most the largest over the candidates
-//! ([`DpEvent::OneOf`](dp_accountant::DpEvent::OneOf)). The theorem is about the best of `K` such outcomes by a total order. Here equal scores
-//! are told apart by who came first, and that gives the law that a uniform mark on each outcome would give: outcomes are
+//! One repetition releases `(j, w, s)`: for each `j` the composition of a training and a noisy count. `j` has the same law for
+//! neighbours, so that the Renyi divergences are at most the largest over the candidates
+//! ([`DpEvent::OneOf`](dp_accountant::DpEvent::OneOf)). The theorem is about the best of `K` such outcomes by a total order.
+//! Here the earliest of equal scores wins, which gives the same law as a uniform mark on each outcome, since outcomes are
 //! exchangeable. The law of the best has the distribution function `f(F)`, `F` that of one outcome and `f` the generating
-//! function of `K`; for a truncated negative binomial `K`, pure ε of one repetition become `(2 + η) ε`, and Renyi curves
-//! what [`random_stopping`](dp_accountant::rdp::random_stopping) says: the cost hardly depends on how many repetitions
-//! there are on average.
+//! function of `K`. For a truncated negative binomial `K`, pure ε of one repetition become `(2 + η) ε`, and Renyi curves
+//! become those of [`random_stopping`](dp_accountant::rdp::random_stopping): the cost hardly depends on the mean number of
+//! repetitions.
 //!
-//! The number of repetitions, the position of the best among them and all other outcomes stay secret: the theorem does
-//! not cover them. **Neither does it cover the time that a training takes**, which tells about how often it was repeated.
-//! Publish the model when it is finished, not how long it took.
+//! The number of repetitions, the position of the best among them and all other outcomes stay secret: the theorem does not
+//! cover them. **Neither does it cover the running time of a training**, which reveals the number of repetitions. Publish the
+//! model when it is finished, not the time that it took.
 //!
 //! # Calibration
-//! All candidates and the score are planned at multiples of one epsilon, the largest for which the accountant's bound of
-//! the whole meets the budget, to within one percent of it.
+//! All candidates and the score are planned at multiples of one epsilon: the largest, to within one percent, for which the
+//! accountant's bound of the whole meets the budget.
 //!
 //! # References
 //! Liu, Talwar, "Private selection from private candidates", STOC 2019, Theorem 1.3 (`η = 1`). Papernot, Steinke,
@@ -50,7 +50,7 @@ use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency};
 
 pub(super) const RECIPE: &str = "tuning by random stopping";
 
-/// Candidates that are tried a random number of times; public parameters only.
+/// Candidates in a random number of repetitions; public parameters only.
 ///
 /// # Examples
 /// ```
@@ -71,30 +71,30 @@ pub(super) const RECIPE: &str = "tuning by random stopping";
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RandomStopping {
-    /// What is chosen from: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
+    /// The candidates: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
     pub candidates: Vec<AnyRecipe>,
-    /// The law of the number of repetitions: truncated negative binomial with `eta` in (-1, 1] and `gamma` in [1e-6, 1),
-    /// or Poisson, which needs a delta.
+    /// The law of the number of repetitions: truncated negative binomial with `eta` in (-1, 1] and `gamma` in [1e-6, 1), or
+    /// Poisson, which needs a delta.
     pub repetitions: Repetitions,
-    /// Epsilon of a score over epsilon of a model; more makes the choice surer and the models noisier.
+    /// Ratio of a score's epsilon to a model's; a larger one makes the choice more reliable and the models noisier.
     pub score_share: f64,
 }
 
 impl RandomStopping {
-    /// The share of [`new`](Self::new): a count of mistakes takes little noise to hide.
+    /// The share of [`new`](Self::new): a count of mistakes needs little noise.
     pub const SCORE_SHARE: f64 = 0.25;
 
-    /// A choice among `candidates` with `mean` repetitions on average, their number logarithmic (`eta = 0`), which has
+    /// Creates a choice among `candidates` with `mean` repetitions on average, their number logarithmic (`eta = 0`), which has
     /// heavy tails and so costs twice a repetition.
     ///
-    /// A mean that is not above 1 has no such law; planning refuses it.
+    /// A mean of at most 1 has no such law; planning refuses it.
     pub fn new(candidates: impl IntoIterator<Item = AnyRecipe>, mean: f64) -> Self {
         let repetitions = Self::repetitions_of_mean(0.0, mean);
         Self { candidates: candidates.into_iter().collect(), repetitions, score_share: Self::SCORE_SHARE }
     }
 
-    /// The truncated negative binomial law of shape `eta` with this mean, to within rounding. A mean that is not above 1
-    /// has none; planning refuses it.
+    /// Returns the truncated negative binomial law of shape `eta` with this mean, up to rounding. A mean of at most 1 has
+    /// none; planning refuses it.
     ///
     /// # Examples
     /// ```

@@ -1,17 +1,17 @@
-//! How often a random number of repetitions is, drawn exactly.
+//! Exact samples of the number of repetitions.
 //!
 //! # Privacy
-//! The theorems speak of a law of the number of repetitions that the neighbours share; a sampler that rounds has another
-//! one. Here every coin is a rational number, tossed with integers: the laws are those stated, to the last bit.
+//! The theorems assume that neighbours share the law of the number of repetitions; a sampler that rounds has another law. Here
+//! every coin has a rational probability and is tossed with integers: the laws are exact.
 //!
 //! **Truncated negative binomial**, `-1 < eta <= 1`. A geometric number (success `gamma`) has masses proportional to
-//! `(1 - gamma)^k`; accepted with probability `prod_(1 <= l < k) (l + eta)/(l + 1)`, which is at most 1, it has masses
-//! proportional to `(1 - gamma)^k prod_(l < k) (l + eta)/(l + 1)`: the law. Each factor is a coin that shows tails with
-//! probability `(1 - eta)/(l + 1)`: one of `l + 1` sides is tails, where `eta >= 0` with probability `1 - eta` only, and
-//! where `eta < 0` a second side is tails with probability `-eta`.
+//! `(1 - gamma)^k`. Accepted with probability `prod_(1 <= l < k) (l + eta)/(l + 1)`, which is at most 1, it has masses
+//! proportional to `(1 - gamma)^k prod_(l < k) (l + eta)/(l + 1)`, as required. Each factor is a coin that shows tails with
+//! probability `(1 - eta)/(l + 1)`: one of `l + 1` sides is tails, for `eta >= 0` with probability `1 - eta` only, and for
+//! `eta < 0` a second side is tails with probability `-eta`.
 //!
-//! **Poisson**: numbers of mean 1 for each whole number up to the mean, and one more of mean 1 each of whose events is
-//! kept with the probability that is left over.
+//! **Poisson**: a number of mean 1 for each integer up to the mean, and one more of mean 1 each of whose events is kept with
+//! the remaining probability.
 
 use dp_accountant::Repetitions;
 use dp_accountant::rdp::random_stopping::mean_repetitions;
@@ -20,11 +20,11 @@ use dp_mechanisms::{ReleaseRng, exact};
 use crate::engine::poisson_one;
 use crate::error::Error;
 
-/// Least `gamma`, and largest mean of a Poisson number: more repetitions than that on average are a slip.
+/// Minimum `gamma`, and maximum mean of a Poisson number: a larger mean is taken for a mistake.
 const LEAST_GAMMA: f64 = 1e-6;
 const LARGEST_MEAN: f64 = 1e6;
 
-/// Refuses laws outside what is drawn here.
+/// Rejects laws that cannot be drawn here.
 pub(super) fn check(repetitions: Repetitions) -> Result<(), Error> {
     let within = |name, value: f64, within: bool, range| {
         if within { Ok(()) } else { Err(Error::OutOfRange { name, value, range }) }
@@ -41,7 +41,7 @@ pub(super) fn check(repetitions: Repetitions) -> Result<(), Error> {
     }
 }
 
-/// The probability of `k` repetitions.
+/// Returns the probability of `k` repetitions.
 ///
 /// # Formula
 /// ```text
@@ -49,7 +49,7 @@ pub(super) fn check(repetitions: Repetitions) -> Result<(), Error> {
 ///                               (1 - gamma)^k / (k ln(1/gamma)) at eta = 0
 /// Poisson                       e^-mean mean^k / k!
 /// ```
-/// For tests and plans; no draw goes through it.
+/// Used in tests and plans only, not for draws.
 #[cfg(test)]
 pub(super) fn probability(repetitions: Repetitions, k: u64) -> f64 {
     match repetitions {
@@ -67,7 +67,7 @@ pub(super) fn probability(repetitions: Repetitions, k: u64) -> f64 {
     }
 }
 
-/// The mean number of repetitions; NaN outside the laws' ranges.
+/// Returns the mean number of repetitions; NaN outside the laws' ranges.
 pub(crate) fn mean(repetitions: Repetitions) -> f64 {
     match repetitions {
         Repetitions::TruncatedNegativeBinomial { eta, gamma } => mean_repetitions(eta, gamma).unwrap_or(f64::NAN),
@@ -76,13 +76,13 @@ pub(crate) fn mean(repetitions: Repetitions) -> f64 {
     }
 }
 
-/// The `gamma` with which a truncated negative binomial number of shape `eta` has this mean, to within rounding; NaN
-/// where there is none.
+/// Returns the `gamma` with which a truncated negative binomial number of shape `eta` has this mean, up to rounding; NaN if
+/// there is none.
 pub(super) fn gamma_of(eta: f64, wanted: f64) -> f64 {
     if !(wanted > 1.0 && wanted.is_finite()) {
         return f64::NAN;
     }
-    // The mean falls as gamma grows, from infinity to 1.
+    // The mean decreases in gamma, from infinity to 1.
     let (mut low, mut high) = (f64::MIN_POSITIVE.ln(), 0.0f64);
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
@@ -92,7 +92,6 @@ pub(super) fn gamma_of(eta: f64, wanted: f64) -> f64 {
     high.exp()
 }
 
-/// Draws the number of repetitions.
 pub(super) fn draw<R: ReleaseRng + ?Sized>(repetitions: Repetitions, rng: &mut R) -> Result<u64, Error> {
     check(repetitions)?;
     match repetitions {
@@ -105,13 +104,13 @@ pub(super) fn draw<R: ReleaseRng + ?Sized>(repetitions: Repetitions, rng: &mut R
 fn truncated_negative_binomial<R: ReleaseRng + ?Sized>(eta: f64, gamma: f64, rng: &mut R) -> Result<u64, Error> {
     let mut k = 1u64;
     while !exact::bernoulli_f64(gamma, rng)? {
-        // From k to k + 1: the factor of l = k, or all over again.
+        // From k to k + 1: the factor of l = k, otherwise start again.
         k = if passes(eta, k, rng)? { k + 1 } else { 1 };
     }
     Ok(k)
 }
 
-/// True with probability `(l + eta)/(l + 1)`.
+/// Returns true with probability `(l + eta)/(l + 1)`.
 fn passes<R: ReleaseRng + ?Sized>(eta: f64, l: u64, rng: &mut R) -> Result<bool, Error> {
     Ok(match exact::uniform_below(u128::from(l) + 1, rng)? {
         0 if eta >= 0.0 => exact::bernoulli_f64(eta, rng)?,

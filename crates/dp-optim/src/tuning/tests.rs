@@ -50,7 +50,7 @@ fn close(found: f64, expected: f64, what: &Value) {
     assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{what}: {found} instead of {expected}");
 }
 
-/// Twenty features, each of which alone tells the label of the records that have it.
+/// Twenty features, each of which alone determines the label of the records that have it.
 fn separable(n: usize) -> MemorySource<f64> {
     let (mut rows, mut targets) = (vec![0.0; 20 * n], Vec::new());
     for i in 0..n {
@@ -61,8 +61,8 @@ fn separable(n: usize) -> MemorySource<f64> {
     MemorySource::new(Examples::dense(rows, targets, 20).unwrap(), 1.0, 1.0)
 }
 
-/// The second is regularised sensibly; the first so little, with batches so small, that its model is nothing but noise,
-/// whose direction is uniform: it is right about a feature's records as often as a coin is, and about all twenty with
+/// The second has a suitable regulariser. The first has so little regularisation and such small batches that its model is only
+/// noise with uniform direction: it is right about each feature's records with probability 1/2, and about all twenty with
 /// probability 1e-6.
 fn good_and_bad() -> [AnyRecipe; 2] {
     [(1e-7, 1, 40), (0.05, 10, 2)].map(|(lambda, batch_size, passes)| {
@@ -86,7 +86,7 @@ fn golden_probabilities_of_the_choice() {
         let mistakes = numbers(&case["in"]["errors"]);
         let expected = numbers(&case["out"]["probabilities"]);
         let epsilon = Epsilon::new(at(&case, "eps")).unwrap();
-        // Right less wrong of any number of records: what the plan hands to its mechanism.
+        // Right minus wrong predictions, which the plan passes to its mechanism.
         let scores: Vec<f64> = mistakes.iter().map(|mistakes| 5.0 - 2.0 * mistakes).collect();
         let moves = sensitivity("", AdjacencyKind::ReplaceOne).unwrap() as f64;
         let choice = Exponential::new(LInfSensitivity::<ReplaceOne>::new(moves).unwrap(), epsilon).unwrap();
@@ -145,8 +145,8 @@ fn golden_cost_of_pure_repetitions() {
     }
 }
 
-/// Chi-square of 20,000 draws against the law, in cells of ten or more; with k degrees of freedom it exceeds `k + 8 √k +
-/// 32` with probability below `e^-16`.
+/// Chi-square of 20,000 draws against the law, in cells of at least ten; with k degrees of freedom it exceeds `k + 8 √k + 32`
+/// with probability below `e^-16`.
 #[test]
 fn repetitions_have_the_law() {
     const DRAWS: u64 = 20_000;
@@ -185,7 +185,7 @@ fn repetitions_have_the_law() {
         chi_square += (drawn as f64 - rest).powi(2) / rest;
         let freedom = f64::from(cells);
         assert!(chi_square < freedom + 8.0 * freedom.sqrt() + 32.0, "{law:?}: {chi_square} of {cells}");
-        // Standard deviations are below 5 times the mean here; six of the mean's.
+        // Standard deviations are below 5 times the mean here; within six standard errors of the mean.
         let mean = repetitions::mean(law);
         assert!((sum as f64 / DRAWS as f64 - mean).abs() < 30.0 * mean / (DRAWS as f64).sqrt(), "{law:?}");
     }
@@ -204,8 +204,8 @@ fn means_and_their_inverse() {
     }
 }
 
-/// Every record in place of every other, in models at random: the agreement moves by no more than is claimed, and by as
-/// much somewhere; so do the probabilities of the choice.
+/// Every record replaced by every other, for random models: the agreement moves by at most the sensitivity, which is attained,
+/// and so do the probabilities of the choice.
 #[test]
 fn one_record_moves_the_choice_as_claimed() {
     let rng = &mut SeededRng::new(5);
@@ -253,7 +253,7 @@ fn one_record_moves_the_choice_as_claimed() {
     assert_eq!(largest, [2, 1], "attained");
 }
 
-/// Neighbours and the same coins: only the candidate whose portion holds the record that differs is another.
+/// For neighbours and the same coins only the candidate whose portion contains the differing record changes.
 #[test]
 fn neighbours_share_all_portions_but_one() {
     let (n, key) = (42u32, [3; 32]);
@@ -296,9 +296,9 @@ fn neighbours_share_all_portions_but_one() {
     assert!(portion.gather(&[10]).is_err());
 }
 
-/// 25 choices at epsilon 4 of a candidate that is right about every record against one that is wrong about at least a
-/// twentieth, but for once in a million: 100 of 2000 more mistakes are chosen with probability below 1e-80. So this
-/// fails by chance once in 40,000 seeds.
+/// 25 choices at epsilon 4 between a candidate that is right about every record and one that is wrong about at least a
+/// twentieth, except with probability 1e-6: a candidate with 100 more mistakes among 2000 is chosen with probability below
+/// 1e-80. So this fails by chance for one in 40,000 seeds.
 #[test]
 fn portions_choose_the_clearly_better_candidate() {
     let plan = Portions::new(good_and_bad()).plan_copies::<ReplaceOne>(6000, 20, budget(4.0, 0.0), 1).unwrap();
@@ -310,7 +310,7 @@ fn portions_choose_the_clearly_better_candidate() {
     }
 }
 
-/// 400 choices without a budget to speak of are 400 coins: 200 ± 60 but with probability 3e-9.
+/// 400 choices with a negligible budget are 400 coins: 200 ± 60 except with probability 3e-9.
 #[test]
 fn without_budget_the_choice_is_uniform() {
     let plan = Portions::new(good_and_bad()).plan_copies::<ZeroOut>(90, 20, budget(1e-9, 0.0), 1).unwrap();
@@ -324,8 +324,8 @@ fn without_budget_the_choice_is_uniform() {
     assert!(good.abs_diff(200) < 60, "{good}");
 }
 
-/// With a geometric number of repetitions of mean 10 the good candidate is never tried with probability 1/11, and wins
-/// if it is tried. 18 or more of 60 trainings without it have probability 4e-6.
+/// With a geometric number of repetitions of mean 10 the good candidate is never tried with probability 1/11, and wins if it
+/// is tried. 18 or more of 60 trainings without it have probability 4e-6.
 #[test]
 fn random_stopping_finds_the_clearly_better_candidate() {
     let repetitions = Repetitions::TruncatedNegativeBinomial { eta: 1.0, gamma: 0.1 };
@@ -358,7 +358,7 @@ fn public_records_find_the_clearly_better_candidate() {
     assert!(matches!(refused, Err(Error::Count { name: "number of public records", .. })));
 }
 
-/// Rare enough to be 0: a mean of 1e-9 is exceeded once in 1e9 seeds.
+/// Practically always 0: a number with mean 1e-9 is positive for one in 1e9 seeds.
 #[test]
 fn no_repetition_releases_zeros() {
     let repetitions = Repetitions::Poisson { mean: 1e-9 };
@@ -501,7 +501,7 @@ fn what_cannot_be_tuned_is_refused() {
     refused(RandomStopping::new(good_and_bad(), 1.0).into(), 100, 1, "gamma");
     let unscored = RandomStopping { score_share: 0.0, ..RandomStopping::new(good_and_bad(), 3.0) };
     refused(unscored.into(), 100, 1, "share of the score");
-    // A source of another size, before anything is drawn.
+    // A source of another size is refused before anything is drawn.
     let plan = Portions::new(good_and_bad()).plan_copies::<ReplaceOne>(100, 20, budget(1.0, 0.0), 1).unwrap();
     let found = plan.train::<f64>(&mut separable(99), &mut SeededRng::new(1), &mut Control::default());
     assert!(matches!(found, Err(Error::Shape { name: "n", planned: 100, found: 99 })));
@@ -518,8 +518,8 @@ fn a_cancelled_choice_releases_nothing() {
     }
 }
 
-/// Progress of a choice on portions counts the rows of all candidates; that of random repetitions, which would tell how
-/// many there were, is not reported.
+/// Progress of a choice on portions counts the rows of all candidates; that of random repetitions would reveal their number
+/// and is not reported.
 #[test]
 fn progress_tells_only_what_is_public() {
     for (recipe, reports) in [
@@ -535,7 +535,7 @@ fn progress_tells_only_what_is_public() {
     }
 }
 
-/// What each record counts: right, wrong or nothing, of dense rows as of sparse ones, at ties as elsewhere.
+/// The count of each record: right, wrong or null, for dense and sparse rows, and at ties.
 #[test]
 fn agreement_is_counted_by_hand() {
     let rows = vec![0.5, 0.0, 0.0, -0.5, 0.25, 0.5, -0.25, 0.25, 0.0, 0.0];
@@ -552,7 +552,7 @@ fn agreement_is_counted_by_hand() {
         assert_eq!(one, other);
         one
     };
-    // Scores 1, -1/2, 1, -1/4 and 0, of which the last says -1.
+    // Scores 1, -1/2, 1, -1/4 and 0; the last predicts -1.
     let weights = [2.0, 1.0];
     for (k, score) in [1.0, -0.5, 1.0, -0.25, 0.0].into_iter().enumerate() {
         for label in [1.0, -1.0, 0.0, 2.0] {
@@ -578,7 +578,7 @@ fn agreement_is_counted_by_hand() {
             assert_eq!(count(&targets, &weights), expected, "{score} {label}");
         }
     }
-    // Of three classes the first of the largest scores: (x, y, x) is class 0 or 1, or 0 at the tie of all.
+    // With three classes the first of the largest scores wins: (x, y, x) is class 0 or 1, or 0 if all are equal.
     let three = [1.0, 0.0, 0.0, 1.0, 1.0, 0.0];
     for (k, class) in [0, 0, 1, 1, 0].into_iter().enumerate() {
         for label in 0..3 {
@@ -589,8 +589,8 @@ fn agreement_is_counted_by_hand() {
     }
 }
 
-/// What a choice says beside its event: which candidate it was, what all of them take on trust, once, and the noise on a
-/// score.
+/// The contents of a derivation besides its event: the chosen candidate, the assumptions of all candidates, listed once, and
+/// the noise on a score.
 #[test]
 fn derivations_name_a_candidate_and_no_other() {
     let plan =
@@ -633,7 +633,7 @@ fn laws_at_their_limits_are_refused() {
 }
 
 /// Two public records are halves of one each; of candidates that are equally right the first is chosen, and the noise of a
-/// half is that of the records which will be trained on.
+/// half is that for the number of private records.
 #[test]
 fn public_halves_stand_for_the_records() {
     let choose = |candidates: &[AnyRecipe], records: usize, n: u64| {
@@ -645,7 +645,7 @@ fn public_halves_stand_for_the_records() {
     let usual: AnyRecipe =
         BoltOn { batch_size: 1, passes: 1, ..BoltOn::strongly_convex(LossKind::Logistic, 0.05) }.into();
     assert_eq!(choose(&[usual.clone(), usual.clone()], 2, 100).unwrap(), 0);
-    // The first is all noise at what hides one of 200 records, and without a fault at what hides one of 10^8.
+    // The first is only noise with the noise for 200 records, and without a mistake with that for 10^8.
     for (n, expected) in [(200, GOOD as usize), (100_000_000, 0)] {
         assert_eq!(choose(&good_and_bad(), 400, n).unwrap(), expected, "{n}");
     }

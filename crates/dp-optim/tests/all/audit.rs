@@ -1,5 +1,5 @@
-//! Every recipe audited with its noise: none is refuted, the bounds come near the claims, and the errors that a proof
-//! might make are caught.
+//! Every recipe audited with its noise: none is refuted, the lower bounds come near the claims, and plausible errors of a
+//! proof are detected.
 #![allow(clippy::print_stdout)] // the table
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use dp_optim::audit::{Audited, Parameters, subjects};
 use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, Majority, NoisyMoments};
 use dp_optim::tuning::{Portions, RandomStopping};
 
-/// A hundred times the runs where `DP_AUDIT` is `long`.
+/// A factor of 100 on the number of runs if `DP_AUDIT` is `long`.
 fn multiplier() -> u64 {
     if std::env::var_os("DP_AUDIT").is_some_and(|value| value == "long") { 100 } else { 1 }
 }
@@ -24,7 +24,7 @@ fn boxed(audited: Vec<Audited>) -> Vec<Box<dyn Subject>> {
 
 #[test]
 fn no_recipe_is_refuted() {
-    // One suite for each relation and loss; together they alarm falsely with probability 1e-3.
+    // One suite for each relation and loss; the probability of a false alarm in any of them is 1e-3.
     let families = [
         Parameters::default(),
         Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() },
@@ -37,9 +37,9 @@ fn no_recipe_is_refuted() {
         println!("{}", dp_audit::report::plain(&suite.audits));
         assert_eq!(suite.refuted().count(), 0, "{parameters:?}");
         for audit in &suite.audits {
-            // What one record can show with a loss of long gradients is nearly all that is claimed; the rest is the price
-            // of so few runs, and for approximate claims of comparing epsilon at one small delta.
-            // DP-SGD and DP-FTRL claim every step; the canary is in a few, and the last iterate holds the noise of all.
+            // With a loss of long gradients, one record nearly attains the claim; the gap is due to the small number of runs,
+            // and for approximate claims to the comparison at a single small delta. DP-SGD and DP-FTRL claim every step; the
+            // canary is in a few, and the last iterate contains the noise of all.
             let whole = !["dp-sgd/", "dp-ftrl/"].iter().any(|steps| audit.subject.starts_with(steps));
             let comparable = whole && (audit.gaussian.is_some() || audit.delta == 0.0);
             if parameters.loss != LossKind::Logistic && comparable && audit.trials > 20_000 {
@@ -49,16 +49,16 @@ fn no_recipe_is_refuted() {
     }
 }
 
-/// Recipes whose runs take long, and show the errors that others do.
+/// Recipes with long runs, whose errors other recipes show too.
 const LONG_RUNS: [&str; 4] = ["dp-ftrl", "dp-newton", "dp-svrg", "dp-blgd/backtracking"];
 
-/// How large a claim is beside what the noise is for, where the noise is that of a larger budget, and which error that is.
+/// The ratio of the noise's budget to the claim, and the error that it corresponds to.
 const ERRORS: [(f64, &str); 2] =
     [(2.0, "add-remove noise for replace-one"), (4.0, "divided by the batch size once too often")];
 
-/// Noise for a sensitivity that is too small by a factor is that of a budget larger by as much. It is caught wherever so
-/// few runs show most of a sound claim: a canary that is drawn now and then, or an epsilon that is compared at one small
-/// delta, takes more of them.
+/// Noise for a sensitivity that is too small by a factor corresponds to a budget larger by this factor. It is detected
+/// wherever so few runs nearly attain a sound claim; a canary that is rarely drawn, or an epsilon compared at one small delta,
+/// takes more runs.
 #[test]
 fn noise_for_too_small_a_sensitivity_is_caught() {
     let sound = subjects(&Parameters::default()).unwrap();
@@ -90,8 +90,8 @@ fn noise_for_too_small_a_sensitivity_is_caught() {
     }
 }
 
-/// What a recipe releases convicts a claim of a sixth of what its noise is worth, where the attacker knows neither the recipe
-/// nor its noise; its own claim it does not. Each audit of a sound claim alarms falsely with probability 1e-4 at most.
+/// A recipe's releases refute a claim of a sixth of its actual epsilon, for an attacker who knows neither the recipe nor its
+/// noise; they do not refute its own claim. Each audit of a sound claim has a false alarm with probability at most 1e-4.
 #[test]
 fn released_models_alone_convict_a_claim_that_is_too_small() {
     let (relation, delta) = (AdjacencyKind::ReplaceOne, 1e-3);
@@ -112,8 +112,8 @@ fn released_models_alone_convict_a_claim_that_is_too_small() {
     }
 }
 
-/// Tuning whose noise is a third of what its claim needs is convicted by the chosen candidate and its weights, and the whole
-/// noise is not. Each audit of a sound claim alarms falsely with probability 1e-4 at most.
+/// Tuning with a third of the necessary noise is refuted by the chosen candidate and its weights, and with the full noise it
+/// is not. Each audit of a sound claim has a false alarm with probability at most 1e-4.
 #[test]
 fn tuning_with_a_third_of_the_noise_is_convicted() {
     let (relation, delta) = (AdjacencyKind::ZeroOut, 1e-3);
@@ -131,7 +131,7 @@ fn tuning_with_a_third_of_the_noise_is_convicted() {
             let targets = (2..=7).filter_map(|n| Target::new(&recipe, relation, budget, n, 2).ok()).collect();
             let family = Family::new(name, targets, pairs.clone()).unwrap();
             let (audit, pilot) = auditor.audit_among(&family, &Unwatched).unwrap();
-            // What it is sound for.
+            // The claim for which the noise is sound.
             assert_eq!(audit.verdict, Verdict::NotRefuted, "{name}: {}", audit.epsilon_lower);
             let subject = Claimed::new(family.subject(pilot.chosen).unwrap(), claim.clone());
             let audit = auditor.audit(&subject).unwrap();

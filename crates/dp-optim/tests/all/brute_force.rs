@@ -1,5 +1,5 @@
-//! Random and adversarial neighbours, run through the engine: never further apart than the sensitivity, and as far
-//! apart where the loss allows it.
+//! Random and adversarial neighbours, run through the engine: never further apart than the sensitivity, and attaining it if
+//! the loss allows.
 
 use crate::support::{Inner, Prescribed, distance, growth, run};
 use dp_losses::{Constants, Domain, HuberSvm, L2, Logistic, Loss, LossBounds, Squared};
@@ -66,7 +66,7 @@ fn averages(updates: u64, rng: &mut SeededRng) -> Averaging {
     }
 }
 
-/// Runs random neighbours under one loss and returns the largest share of the bound that was reached.
+/// Runs random neighbours under one loss and returns the largest fraction of the bound reached.
 fn search<L: Loss<f64> + LossBounds>(loss: L, real: bool, trials: u32, seed: u64) -> f64 {
     let mut rng = SeededRng::new(seed);
     let mut most: f64 = 0.0;
@@ -111,7 +111,7 @@ fn search<L: Loss<f64> + LossBounds>(loss: L, real: bool, trials: u32, seed: u64
             run(&growth, loss, vec![0.0; DIM], arithmetic, &mut source)
         });
         let moved = distance(&outputs[0], &outputs[1]);
-        // A ten-millionth for the rounding of the two runs, which may overtake a bound of nearly nothing.
+        // An allowance of 1e-13 for the rounding of the two runs, which may exceed a tiny bound.
         let slack = 1e-13 * outputs[0].iter().chain(&outputs[1]).map(|w| w.abs()).sum::<f64>();
         let sensitivity = growth.sensitivity().unwrap();
         assert!(moved <= sensitivity.bound + slack, "{moved} beyond {}: {growth:?}", sensitivity.bound);
@@ -131,7 +131,7 @@ fn search<L: Loss<f64> + LossBounds>(loss: L, real: bool, trials: u32, seed: u64
 
 #[test]
 fn random_neighbours_stay_within_the_sensitivity() {
-    // The shares are what these seeds reach; they show that the search is not idle.
+    // These seeds reach these fractions; they show that the search is effective.
     assert!(search(Logistic, false, 3000, 1) > 0.6);
     assert!(search(HuberSvm::new(0.5).unwrap(), false, 3000, 2) > 0.8);
     assert!(search(Squared, true, 3000, 3) > 0.5);
@@ -154,8 +154,8 @@ fn the_recursion_is_attained() {
             3 => Averaging::Restarts { updates: rng.random_range(1..=updates) },
             _ => Averaging::Polynomial,
         };
-        // β = γ: the loss is (γ/2) w² - z w, and a step multiplies the difference by 1 - ηγ, of either sign; a step of
-        // at most 1/γ keeps the contributions of all passes on one side.
+        // β = γ: the loss is (γ/2) w² - z w, and a step multiplies the difference by 1 - ηγ, of either sign; with steps of at
+        // most 1/γ the contributions of all passes have the same sign.
         let step = rng.random_range(0.05..1.0) / gamma.max(0.3);
         let order = if rng.random_bool(0.5) { OrderPolicy::Fixed } else { OrderPolicy::Fresh };
         let growth = Growth {
@@ -191,7 +191,7 @@ fn the_recursion_is_attained() {
     }
 }
 
-/// A record that sits at the worst position of each pass attains the bound for fresh permutations.
+/// A record at the worst position of each pass attains the bound for fresh permutations.
 #[test]
 fn fresh_permutations_attain_the_sum_of_worst_positions() {
     let gamma = 0.3;
@@ -202,7 +202,7 @@ fn fresh_permutations_attain_the_sum_of_worst_positions() {
         strong_convexity: gamma,
         ..growth(6, 2, 3, Schedule::Constant { step: 1.0 })
     };
-    // Contributions c_t = η G/b A_t; the worst position of each pass, found by trying.
+    // Contributions c_t = η G/b A_t; the worst position of each pass, by enumeration.
     let mut best: f64 = 0.0;
     for worst in 0..27 {
         let slots = [worst % 3, worst / 3 % 3, worst / 9].map(|slot| slot as usize * 2);
@@ -238,9 +238,9 @@ fn source<F: dp_losses::Real>(
     Prescribed { examples, orders: orders.to_vec(), blocks: vec![] }
 }
 
-/// The allowance for rounding covers the difference between the run in double precision and in single precision, when
-/// it is computed for the latter's unit: the same proof, seen at a scale where it matters. Small balls and long steps
-/// make batches in which large gradients cancel, the hardest case for a norm that is followed from example to example.
+/// The allowance for rounding covers the difference between the runs in double and in single precision, when it is computed
+/// for the unit of single precision: the same proof, at a scale where it matters. Small balls and long steps make batches in
+/// which large gradients cancel, the hardest case for a norm that is updated from example to example.
 #[test]
 fn the_allowance_for_rounding_holds() {
     let mut rng = SeededRng::new(5);
@@ -274,7 +274,7 @@ fn the_allowance_for_rounding_holds() {
         // Without a radius, steps beyond 2/λ leave the iterates unbounded.
         let Ok(with) = (Growth { rounding: Some(rounding), ..base.clone() }).sensitivity() else { continue };
         let allowance = with.bound - base.sensitivity().unwrap().bound;
-        // Rows that single precision holds exactly, so that both runs see the same data. Some are followed by nearly
+        // Rows that single precision represents exactly, so that both runs see the same data. Some are followed by nearly
         // their opposite.
         let mut rows: Vec<Vec<f64>> = (0..n)
             .map(|_| record(&mut rng, false).0.iter().map(|&x| f64::from((x * 0.999) as f32)).collect())
@@ -298,13 +298,13 @@ fn the_allowance_for_rounding_holds() {
             run(&base, Logistic, vec![0.0f32; DIM], arithmetic, &mut source(&rows, &targets, &orders, compressed));
         let single: Vec<f64> = single.into_iter().map(f64::from).collect();
         let moved = distance(&double, &single);
-        // The allowance is for two runs that are each off by half of it.
+        // The allowance is for two runs, each off by half of it.
         assert!(moved <= allowance / 2.0, "{moved} beyond half of {allowance} ({arithmetic:?}): {base:?}");
     }
 }
 
-/// Two nearly opposite gradients, far longer than the ball, within one batch of sparse rows: the norm that is followed
-/// from example to example has lost most of its digits when it decides about the projection.
+/// Two nearly opposite gradients, far longer than the ball, within one batch of sparse rows: the norm updated from example to
+/// example has lost most of its digits when it decides about the projection.
 #[test]
 fn the_allowance_covers_norms_that_cancel() {
     let mut worst: f64 = 0.0;
@@ -339,8 +339,8 @@ fn the_allowance_covers_norms_that_cancel() {
     assert!(worst > 1e-5, "the search is idle: {worst}");
 }
 
-/// A long run in two parts: what it rounds off does not grow with the updates, where a plain one loses ever more. In single
-/// precision, beside the same run in double precision.
+/// A long run in two parts: its rounding error does not grow with the updates, whereas that of a plain run does. In single
+/// precision, compared with the same run in double precision.
 #[test]
 fn rounding_in_two_parts_does_not_grow_with_the_updates() {
     let (n, passes, lambda, unit) = (2000usize, 100, 1e-3, 2f64.powi(-24));

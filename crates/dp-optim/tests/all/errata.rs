@@ -1,7 +1,7 @@
-//! Where published sensitivities are too small: each counter-example is run, and moves by more than the formula allows
-//! and by no more than the recursion does. Putting a published formula back breaks these tests.
+//! Published sensitivities that are too small: each counter-example is run, and exceeds the formula but not the recursion.
+//! Restoring a published formula breaks these tests.
 //!
-//! The data are numbers `z` under the loss `(γ/2) w² - z w` from the origin, all zero but for one that is +1 in one data
+//! The data are numbers `z` under the loss `(γ/2) w² - z w` from the origin, all zero except for one that is +1 in one data
 //! set and -1 in its neighbour; the gradient of the data part is `-z`, so that `G = 2`.
 
 use crate::support::{Inner, Prescribed, close, count, distance, golden, growth, number, run};
@@ -36,7 +36,7 @@ fn cases(id: &str) -> Vec<Value> {
     cases
 }
 
-/// The published bound fails, the recursion holds; the tree's own cases attain it.
+/// The published bound fails and the recursion holds; the counter-examples attain it.
 #[track_caller]
 fn refutes(growth: &Growth, realised: f64, published: f64) {
     assert!(realised > published, "{realised} within the published {published}");
@@ -143,7 +143,7 @@ fn e4_a_short_last_batch_weighs_more() {
         let published = as_published::convex_constant_with_partial_batch(growth.passes, eta, growth.batch_size, 2.0);
         close(published, number(&out["claimed_divided_by_b"]), 1e-12, "published");
         refutes(&growth, moved, published);
-        // The nominal divisor mends it.
+        // The nominal divisor corrects it.
         let nominal = Growth { divisor: Divisor::Nominal, ..growth };
         close(apart(&nominal, last), published, 1e-12, "nominal");
         close(nominal.bound().unwrap(), published, 1e-10, "nominal bound");
@@ -172,13 +172,13 @@ fn e6_a_direction_from_the_ball_hides_nothing() {
         let (input, out) = (&case["in"], &case["out"]);
         let (scale, shift, at) = (number(&input["theta"]), number(&input["distance"]), number(&input["at_norm"]));
         let log_density = |norm: f64| as_published::log_density_of_ball_direction(norm, scale);
-        // Seen at a distance `at` from one input's value and `shift` from the other's.
+        // The distance is `at` from one input's value and `shift` from the other's.
         let ratio = log_density(at) - log_density(shift);
         close(ratio, number(&out["log_density_ratio"]), 1e-12, "ratio");
         let promised = shift / scale;
         close(promised, number(&out["claimed_max"]), 1e-12, "promised");
         assert!(ratio > promised);
-        // With directions from the sphere the log density is linear in the norm, and the promise kept.
+        // With directions from the sphere the log density is linear in the norm, and the guarantee holds.
         assert!((shift - at) / scale <= promised);
     }
 }
@@ -220,7 +220,7 @@ fn e7_stopping_on_the_training_error_is_data_dependent() {
         close(published, number(&out["claimed_2L_over_gamma_m"]), 1e-12, "published");
         assert!((w - w_neighbour).abs() > published);
         close((w - w_neighbour).abs(), number(&out["realised"]), 1e-11, "realised");
-        // With the number of passes fixed the same data are close.
+        // With a fixed number of passes the results on the same data are close.
         let same = (after(1.0, passes_neighbour) - after(-1.0, passes_neighbour)).abs();
         close(same, number(&out["same_pass_diff"]), 1e-9, "after the same number of passes");
         let fixed = Growth { smoothness: beta, strong_convexity: gamma, ..growth(n, 1, passes_neighbour, steps) };
@@ -230,8 +230,8 @@ fn e7_stopping_on_the_training_error_is_data_dependent() {
 
 #[test]
 fn the_huber_loss_attains_the_recursion_with_batches() {
-    // Both records of the pair lie on the straight part of the loss at every point of the run, so that their gradients
-    // differ by 2 throughout.
+    // Both records of the pair lie on the linear part of the loss at every point of the run, so that their gradients always
+    // differ by 2.
     let loss = HuberSvm::new(0.1).unwrap();
     let steps = Schedule::Constant { step: 0.01 };
     let growth = Growth { smoothness: 5.0, ..growth(40, 8, 3, steps) };

@@ -34,7 +34,7 @@ fn the_recursion_gives_the_exact_sensitivities() {
                 close(found, expected, tolerance, id);
             }
         }
-        // The certified bounds are never below, and above by rounding alone.
+        // The certified bounds are never below, and above only by rounding.
         for bound in [growth.sensitivity().unwrap().bound, growth.bound().unwrap()] {
             assert!(bound >= expected * (1.0 - 1e-15), "{id}: {bound} below {expected}");
             close(bound, expected, 1e-10, id);
@@ -94,7 +94,7 @@ fn averaging_over_the_hidden_position() {
         close(mixed.ln() / (alpha - 1.0), number(&out["rdp_avg"]), tolerance, id);
         close(rdp(formula.bound), number(&out["rdp_worst"]), tolerance, id);
 
-        // The event that a release carries rounds positions up to classes: never below, and close.
+        // The event of a release rounds positions up to classes: never below, and close.
         let classes = dp_optim::growth::PositionClasses::new(&growth, &growth.sensitivity().unwrap()).unwrap();
         let weights: f64 = classes.weights.iter().sum();
         close(weights, 1.0, 1e-12, id);

@@ -1,4 +1,4 @@
-//! The published constants of BST14 against values computed elsewhere, and what their proof is worth.
+//! The published constants of BST14 against values computed elsewhere, and the guarantee that their proof actually gives.
 
 use crate::support::{close, count, golden, number};
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, bound};
@@ -64,19 +64,19 @@ fn mnist(batch_size: u64) -> Bst14Input {
 #[test]
 fn the_published_proof_does_not_give_what_it_claims() {
     let constants = Bst14Constants::new(&mnist(1), Inversion::Linear).unwrap();
-    // Were a record to change a sum by 1, the proof would hold with room to spare.
+    // If a record changed a sum by 1, the proof would hold with a margin.
     let proved = |constants: &Bst14Constants, sensitivity| {
         constants.composed_epsilon(constants.classical_epsilon_of_step(sensitivity))
     };
     assert!(proved(&constants, 1.0) < 0.2);
-    // It changes by 2: the same theorems then give nearly three times the epsilon claimed, and still 2.4 times where the
-    // step itself is priced by the exact curve of the Gaussian.
+    // It changes by 2: the same theorems then give nearly three times the claimed epsilon, and still 2.4 times with the exact
+    // curve of the Gaussian for the step itself.
     assert!((proved(&constants, 2.0) - 0.578).abs() < 5e-4, "{}", proved(&constants, 2.0));
     let step = DpEvent::Gaussian { std_dev: constants.std_dev(), sensitivity: 2.0 };
     let exact = bound::epsilon(&step, Delta::new(constants.delta_of_step).unwrap()).unwrap().value;
     let route = constants.composed_epsilon(exact);
     assert!((route - 0.475).abs() < 5e-4, "{route}");
-    // With the variance multiplied by the square of the sensitivity the proof is right.
+    // With the variance multiplied by the square of the sensitivity the proof is correct.
     let right = Bst14Input { iota: 4.0, ..mnist(1) };
     assert!(proved(&Bst14Constants::new(&right, Inversion::Linear).unwrap(), 2.0) <= 0.2);
     let exact = proved(&Bst14Constants::new(&right, Inversion::Exact).unwrap(), 2.0);
@@ -89,7 +89,7 @@ fn the_published_noise_is_enough_all_the_same_and_too_much() {
         let published = Bst14Constants::new(&mnist(batch_size), Inversion::Linear).unwrap();
         let multiplier = published.std_dev() / 2.0;
         assert!((multiplier / published_multiplier - 1.0).abs() < 2e-3, "{batch_size}: {multiplier}");
-        // In a ball so large that gradients differ by 2, on batches as published.
+        // In a ball so large that gradients differ by 2, with batches as published.
         let recipe = Bst14 { batch_size, sampling: Sampling::FixedSize, ..Bst14::convex(LossKind::Logistic, 1e4) };
         let budget = Budget { epsilon: mnist(1).epsilon, delta: mnist(1).delta };
         let calibration = Bst14Calibration::AsPublished { iota: 1.0 };

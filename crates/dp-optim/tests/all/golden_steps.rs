@@ -51,7 +51,7 @@ impl<'c> Records<'c> {
         }
     }
 
-    /// The sum of the batch's gradients, each clipped.
+    /// Returns the sum of the batch's gradients, each clipped.
     fn sum(&self, batch: &[usize], w: &[f64]) -> Vec<f64> {
         let clip = self.params.get("clip").map_or(f64::INFINITY, number);
         let mut sum = vec![0.0; self.dim()];
@@ -75,7 +75,7 @@ impl<'c> Records<'c> {
         ProximalMap::new(Penalty::L1 { lambda: self.number("l1") }, layout, longest).unwrap()
     }
 
-    /// Follows `rule` over the batches with a constant step, against the iterates `w` of the case.
+    /// Runs `rule` over the batches with a constant step, and compares with the iterates `w` of the case.
     fn follow(&self, case: &Value, rule: &mut impl UpdateRule<f64>) {
         let mut w = vec![0.0; self.dim()];
         let expected = case["w"].as_array().unwrap();
@@ -147,7 +147,7 @@ fn linearised_admm_on_batches() {
     }
 }
 
-/// Noise on x of all records' step is noise on their gradient: the same run, with `γ_g = -(ρ + 1/η) γ_x`.
+/// Noise on x in a step of all records is noise on their gradient: the same run, with `γ_g = -(ρ + 1/η) γ_x`.
 #[test]
 fn noise_on_the_model_is_noise_on_the_gradient() {
     for case in &traces("mpadmm_noise_step") {
@@ -223,13 +223,14 @@ fn parties_in_turn() {
     }
 }
 
-/// What n, batch and noise of a case are as a run on sums: the event that DP-SGD's plans have.
+/// Returns the Renyi divergence of an event, as in DP-SGD's plans, at this order.
 fn rdp(event: &DpEvent, order: f64) -> f64 {
     RdpCurve::new(event).unwrap().at(RdpOrder::new(order).unwrap())
 }
 
-/// Renyi divergence of one noisy sum where one record is drawn at this rate and moves it by `shift` of the noise's deviation
-/// either way: a sum over a fine grid, of `Q ((P/Q)^a - 1 - a (P/Q - 1))`, which loses no digits where P is near to Q.
+/// Renyi divergence of one noisy sum if one record is drawn at this rate and moves it by `shift` of the noise's standard
+/// deviation in either direction: a sum over a fine grid of `Q ((P/Q)^a - 1 - a (P/Q - 1))`, which loses no digits where P is
+/// near Q.
 fn realised_rdp(rate: f64, shift: f64, order: f64) -> f64 {
     let half = 10.0 + 2.0 * order * shift;
     let step = 1e-3;
@@ -238,7 +239,7 @@ fn realised_rdp(rate: f64, shift: f64, order: f64) -> f64 {
     let logs: Vec<f64> = (0..=points)
         .filter_map(|i| {
             let x = -half + step * i as f64;
-            // Densities over that of the record's absence.
+            // Densities relative to that of the record's absence.
             let with = |shift: f64| rate * (x * shift - 0.5 * shift * shift).exp_m1();
             let (p, q) = (with(shift).ln_1p(), with(-shift).ln_1p());
             let scaled = order * (p - q);
@@ -248,7 +249,7 @@ fn realised_rdp(rate: f64, shift: f64, order: f64) -> f64 {
         .collect();
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let log = largest + logs.iter().map(|log| (log - largest).exp()).sum::<f64>().ln();
-    // ln(1 + e^log), which is log itself where it is large.
+    // ln(1 + e^log), which equals log for large values.
     let log_moment = if log > 30.0 { log } else { log.exp().ln_1p() };
     log_moment / (order - 1.0)
 }
@@ -270,10 +271,10 @@ fn divergence_of_admm_on_batches() {
         }
         for (steps, expected) in [(1, of("rdp_iter")), (count(&case["iterations"]), of("rdp_total"))] {
             let plan = StepPlan::SampledWithoutReplacement { sampling_rate: rate, steps };
-            // The accountant's may be smaller: it has better theorems than the one that these values are of.
+            // The accountant's value may be smaller: it uses better theorems than these values.
             let found = rdp(&plan.event(step.clone()), of("alpha"));
             assert!(found <= expected * (1.0 + 1e-9), "{case}: {found}");
-            // Nor may it be below what a pair of data sets realises: all gradients zero but one, at either end of its range.
+            // But it cannot be below that of a pair of data sets: all gradients zero except one, at either end of its range.
             let realised = realised_rdp(rate.get(), of("grad_bound") / (batch * of("sigma")), of("alpha"));
             assert!(found >= steps as f64 * realised * (1.0 - 1e-3), "{case}: {found} {realised}");
         }

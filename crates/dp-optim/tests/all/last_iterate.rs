@@ -1,4 +1,4 @@
-//! PNSGD and Snowball-SGD: golden values, coupled runs on neighbours, exact laws where there are any, and what is refused.
+//! PNSGD and Snowball-SGD: golden values, coupled runs on neighbours, exact laws in closed form, and refusals.
 
 use crate::support::{close, count, distance, golden, number, numbers};
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
@@ -42,7 +42,7 @@ fn golden_renyi_of_each_batch() {
         }
         let worst = number(&out["rdp_per_alpha"]);
         close(found.iter().copied().fold(0.0, f64::max), worst, rtol, id);
-        // The mechanism's event: never below, and above by the grid's rounding alone.
+        // The mechanism's event: never below the formula, and above it only by the grid's rounding.
         let pass = steps.iter().map(|&(eta, batch, sigma)| Iterates {
             count: 1,
             sensitivity: eta * g / batch as f64,
@@ -94,7 +94,7 @@ fn golden_schedules() {
                 assert_eq!(snowball.boundaries(), counts(boundaries), "{id}");
                 let phases = snowball.boundaries().len() as i32 - 2;
                 close(first * 0.5f64.powi(phases), number(&out["eta_last"]), rtol, id);
-                // The closed form is that of constant steps with seven times the weight.
+                // The closed form is that for constant steps with seven times the weight.
                 let closed = Snowball::new(SnowballSteps::Constant, snowball.updates()).unwrap();
                 let closed: u64 = closed.batch_sizes(28.0 * d, rho).unwrap().iter().sum();
                 assert_eq!(closed, count(&out["n_closed"]), "{id}");
@@ -128,8 +128,7 @@ fn golden_schedules() {
     }
 }
 
-/// Perfect squares: with d = 4 and ρ = 1/10, `B √j = 40` has whole solutions, and so it has where ρ is a double below
-/// its decimal.
+/// Perfect squares: with d = 4 and ρ = 1/10, `B √j = 40` has integer solutions, also if ρ is a double below its decimal.
 #[test]
 fn ties_are_exact() {
     let last = |weight, rho| Snowball::new(SnowballSteps::Constant, 16).unwrap().batch_sizes(weight, rho).unwrap();
@@ -155,7 +154,7 @@ fn ties_are_exact() {
     }
 }
 
-/// The schedule costs what it was made for: with noise of `L/√d` at most ρ, and nearly all of it.
+/// The schedule has the cost for which it was made: with noise of `L/√d` at most ρ, and nearly ρ.
 #[test]
 fn schedules_cost_what_they_were_made_for() {
     for (loss, relation) in [(LossKind::Logistic, false), (LossKind::HuberSvm(HuberSvm::USUAL), true)] {
@@ -172,7 +171,7 @@ fn schedules_cost_what_they_were_made_for() {
             let theorem = Derivation { calibrated: of_theorem, ..derivation.clone() };
             let (found, rho) = (event(&theorem), calibrated.rho);
             assert!(found <= rho * (1.0 + 1e-5) && found > 0.9 * rho, "{loss} {steps:?}: {found} {rho}");
-            // Whole numbers of records leave a little to spare, which the noise gives back.
+            // Integer batch sizes leave a small margin, by which the noise is reduced.
             let (least, stated) = (calibrated.std_dev, of_theorem.std_dev);
             assert!(least <= stated * (1.0 + 1e-5) && least > 0.9 * stated);
             assert!((event(&derivation) / rho - 1.0).abs() < 1e-4);
@@ -199,8 +198,8 @@ fn random_examples(rng: &mut SeededRng, loss: LossKind, n: usize, dim: usize) ->
     (rows, targets)
 }
 
-/// Two runs with the same noise end no farther apart than the shift of the one batch that differs, shrunk by what
-/// follows: what the guarantee rests on, for each place and through the whole recipe.
+/// Two runs with the same noise end no farther apart than the shift of the one differing batch times the later contractions,
+/// on which the guarantee rests: for each position and through the whole recipe.
 #[test]
 fn coupled_runs_stay_together() {
     let mut rng = SeededRng::new(41);
@@ -256,9 +255,9 @@ fn coupled_runs_stay_together() {
 }
 
 /// While margins stay below `1 - h` the Huber SVM's gradient does not depend on the iterate, so that the last iterate is
-/// Gaussian with mean and variance in closed form. Mean and variance of 20000 runs on each of two neighbours, each
-/// within 6.2 standard errors: false-alarm rate 1e-9 each. The exact trade-off is the claimed one for a record of the
-/// last batch, and less for an early one.
+/// Gaussian with mean and variance in closed form. Checks mean and variance of 20000 runs on each of two neighbours, each
+/// within 6.2 standard errors: false-alarm rate 1e-9 each. The exact trade-off is the claimed one for a record of the last
+/// batch, and smaller for an early one.
 #[test]
 fn the_last_iterate_has_the_law_that_is_claimed() {
     let (lambda, step, batch, updates) = (0.5, 0.01, 2u64, 3usize);
@@ -300,7 +299,7 @@ fn the_last_iterate_has_the_law_that_is_claimed() {
         let (exact, claimed) = ((means[0] - means[1]).abs() / variance.sqrt(), mu(&plan.event()));
         let own_noise = (means[0] - means[1]).abs() / (step * sigma);
         assert!(exact < claimed, "{at}: {exact} {claimed}");
-        // That of the last batch has no noise to hide it but its own, as far as the proof goes.
+        // In the proof, a record of the last batch is hidden by the noise of its own step alone.
         assert!(!tight || (own_noise / claimed - 1.0).abs() < 1e-3, "{own_noise} {claimed}");
     }
 }
@@ -384,7 +383,7 @@ fn what_is_not_proved_is_refused() {
     let far = SnowballSgd { distance: 1e3, ..rolling.clone() };
     assert!(matches!(snowball(far, 1000, 1e-6), Err(Error::StepTooLong { .. })));
     assert!(snowball(SnowballSgd { distance: f64::NAN, ..rolling }, 1000, 1e-6).is_err());
-    // Certificates from strangers are refused, or answered, quickly.
+    // Certificates of unknown origin are refused, or verified, quickly.
     let plan = good.plan::<ReplaceOne>(100, 3, budget(1.0, 1e-6)).unwrap();
     for n in [u64::MAX, 1 << 60] {
         assert!(Derivation { n, ..plan.derivation().clone() }.event().is_err(), "{n}");
@@ -395,7 +394,7 @@ fn what_is_not_proved_is_refused() {
     assert!(Derivation { calibrated: StdDev { std_dev: f64::NAN }, ..plan.derivation().clone() }.event().is_err());
 }
 
-/// Each public parameter decides about the event, or about an assumption.
+/// Each public parameter determines the event or an assumption.
 #[test]
 fn every_field_of_the_derivations_counts() {
     let recipe = Pnsgd { lambda: 0.05, radius: Some(2.0), passes: 2, ..Pnsgd::new(LossKind::Squared) };
@@ -439,12 +438,12 @@ fn every_field_of_the_derivations_counts() {
         change(&mut other);
         assert_ne!(other.event().ok(), good.event().ok(), "{name}");
     }
-    // A schedule that needs more records than there are was not run.
+    // A schedule that needs more records than there are cannot have run.
     assert!(Derivation { n: 1000, ..good }.event().is_err());
 }
 
-/// Losses that push to the boundary of the ball and pin the iterate there: the last iterate says nothing of the first
-/// record, and the average of the iterates says more than the guarantee allows. See `examples/average_iterate.rs`.
+/// Losses that push the iterate to the boundary of the ball and keep it there: the last iterate reveals nothing about the
+/// first record, and the average of the iterates more than the guarantee allows. See `examples/average_iterate.rs`.
 #[test]
 fn the_average_iterate_is_not_private() {
     let (radius, first, later) = (0.05, 0.05, 0.39);
@@ -462,8 +461,8 @@ fn the_average_iterate_is_not_private() {
     let plan = recipe.plan::<ReplaceOne>(n, 1, budget(2.0, delta.get())).unwrap();
     let sigma = plan.run().std_dev();
     assert!(sigma < 0.15, "{sigma}");
-    // In the ball margins are below 1 - h: gradients are -y x. The first record is (1, ±1), its batch mate (0, 1), all
-    // later ones (1, 1).
+    // In the ball margins are below 1 - h: gradients are -y x. The first record is (1, ±1), the other one in its batch (0, 1),
+    // all later ones (1, 1).
     let released = |target: f64, seed| {
         let rows = [vec![1.0, 0.0], vec![1.0; n as usize - 2]].concat();
         let targets = [vec![target], vec![1.0; n as usize - 1]].concat();
@@ -476,10 +475,10 @@ fn the_average_iterate_is_not_private() {
             assert!((released(target, seed) - radius).abs() < 1e-15, "the last iterate is pinned");
         }
     }
-    // A later iterate leaves the boundary only if its noise exceeds `(later - 2 radius)/(later sigma)` deviations, five
-    // and more: with probability below 1e-5 in eight steps. Else the average is a public function of the first iterate,
-    // the first record's mean gradient ±1/2 with noise of its own step alone: `first (±1/2 + sigma xi)`. Its sign is wrong
-    // for less than one in 2000 runs.
+    // A later iterate leaves the boundary only if its noise exceeds `(later - 2 radius)/(later sigma)` standard deviations, at
+    // least five: with probability below 1e-5 in eight steps. Otherwise the average is a public function of the first iterate,
+    // the first record's mean gradient ±1/2 with the noise of its own step alone: `first (±1/2 + sigma xi)`. Its sign is wrong
+    // in fewer than one in 2000 runs.
     assert!((later - 2.0 * radius) / (later * sigma) > 5.0 && 0.5 / sigma > 3.3);
     let (right, wrong) = (1.0f64 - 5e-4 - 1e-5, 5e-4 + 1e-5);
     let epsilon_of_average = ((right - delta.get()) / wrong).ln();

@@ -1,4 +1,4 @@
-//! Tests through the public interface, one program for all.
+//! Tests of the public interface, in one program.
 
 #[cfg(feature = "audit")]
 mod audit;

@@ -1,5 +1,5 @@
-//! Whole recipes on neighbouring data, through the plan, the source, the engine and the mechanism: with a budget at which
-//! the noise is nil, the released models are never further apart than the plan says.
+//! Whole recipes on neighbouring data, through the plan, the source, the engine and the mechanism: with a budget at which the
+//! noise is negligible, the released models are never further apart than the planned sensitivity.
 
 use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Examples;
@@ -12,14 +12,14 @@ use dp_optim::recipes::{BoltOn, Budget, Recipe as _, Stopping};
 use dp_optim::{Averaging, FloatKind, MemorySource, Schedule};
 use rand::RngExt;
 
-/// Features of any size, and a target of any size: what a careless caller hands over.
+/// Features and a target of any size, as a careless caller may pass them.
 type Record = (Vec<f64>, f64);
 
 fn pick<T: Clone>(rng: &mut SeededRng, choices: &[T]) -> T {
     choices[rng.random_range(0..choices.len())].clone()
 }
 
-/// A record that is often at or beyond the bounds, and now and then not a number.
+/// Returns a record that is often at or beyond the bounds, and sometimes not finite.
 fn record(rng: &mut SeededRng, dim: usize) -> Record {
     let mut x = vec![0.0; dim];
     match rng.random_range(0..8) {
@@ -105,7 +105,7 @@ fn recipe(rng: &mut SeededRng, n: u64) -> BoltOn {
     }
 }
 
-/// The distance of the released models as a share of the plan's sensitivity; `None` where there is no plan.
+/// Returns the distance of the released models as a fraction of the plan's sensitivity; `None` if there is no plan.
 fn share<A: RecordAdjacency, F: Real + dp_data::examples::Feature>(
     recipe: &BoltOn,
     pair: [&[Record]; 2],
@@ -118,7 +118,7 @@ fn share<A: RecordAdjacency, F: Real + dp_data::examples::Feature>(
     let outputs = pair.map(|records| {
         let mut source = MemorySource::new(examples::<F>(records, dim, sparse), recipe.row_norm, recipe.target_bound);
         let trained = plan.train(&mut source, &mut SeededRng::new(seed), &mut Control::default());
-        // Whatever the records are, nothing may fail on account of them.
+        // Training must not fail because of the records.
         let trained = trained.unwrap_or_else(|error| panic!("{error}: {recipe:?}"));
         let weights: Vec<f64> = trained.weights.into_inner().into_iter().map(|w| w.widen()).collect();
         assert!(weights.iter().all(|weight| weight.is_finite()));
@@ -137,7 +137,7 @@ fn released_models_of_neighbours_stay_within_the_planned_sensitivity() {
         let recipe = recipe(&mut rng, n as u64);
         let mut one: Vec<Record> = (0..n).map(|_| record(&mut rng, dim)).collect();
         if rng.random_bool(0.3) {
-            // Nothing but the differing record tells the runs apart from ones on null records.
+            // Only the differing record distinguishes the runs from those on null records.
             one.iter_mut().for_each(|record| *record = (vec![0.0; dim], 0.0));
         }
         let at = rng.random_range(0..n);
@@ -145,7 +145,7 @@ fn released_models_of_neighbours_stay_within_the_planned_sensitivity() {
         let null = rng.random_bool(0.5);
         one[at] = record(&mut rng, dim);
         other[at] = match (null, rng.random_bool(0.5)) {
-            // A null record by itself, or one that the source makes of what is not a number.
+            // A null record, or one that the source makes of values that are not finite.
             (true, true) => (vec![0.0; dim], 0.0),
             (true, false) => (vec![f64::NAN; dim], 1.0),
             (false, true) => (one[at].0.iter().map(|x| -x).collect(), one[at].1),

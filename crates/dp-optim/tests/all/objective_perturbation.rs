@@ -1,11 +1,11 @@
-//! Objective perturbation as published, against golden values, and its minimisers.
+//! Published objective perturbation against golden values, and its minimisers.
 
 use crate::support::{close, golden_family, number};
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, MarginLoss};
 use dp_optim::recipes::Budget;
 use dp_optim::recipes::obj_pert::published::{Calibration, published};
 
-/// The calibrations of Chaudhuri et al. and of Kifer et al., for a replaced record where the golden value is.
+/// The calibrations of Chaudhuri et al. and of Kifer et al., for a replaced record if the golden value is for one.
 #[test]
 fn the_papers_calibrations() {
     for case in golden_family("objpert_calibration") {
@@ -15,7 +15,7 @@ fn the_papers_calibrations() {
             epsilon: Epsilon::new(number(&case["eps"])).unwrap(),
             delta: Delta::new(number(&case["dp_delta"])).unwrap(),
         };
-        // A slope of 1 and this curvature.
+        // Slope 1 and this curvature.
         let loss = MarginLoss::BoundedSlope { slope: 1.0, curvature };
         let of = |calibration, relation| published(calibration, loss, n * lambda, budget, relation).unwrap();
         let cms = of(Calibration::Cms11, AdjacencyKind::ReplaceOne);

@@ -17,7 +17,7 @@ fn budget() -> Budget {
     Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
 }
 
-/// `found` against the list of the case.
+/// Compares `found` with the list of the case.
 #[track_caller]
 fn all_close(found: impl IntoIterator<Item = f64>, expected: &Value, tolerance: f64, id: &str) {
     let (found, expected): (Vec<f64>, Vec<f64>) = (found.into_iter().collect(), numbers(expected));
@@ -46,7 +46,7 @@ fn phases_of_gradient_descent() {
         all_close(phases.iter().map(|phase| deviation(phase.step)), &out["sigma_i"], tolerance, id);
         all_close(phases.iter().map(|phase| 2.0 * deviation(phase.step)), &out["sigma_i_paper"], tolerance, id);
 
-        // The recipe runs them: its sensitivities are 2Lη_i less the share of the start, and rounding.
+        // The recipe runs them: its sensitivities are 2Lη_i minus the contribution of the start, plus rounding.
         if problem.lipschitz > 1.0 {
             continue;
         }

@@ -1,4 +1,4 @@
-//! RSGD-AR, NSGD and OutPert-GD against values computed elsewhere, and the published formulas that fail.
+//! RSGD-AR, NSGD and OutPert-GD against values computed elsewhere, and published formulas that fail.
 
 use crate::support::{Inner, Prescribed, close, count, distance, golden_family, growth, number, numbers, run};
 use dp_accountant::{Delta, DpEvent, Epsilon, RdpOrder, bound, calibrate};
@@ -8,7 +8,7 @@ use dp_optim::recipes::rsgd_ar::as_published;
 use dp_optim::{Averaging, Schedule};
 use serde_json::Value;
 
-/// `restart`, `norestart` and `const` as the golden values call them.
+/// Returns the schedules `restart`, `norestart` and `const` of the golden values.
 fn schedule(name: &str, step: f64, updates_per_pass: u64, restart_every: Option<u64>) -> Schedule {
     let falling = Schedule::PerPass { step, updates_per_pass };
     match (name, restart_every) {
@@ -92,7 +92,7 @@ fn noise_is_calibrated_on_the_exact_mixture() {
             (Epsilon::new(number(&case["eps"])).unwrap(), Delta::new(number(&case["dp_delta"])).unwrap());
         let found = calibrate::least_scale(epsilon, delta, |std_dev| mixture(&case, std_dev)).unwrap();
         close(found, number(&sigma["mixture_exact"]), 1e-8, id);
-        // What the paper's conversion, and the better one, would have had to add.
+        // The noise by the paper's conversion, and by the better one.
         assert!(found <= number(&sigma["tight"]) && number(&sigma["tight"]) <= number(&sigma["prop21"]), "{id}");
     }
 }
@@ -120,7 +120,7 @@ fn theorem_3_1_is_the_limit_of_many_passes() {
         close(step, number(&case["gd_optimal_step"]), 1e-12, id);
         let full = Growth { batch_size: batch * batches, schedule: Schedule::Constant { step }, ..many };
         close(full.formula().unwrap().bound, number(&case["gd_bound"]), 1e-9, id);
-        // What the originals print is more than enough.
+        // The published bounds are more than enough.
         let (n, bound) = (batch * batches, number(&case["gd_bound"]));
         assert!(as_published::strongly_convex_gradient_descent(n, smooth, mu, gradient) >= 2.5 * bound * 0.999);
     }
@@ -166,7 +166,7 @@ fn trace<L: Loss<f64>>(case: &Value, loss: L) {
         let flat: Vec<u64> = batches.iter().flat_map(|batch| batch.as_array().unwrap().iter().map(count)).collect();
         assert_eq!(flat, (0..n).collect::<Vec<_>>(), "{id}");
         let (per_pass, tau) = (batches.len() as u64, params["tau"].as_u64());
-        // What each pass ends with is what a run of so many passes ends with.
+        // The result after each pass is that of a run with this many passes.
         for (passes, expected) in (1..).zip(case["w_after_epoch"].as_array().unwrap()) {
             let steps = schedule(params["schedule"].as_str().unwrap(), number(&params["eta0"]), per_pass, tau);
             let growth = Growth {
@@ -219,7 +219,7 @@ fn restarted(n: u64, batch_size: u64, lambda: f64) -> Growth {
     }
 }
 
-/// Erratum E-5 (a): line 8 of Algorithm 3.3 has the steps `1/s`, the text restarts them.
+/// Erratum E-5 (a): line 8 of Algorithm 3.3 has the steps `1/s`, but the text restarts them.
 #[test]
 fn steps_that_restart_need_the_noise_of_steps_that_restart() {
     let run = restarted(40, 4, 1e-3);
@@ -230,7 +230,7 @@ fn steps_that_restart_need_the_noise_of_steps_that_restart() {
         assert!(moved > 1.3 * claimed, "{moved} within {claimed} at {at}");
         close(moved, true_one, 1e-9, "realised");
     }
-    // Nor is it enough to count the averages and to forget that the run goes on from them, or the other way round.
+    // It is also not enough to include the averages without the restarts from them, or the reverse.
     let unaveraged = as_published::without_averages(&run).unwrap();
     assert!((unaveraged.bound / formula.bound - 1.0).abs() > 0.05);
 
@@ -253,7 +253,7 @@ fn steps_that_restart_need_the_noise_of_steps_that_restart() {
     }
 }
 
-/// Erratum E-5 (b): a record of a short last batch weighs more, and sits there less often than in another.
+/// Erratum E-5 (b): a record of a short last batch weighs more, and is there less often than in another.
 #[test]
 fn unequal_batches_have_unequal_weights() {
     // Four records in two batches of three and one.
@@ -261,7 +261,7 @@ fn unequal_batches_have_unequal_weights() {
     let formula = growth.formula().unwrap();
     let (epsilon, std_dev) = (1.0, formula.bound);
     let delta_at = |sensitivity: f64| dp_accountant::gaussian::delta(sensitivity / std_dev, epsilon).unwrap();
-    // The truth by counting: the record is equally likely to be each of the four in the order.
+    // The exact value by enumeration: the record is equally likely at each of the four positions.
     let truth: f64 = (0..4).map(|at| delta_at(realised(&growth, at)) / 4.0).sum();
     let weighted = |weight: &dyn Fn(usize) -> f64| -> f64 {
         formula.by_position.iter().enumerate().map(|(r, &s)| weight(r) * delta_at(s)).sum()
@@ -269,7 +269,7 @@ fn unequal_batches_have_unequal_weights() {
     close(weighted(&|r| growth.position_weight(r as u64)), truth, 1e-9, "b_j/n");
     let printed = as_published::equal_weights(2);
     assert!((weighted(&|r| printed[r]) / truth - 1.0).abs() > 0.1);
-    // Equal weights claim less where it is the first batch that matters more.
+    // Equal weights claim less if the first batch matters more.
     let falling = Growth { averaging: Averaging::Restarts { updates: 2 }, divisor: Divisor::Nominal, ..growth };
     let formula = falling.formula().unwrap();
     assert!(formula.by_position[0] > formula.by_position[1]);

@@ -21,7 +21,7 @@ fn golden_noise() {
         close(as_published::epsilon_per_pass(passes, epsilon), &out["eps_per_pass"], tolerance);
         let theta = as_published::laplace_ball_scale(passes, batch, lipschitz, epsilon).unwrap();
         close(theta, &out["theta_per_update"], tolerance);
-        // The plan's own noise is on the sum of gradients clipped to the Lipschitz constant, rounding allowed for.
+        // The plan's own noise is on the sum of gradients clipped to the Lipschitz constant, rounding included.
         let clipping = Some(ClippingNorm::new(lipschitz).unwrap());
         let recipe = Scs13 { passes, batch_size: batch, clipping, ..Scs13::new(LossKind::Logistic) };
         let scale = |law, delta: f64| {

@@ -1,4 +1,4 @@
-//! What a private line search costs, against values computed elsewhere.
+//! The cost of a private line search, against values computed elsewhere.
 
 use crate::support::{close, golden_family, number};
 use dp_accountant::rdp::{RdpCurve, poisson_sampled, poisson_sampled_as_published};
@@ -10,7 +10,8 @@ fn at(event: &DpEvent, case: &Value) -> f64 {
     RdpCurve::new(event).unwrap().at(RdpOrder::new(number(&case["alpha"])).unwrap())
 }
 
-/// Queries in one interval cost `ε₁ + ε₂`, at half the noise of others; its Renyi curve is that of randomised response.
+/// Queries in one interval cost `ε₁ + ε₂`, with half the noise of general ones; the Renyi curve is that of randomised
+/// response.
 #[test]
 fn noisy_backtracking() {
     for case in golden_family("noisybtls_laplace") {
@@ -22,15 +23,15 @@ fn noisy_backtracking() {
         let epsilon = bound::epsilon(&event, Delta::ZERO).unwrap().value;
         close(epsilon, number(&expected["pure_dp"]), 1e-12, id);
         close(at(&event, &case), number(&expected["rr_pure"]), 1e-9, id);
-        // Of queries that move anyhow the same noise says less.
+        // For general queries the same noise gives a weaker guarantee.
         let generic = bound::epsilon(&any.event(), Delta::ZERO).unwrap().value;
         close(generic, eps1.get() + eps2.get(), 1e-12, id);
         close(number(&case["generic"]["pure_dp"]), eps1.get() + 2.0 * eps2.get(), 1e-12, id);
     }
 }
 
-/// Erratum E-7: a gradient and a search on the *same* sample cost more than two amplified releases; what is charged is
-/// right for the fresh sample that each draws.
+/// Erratum E-7: a gradient and a search on the *same* sample cost more than two amplified releases; the charge is correct for
+/// separate fresh samples.
 #[test]
 fn a_shared_batch_costs_more_than_two_samples() {
     for case in golden_family("counterexamples").into_iter().filter(|case| case["id"] == "ce-shared-batch") {
@@ -53,9 +54,9 @@ fn a_shared_batch_costs_more_than_two_samples() {
     }
 }
 
-/// The largest logarithm of a ratio of probabilities of an answer to a search's queries, for a record whose losses lie in
-/// `[least, 1]`: `u` at the point that the search starts from, the same for all queries, and `v_i` at its candidates, each at an
-/// end of the range. Several levels of the other records' queries, and both directions.
+/// Returns the largest log-ratio of the probabilities of an answer to a search's queries, for a record whose losses lie in
+/// `[least, 1]`: `u` at the start of the search, the same for all queries, and `v_i` at its candidates, each at an end of the
+/// range. Tries several levels of the other records' queries, and both directions.
 fn most_told(search: &AboveThreshold<ZeroOut>, least: f64) -> f64 {
     const CANDIDATES: usize = 4;
     let mut most = 0.0f64;
@@ -68,7 +69,7 @@ fn most_told(search: &AboveThreshold<ZeroOut>, least: f64) -> f64 {
             let loss = |i: usize| if ends >> i & 1 == 1 { 1.0 } else { least };
             let with: Vec<f64> = without.iter().enumerate().map(|(i, query)| query + start - loss(i)).collect();
             let with_it = search.first_answer(&with, 0.0).unwrap();
-            // Answers that are all but impossible are not computed to enough digits.
+            // Answers of tiny probability are not computed to enough digits.
             let told = of_others.iter().zip(&with_it).filter(|&(p, q)| p.min(*q) > 1e-7);
             most = told.fold(most, |most, (p, q)| most.max((p / q).ln().abs()));
         }
@@ -76,12 +77,13 @@ fn most_told(search: &AboveThreshold<ZeroOut>, least: f64) -> f64 {
     most
 }
 
-/// Erratum E-3: the search of Theorem 5.1 needs losses from 0 to Δ. Of losses from -Δ to Δ, which the theorem allows, it tells
-/// more than it promises. And of the former it tells less than is printed: `ε₁ + ε₂`, three quarters of it at the printed split.
+/// Erratum E-3: the search of Theorem 5.1 needs losses from 0 to Δ. For losses from -Δ to Δ, which the theorem allows, the
+/// privacy loss exceeds the claim. For the former it is smaller than published: `ε₁ + ε₂`, three quarters of the claim at the
+/// published split.
 #[test]
 fn a_search_over_losses_of_both_signs_tells_more_than_is_promised() {
     for promised in [1.0f64, 4.0] {
-        // The printed split: the threshold has half of epsilon, and a query's shift of two sensitivities the other half.
+        // The published split: half of epsilon for the threshold, and the other half for a query's shift of two sensitivities.
         let half = Epsilon::new(promised / 2.0).unwrap();
         let search = AboveThreshold::from_split(LInfSensitivity::<ZeroOut>::new(1.0).unwrap(), half, half, 1).unwrap();
         let kept = search.range_bounded().unwrap();
@@ -100,7 +102,7 @@ fn counter_example(id: &str) -> Option<Value> {
     golden_family("counterexamples").into_iter().find(|case| case["id"] == id)
 }
 
-/// Renyi divergence of normal laws of unlike variances, `ασ₂² + (1-α)σ₁² > 0`:
+/// Renyi divergence of normal laws with different variances, `ασ₂² + (1-α)σ₁² > 0`:
 /// `ln(σ₂/σ₁) + ln(σ₂²/σ_α²) / (2(α-1)) + α (μ₁-μ₂)² / (2σ_α²)`.
 fn normal_divergence(alpha: f64, first: (f64, f64), second: (f64, f64)) -> f64 {
     let mixed = alpha * second.1.powi(2) + (1.0 - alpha) * first.1.powi(2);
@@ -109,8 +111,8 @@ fn normal_divergence(alpha: f64, first: (f64, f64), second: (f64, f64)) -> f64 {
         + alpha * (first.0 - second.0).powi(2) / (2.0 * mixed)
 }
 
-/// Erratum E-2: a noisy sum divided by the number of records in the batch is neither a Gaussian mechanism of sensitivity
-/// C nor silent about that number. (What is divided by here is public: `divisors_are_public` beside the recipe.)
+/// Erratum E-2: a noisy sum divided by the number of records in the batch is not a Gaussian mechanism of sensitivity C, and
+/// reveals that number. (The divisors here are public: see the test `divisors_are_public` of the recipe.)
 #[test]
 fn a_mean_over_the_batch_that_was_drawn_is_no_gaussian_mechanism() {
     if let Some(case) = counter_example("ce-realised-batch-mean") {
@@ -124,13 +126,13 @@ fn a_mean_over_the_batch_that_was_drawn_is_no_gaussian_mechanism() {
         let truth = [(without, with), (with, without)].map(|(p, q)| normal_divergence(alpha, p, q));
         close(truth[0].max(truth[1]), number(&case["true_at_least"]), 1e-9, "realised");
         assert!(number(&case["true_at_least"]) > at(&claimed, &case));
-        // Divided by a public number, the same records move the sum by C and nothing else.
+        // With a public divisor, the same records move the sum by C and change nothing else.
         let public = normal_divergence(alpha, (records, noise), (records - 1.0, noise));
         close(public, at(&claimed, &case), 1e-12, "public divisor");
     }
     if let Some(case) = counter_example("ce-realised-batch-variance") {
         let (dim, batch) = (number(&case["p"]), number(&case["batch"]));
-        // Every coordinate's variance alone tells how many there were.
+        // The variance of any coordinate alone reveals the number of records.
         let ratio = batch / (batch + 1.0);
         let kl = dim * 0.5 * (ratio.powi(2) - 1.0 - 2.0 * ratio.ln());
         let other = dim * 0.5 * (ratio.powi(-2) - 1.0 + 2.0 * ratio.ln());
@@ -140,7 +142,7 @@ fn a_mean_over_the_batch_that_was_drawn_is_no_gaussian_mechanism() {
     }
 }
 
-/// Erratum E-8: the lemma on sampling as printed charges for a search that says nothing; a run would stop before it began.
+/// Erratum E-8: the published lemma on sampling charges for an uninformative search; a run would stop before it began.
 #[test]
 fn sampling_never_costs_more_than_what_is_sampled() {
     let Some(case) = counter_example("ce-lemma24-floor") else { return };
@@ -151,7 +153,7 @@ fn sampling_never_costs_more_than_what_is_sampled() {
     let alpha = RdpOrder::new(f64::from(order)).unwrap();
     close(poisson_sampled(alpha, rate, |_| base), number(&case["correct"]), 1e-12, "correct");
     let rate = SamplingRate::new(0.1).unwrap();
-    // The printed defaults at epsilon 0.1: a search of 0.001, of which the lemma makes hundreds of times as much.
+    // The published defaults at epsilon 0.1: a search of 0.001, which the lemma multiplies by hundreds.
     let search = DpEvent::PureDp { epsilon: 0.001 };
     let order = RdpOrder::new(100.0).unwrap();
     let own = RdpCurve::new(&search).unwrap().at(order);
@@ -166,7 +168,7 @@ fn search_at(event: &DpEvent, order: f64) -> f64 {
     RdpCurve::new(event).unwrap().at(RdpOrder::new(order).unwrap())
 }
 
-/// Erratum E-10: the formula for a record more or less does not cover a record that is replaced, Poisson batches or not.
+/// Erratum E-10: the formula for an added or removed record does not cover a replaced record, for Poisson batches too.
 #[test]
 fn replacing_in_a_poisson_batch_costs_more_than_removing() {
     let Some(case) = counter_example("ce-poisson-replace") else { return };
@@ -174,7 +176,7 @@ fn replacing_in_a_poisson_batch_costs_more_than_removing() {
     let gaussian = DpEvent::Gaussian { std_dev: noise, sensitivity: 1.0 };
     let sampled = DpEvent::PoissonSampled { sampling_rate: q, event: Box::new(gaussian) };
     close(at(&sampled, &case), number(&case["addremove"]), 1e-9, "add or remove");
-    // A record at +1 for one at -1: `ln E_Q[(P/Q)^a]` by summing over a fine grid.
+    // A record at +1 replaced by one at -1: `ln E_Q[(P/Q)^a]` by summation over a fine grid.
     let order = number(&case["alpha"]);
     let density = |x: f64, mean: f64| (-0.5 * ((x - mean) / noise).powi(2)).exp();
     let mixture = |x: f64, mean: f64| (1.0 - q) * density(x, 0.0) + q * density(x, mean);
@@ -187,13 +189,13 @@ fn replacing_in_a_poisson_batch_costs_more_than_removing() {
     let truth = (sum / mass).ln() / (order - 1.0);
     close(truth, number(&case["true_replace"]), 1e-6, "replaced");
     assert!(truth > at(&sampled, &case));
-    // Where a record is replaced, the event says so, and is charged that.
+    // For a replaced record the event states and charges it.
     let replaced = at(&DpEvent::AddRemoveTwice { event: Box::new(sampled) }, &case);
     assert!(replaced >= truth * (1.0 - 1e-6), "{replaced} {truth}");
 }
 
-/// Erratum E-9: spending until *all* orders are exhausted leaves no order whose budget is kept. A public coin chooses
-/// between two releases, each within the budget of some order; the choice is within that of none.
+/// Erratum E-9: spending until *all* orders are exhausted keeps the budget of no order. A public coin chooses between two
+/// releases, each within the budget of some order; the choice is within the budget of none.
 #[test]
 fn stopping_when_the_last_order_is_exhausted_keeps_no_order() {
     let left = |order: f64| 1.0 - 1e5f64.ln() / (order - 1.0);
@@ -210,18 +212,18 @@ fn stopping_when_the_last_order_is_exhausted_keeps_no_order() {
     let (least, at) =
         orders.map(|order| (excess(order), order)).fold((f64::INFINITY, 0.0), |a, b| if b.0 < a.0 { b } else { a });
     assert!((least - 0.2148).abs() < 5e-4 && (40.0..50.0).contains(&at), "{least} at {at}");
-    // Of one order fixed beforehand, what is spent stays within the budget.
+    // For one order fixed in advance, the spending stays within the budget.
     assert!(excess(25.0) > 0.0 && of(&response, 25.0) > left(25.0));
 }
 
-/// Selection in place of backtracking: `e²/8`, and exactly a little less.
+/// Selection in place of backtracking: `e²/8`, and exactly slightly less.
 #[test]
 fn range_bounded_selection() {
     for case in golden_family("range_bounded_em") {
         let (id, epsilon) = (case["id"].as_str().unwrap(), number(&case["eps_br"]));
         let (found, published) = (at(&DpEvent::BoundedRange { epsilon }, &case), number(&case["rdp_zcdp"]));
         assert!(found <= published * (1.0 + 1e-12), "{id}: {found} of {published}");
-        // The best of the pairs with two losses that far apart: all of it.
+        // The worst pair with two losses at this distance attains it.
         let alpha = number(&case["alpha"]);
         let pair = |i: u32| {
             let upper = epsilon * f64::from(i) / 4000.0;

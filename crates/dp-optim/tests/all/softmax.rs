@@ -1,5 +1,5 @@
-//! Softmax regression through the engine and the bolt-on recipes: neighbours no further apart than the sensitivity, and
-//! the rounding of a run within its allowance.
+//! Softmax regression through the engine and the bolt-on recipes: neighbours no further apart than the sensitivity, and the
+//! rounding of a run within its allowance.
 
 use dp_optim::DerivesModel;
 
@@ -59,7 +59,7 @@ fn random_neighbours_stay_within_the_sensitivity() {
         let mut targets: Vec<f64> = (0..n).map(|_| f64::from(rng.random_range(0..classes))).collect();
         let at = rng.random_range(0..n);
         if trial % 2 == 0 {
-            // All others push towards class 1 along the first axis: both candidates are then taken for it.
+            // All others push towards class 1 along the first axis: both candidates are then predicted as class 1.
             (0..n).for_each(|i| (rows[i], targets[i]) = (vec![0.6, 0.0, 0.0], 1.0));
             (rows[at], targets[at]) = (vec![0.2, 0.97, 0.0], 0.0);
         }
@@ -86,11 +86,11 @@ fn random_neighbours_stay_within_the_sensitivity() {
             most = most.max(moved / bound);
         }
     }
-    // What these seeds reach: two opposite rows of one class show sqrt(3)/2 of the claim where all scores are equal.
+    // Reached by these seeds: two opposite rows of one class attain sqrt(3)/2 of the claim if all scores are equal.
     assert!(most > 0.6, "the search is idle: {most}");
 }
 
-/// The run in single precision is off from that in double precision by at most half of the allowance for its unit.
+/// The run in single precision differs from that in double precision by at most half of the allowance for its unit.
 #[test]
 fn the_allowance_for_rounding_holds() {
     let mut rng = SeededRng::new(2);

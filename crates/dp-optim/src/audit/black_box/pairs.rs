@@ -1,4 +1,4 @@
-//! All pairs of neighbouring data sets of few extreme records, each up to symmetries that cannot matter.
+//! All pairs of neighbouring data sets of few extreme records, up to symmetries without effect on the audit.
 //!
 //! # Which pairs
 //! ```text
@@ -8,19 +8,18 @@
 //! the one           the first, the middle or the last; replaced by any other, under ZeroOut by null
 //! ```
 //!
-//! # Which are left out, and why nothing is lost
-//! Two pairs are the same if one of these maps one on the other, applied to all records of both data sets:
-//! - **Axes that point the other way.** Losses see rows through inner products with weights that start at 0; norms,
-//!   projections on balls, penalties and what is done coordinate by coordinate (Adam's scales, soft thresholds, coordinate
-//!   steps) commute with a change of a coordinate's sign; and noise has the same law with either sign, on one grid. So what is
-//!   released is, in law, what the other pair releases with signs changed; where it depends on the classes alone
-//!   (`majority`), it is the same. An exchange of the axes is no symmetry: penalties spare the last feature, the intercept.
-//! - **Another order of the classes.** Of two, targets change sign, and with them the weights; of several, models change
-//!   places.
-//! - **The two data sets, exchanged.** Both directions of a pair are attacked.
+//! # Omitted pairs
+//! Two pairs are equivalent if one of these maps, applied to all records of both data sets, turns one into the other:
+//! - **Reflected axes.** Losses depend on rows through inner products with weights that start at 0. Norms, projections onto
+//!   balls, penalties and coordinate-wise operations (Adam's scales, soft thresholds, coordinate steps) commute with a change
+//!   of a coordinate's sign, and noise has the same law with either sign, on the same grid. So the release has the law of the
+//!   other pair's release with signs changed; if it depends on the classes alone (`majority`), it is the same. An exchange of
+//!   the axes is no symmetry: penalties exclude the last feature, the intercept.
+//! - **Permuted classes.** For two classes, targets and weights change sign; for several, models are permuted.
+//! - **Exchanged data sets.** Both directions of a pair are attacked.
 //!
-//! An attacker who undoes the map on what is released has the same error rates on both pairs. A regression undoes it too: its
-//! features are scaled one by one. The order of the records is no symmetry: many algorithms pass over it.
+//! An attacker who inverts the map on the release has the same error rates on both pairs. A regression inverts it too, since
+//! its features are scaled separately. The order of the records is no symmetry: many algorithms process them in order.
 
 use dp_accountant::AdjacencyKind;
 use dp_audit::Side;
@@ -29,25 +28,25 @@ use dp_data::Examples;
 use super::super::Record;
 use crate::error::Error;
 
-/// Features of the records: a direction along which a pair differs, and one across it.
+/// Number of features: a direction along which a pair differs, and one across it.
 pub const DIM: u64 = 2;
 
-/// Fewest and most records of a data set.
+/// Minimum and maximum number of records of a data set.
 pub const FEWEST_RECORDS: u64 = 2;
 /// See [`FEWEST_RECORDS`].
 pub const MOST_RECORDS: u64 = 7;
 
-/// Most classes: beyond, the number of orders of the classes grows large.
+/// Maximum number of classes: the number of their permutations grows fast.
 const MOST_CLASSES: u32 = 5;
 
-/// A record that the attacker puts in.
+/// A record chosen by the attacker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Extreme {
     /// The unit vector along an axis, with a sign and a class.
     Unit {
         /// The axis.
         axis: u8,
-        /// Whether it points backwards.
+        /// True if the vector points in the negative direction.
         negative: bool,
         /// The class, from 0.
         class: u8,
@@ -57,12 +56,12 @@ pub enum Extreme {
         /// The class, from 0.
         class: u8,
     },
-    /// The null record of [`ZeroOut`](dp_accountant::ZeroOut), which is not there.
+    /// The null record of [`ZeroOut`](dp_accountant::ZeroOut), which contributes nothing.
     Null,
 }
 
 impl Extreme {
-    /// All of so many classes but the null record.
+    /// Returns all records of this many classes, except the null record.
     fn all(classes: u32) -> Vec<Self> {
         let classes = || 0..classes as u8;
         let along = |axis| {
@@ -110,22 +109,22 @@ impl Extreme {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
     n: u8,
-    /// The place of the record that differs.
+    /// The position of the differing record.
     at: u8,
     base: Extreme,
     neighbour: Extreme,
-    /// The kind of the first half of all others, and of the second.
+    /// The record in the first half of all others, and in the second.
     others: [Extreme; 2],
     classes: u8,
 }
 
 impl Pair {
-    /// Number of records, those that are null among them.
+    /// Returns the number of records, null ones included.
     pub fn n(&self) -> u64 {
         self.n.into()
     }
 
-    /// Whether it is one under this relation.
+    /// Returns whether it is a pair under this relation.
     pub(super) fn fits(&self, relation: AdjacencyKind) -> bool {
         let null = |extreme| extreme == Extreme::Null;
         match relation {
@@ -134,12 +133,12 @@ impl Pair {
         }
     }
 
-    /// No record has a class that is not below this.
+    /// Returns a number of classes above the class of every record.
     pub(super) fn classes_at_least(&self) -> u32 {
         self.classes.into()
     }
 
-    /// In words.
+    /// Describes the pair in words.
     pub fn describe(&self) -> String {
         let classes = self.classes.into();
         let [base, neighbour, first, second] =
@@ -152,7 +151,6 @@ impl Pair {
         format!("record {} of {} is {base} against {neighbour}, {others}", self.at + 1, self.n)
     }
 
-    /// The records of one side.
     fn extremes(&self, side: Side) -> Vec<Extreme> {
         let differing = match side {
             Side::Base => self.base,
@@ -177,7 +175,7 @@ impl Pair {
         Examples::dense(values, targets, DIM as usize).and_then(|examples| examples.with_valid(valid)).map_err(shape)
     }
 
-    /// The same pair as the other data sets first, if those are less.
+    /// Exchanges the data sets if that gives a smaller pair.
     fn sorted(self) -> Self {
         if self.neighbour != Extreme::Null && self.neighbour < self.base {
             Self { base: self.neighbour, neighbour: self.base, ..self }
@@ -186,13 +184,13 @@ impl Pair {
         }
     }
 
-    /// The least of all that are the same.
+    /// Returns the least of all equivalent pairs.
     fn least(self, symmetries: &[Symmetry]) -> Self {
         symmetries.iter().map(|symmetry| symmetry.of_pair(self)).min().unwrap_or(self)
     }
 }
 
-/// A signed permutation of two axes: what a linear model of two features does not see if nothing tells them apart.
+/// A signed permutation of two axes: a symmetry of linear models of two features that treat the features alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedPermutation {
     exchanged: bool,
@@ -200,26 +198,26 @@ pub struct SignedPermutation {
 }
 
 impl SignedPermutation {
-    /// All eight, the one that changes nothing first.
+    /// Returns all eight, the identity first.
     pub fn all() -> [Self; 8] {
         let [a, b, c, d] = Self::reflections();
         let exchanged = |kept: Self| Self { exchanged: true, ..kept };
         [a, b, c, d, exchanged(a), exchanged(b), exchanged(c), exchanged(d)]
     }
 
-    /// The four that keep the axes, the one that changes nothing first.
+    /// Returns the four that keep the axes, the identity first.
     pub fn reflections() -> [Self; 4] {
         [[false, false], [true, false], [false, true], [true, true]].map(|negated| Self { exchanged: false, negated })
     }
 
-    /// Where a unit vector goes, given by its axis, 0 or 1, and whether it points backwards.
+    /// Returns the image of a unit vector, given by its axis, 0 or 1, and whether it points in the negative direction.
     pub fn of(self, axis: u8, negative: bool) -> (u8, bool) {
         let negated = if axis == 0 { self.negated[0] } else { self.negated[1] };
         (if self.exchanged { 1 - axis.min(1) } else { axis }, negative != negated)
     }
 }
 
-/// A direction for each axis and an order of the classes.
+/// A direction for each axis and a permutation of the classes.
 #[derive(Debug, Clone)]
 struct Symmetry {
     axes: SignedPermutation,
@@ -252,7 +250,7 @@ impl Symmetry {
     }
 }
 
-/// All orders of the first numbers.
+/// Returns all permutations of `0..count`.
 fn orders(count: u8) -> Vec<Vec<u8>> {
     let Some(last) = count.checked_sub(1) else { return vec![Vec::new()] };
     let mut all = Vec::new();
@@ -266,7 +264,7 @@ fn orders(count: u8) -> Vec<Vec<u8>> {
     all
 }
 
-/// All pairs under a relation, each once up to symmetry.
+/// All pairs under a relation, one for each equivalence class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pairs {
     relation: AdjacencyKind,
@@ -281,8 +279,8 @@ const OTHER_OF_BOTH: Extreme = Extreme::Unit { axis: 0, negative: true, class: 0
 const ACROSS: Extreme = Extreme::Unit { axis: 1, negative: false, class: 1 };
 const ZEROS: Extreme = Extreme::Zeros { class: 1 };
 
-/// Number of records, place of the one that differs, all others, and the one that differs in either data set: pairs that
-/// show much of many algorithms.
+/// Number of records, position of the differing one, all others, and the differing one in either data set: pairs that are
+/// informative for many algorithms.
 const REPLACED: [(u8, u8, Extreme, Extreme, Extreme); 6] = [
     (2, 0, ZEROS, UP, OTHER_CLASS),
     (2, 1, UP, UP, OTHER_SIGN),
@@ -301,7 +299,7 @@ const LEFT_OUT: [(u8, u8, Extreme, Extreme, Extreme); 6] = [
 ];
 
 impl Pairs {
-    /// All pairs of records of so many classes; a few that show much of many algorithms come first.
+    /// Creates all pairs of records of this many classes; a few that are informative for many algorithms come first.
     ///
     /// # Errors
     /// [`Error::Adjacency`] for a relation other than [`ReplaceOne`](dp_accountant::ReplaceOne) and
@@ -344,23 +342,23 @@ impl Pairs {
         Ok(Self { relation, all, leading })
     }
 
-    /// The pairs.
+    /// Returns the pairs.
     pub fn all(&self) -> &[Pair] {
         &self.all
     }
 
-    /// How many of the first were put there by hand.
+    /// Returns the number of leading pairs that were listed explicitly.
     pub fn leading(&self) -> usize {
         self.leading
     }
 
-    /// The relation.
+    /// Returns the relation.
     pub fn relation(&self) -> AdjacencyKind {
         self.relation
     }
 }
 
-/// The least of each class of pairs that are the same.
+/// Returns the least pair of each equivalence class.
 fn enumerated(relation: AdjacencyKind, classes: u8, symmetries: &[Symmetry]) -> Vec<Pair> {
     let records = Extreme::all(classes.into());
     let mut kinds = records.clone();
@@ -373,7 +371,8 @@ fn enumerated(relation: AdjacencyKind, classes: u8, symmetries: &[Symmetry]) -> 
     let mut all = Vec::new();
     for &base in &records {
         for &neighbour in replacements.iter().filter(|&&neighbour| base < neighbour) {
-            // The records that differ come first in the order, so that all others are compared under what leaves them alone.
+            // The differing records come first in the order, so that all others are compared under the symmetries that fix
+            // them.
             let pair = Pair { n: 0, at: 0, base, neighbour, others: [Extreme::Null; 2], classes };
             if pair.least(symmetries) < pair {
                 continue;
@@ -388,7 +387,7 @@ fn enumerated(relation: AdjacencyKind, classes: u8, symmetries: &[Symmetry]) -> 
                     }
                     for n in FEWEST_RECORDS as u8..=MOST_RECORDS as u8 {
                         if n == 2 && first != second {
-                            continue; // There is one other.
+                            continue; // There is only one other record.
                         }
                         let mut places = vec![0, n / 2, n - 1];
                         places.dedup();

@@ -55,7 +55,7 @@ fn a_family_has_the_pairs_of_the_sizes_that_were_planned() {
     assert!(family.subject(family.pairs()).is_err());
 }
 
-/// What a choice releases: which candidate, and its weights in its own place.
+/// A choice releases the candidate and its weights, at its own position.
 #[test]
 fn a_choice_shows_which_candidate_was_chosen() {
     let recipe = AnyRecipe::from(Portions::new(candidates()));

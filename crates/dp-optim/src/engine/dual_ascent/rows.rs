@@ -1,19 +1,19 @@
-//! One row's inner product, multiple and norm.
+//! Inner product, multiple and norm of one row.
 
 use dp_data::Rows;
 use nalgebra::RealField;
 
-/// What a coordinate method does with single rows.
+/// The operations of a coordinate method on single rows.
 pub(super) trait RowOperations<F> {
-    /// `⟨x, vector⟩`.
+    /// Returns `⟨x, vector⟩`.
     fn dot(&self, row: usize, vector: &[F]) -> F;
-    /// `vector += scale · x`.
+    /// Computes `vector += scale · x`.
     fn add(&self, row: usize, scale: F, vector: &mut [F]);
-    /// `‖x‖²`.
+    /// Returns `‖x‖²`.
     fn squared_norm(&self, row: usize) -> F;
 }
 
-/// Inner product with eight accumulators: with one, every addition would wait for the one before.
+/// Returns the inner product, with eight accumulators, since with one every addition would wait for the previous one.
 fn dense_dot<F: RealField + Copy>(a: &[F], b: &[F]) -> F {
     let ((a_blocks, a_left), (b_blocks, b_left)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let mut sums = [F::zero(); 8];

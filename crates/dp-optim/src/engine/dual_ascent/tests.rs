@@ -17,7 +17,7 @@ fn losses() -> [LossKind; 5] {
     ]
 }
 
-/// Rows of norm at most 1 of which one is null and, in some data sets, all others are alike.
+/// Rows of norm at most 1, one of them null; in some data sets all others are alike.
 fn examples(n: usize, seed: u64, alike: bool, sparse: bool) -> Examples<f64> {
     let mut rng = SeededRng::new(seed);
     let mut row = [0.0; DIM];
@@ -100,7 +100,7 @@ fn what_is_certified_is_near_the_minimiser() {
             for modulus in [0.02, 1.0, 300.0] {
                 let finest = terms(kind, 60, modulus).least_tolerance();
                 let (exact, least) = solve(kind, &data, modulus, finest, false);
-                // No point around has a smaller objective: checked along random directions, by strong convexity.
+                // No nearby point has a smaller objective: checked along random directions, by strong convexity.
                 let mut rng = SeededRng::new(seed);
                 let value = |point: &[f64]| {
                     struct At<'a>(Block<'a, f64>, &'a [f64]);
@@ -143,7 +143,7 @@ fn the_fallback_certifies_by_its_count() {
     }
 }
 
-/// Each rounding by itself, one unit of it for each product and sum, is within what is allowed for; and not much more.
+/// Each rounding alone, one unit of it for each product and sum, is within the allowance, which is not much larger.
 #[test]
 fn every_rounding_is_allowed_for() {
     let terms = Terms {
@@ -162,14 +162,14 @@ fn every_rounding_is_allowed_for() {
     // Sums of rows in two levels, `X/λ` long; and the difference with the centre.
     near(terms.point_error(), (256.0 + 4096.0) * 0.5 / 0.25, 1.02);
     near(Terms { n: 1, centre_norm: 1e9, ..terms }.point_error(), 1e9, 2.1);
-    // Products of rows with points up to `|v| + 2 reach`, and what they are compared with; a proximal step.
+    // Products of rows with points up to `|v| + 2 reach`, and the numbers they are compared with; a proximal step.
     near(terms.prediction_error(), 10_000.0 * (0.5 * (5.0 + 14.0) + 3.0), 1.02);
     near(Terms { dim: 1, modulus: 1e-9, ..terms }.prediction_error(), 0.25 / 1e-9, 8.2);
     let long = Terms { n: 1 << 40, ..terms };
     let tolerance = 1e-4;
     let certificate = long.certificate(tolerance).unwrap();
     near(certificate.prediction_error(19.0), 10_000.0 * (0.5 * 19.0 + 3.0), 1.02);
-    // A gap of `g` is within `√(2g/λ)`, to which the point's own error is added; a sum of `n` terms is off by `n u` of it.
+    // A gap of `g` is within `√(2g/λ)`, to which the point's own error is added; a sum of `n` terms has relative error `n u`.
     let (n, error) = (long.n as f64, long.point_error());
     assert!(error > 1e-3 * tolerance);
     let gap = 0.5 * long.modulus * (tolerance - error).powi(2);
@@ -177,7 +177,7 @@ fn every_rounding_is_allowed_for() {
     assert!(!certificate.accepts(f64::NAN) && certificate.tolerance() == tolerance);
     // `8 (X A / (λ τ))²` rounds.
     assert!((8.0 * 4e4 * 4e4..8.1 * 4e4 * 4e4).contains(&(certificate.rounds() as f64)));
-    // Errors of a gap and of a point within a quarter of the tolerance each, at the least one.
+    // At the least tolerance, the errors of a gap and of a point are within a quarter of it each.
     for terms in [terms, Terms { n: 1 << 42, dim: 1, ..terms }] {
         let least = terms.least_tolerance();
         let of_gap = (2.0 * terms.prediction_error() * terms.slopes / terms.modulus).sqrt();
@@ -196,7 +196,7 @@ fn a_tolerance_below_rounding_is_refused() {
     }
 }
 
-/// Marks that a record does not count are kept: it is as if its loss were constant.
+/// Marks of records that do not count are kept: their loss is treated as constant.
 #[test]
 fn records_that_do_not_count_have_no_slope() {
     let data = examples(20, 4, false, false);

@@ -1,4 +1,4 @@
-//! The certifying gradient against arithmetic of 400 binary digits, and what a certificate accepts.
+//! Tests of the compensated gradient against 400-digit binary arithmetic, and of the acceptance rule of a certificate.
 
 use dp_data::{Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, LossKind, ModelVisitor, ScaledSteps, Softmax, SoftmaxModel};
@@ -14,11 +14,11 @@ fn inner(w: &[f64], x: &[f64]) -> Long {
     w.iter().zip(x).fold(Long::new(0.0), |sum, (w, x)| sum.plus(&Long::new(*w).times(&Long::new(*x))))
 }
 
-/// The residuals of one example: of the logistic loss one, of a softmax one for each class.
+/// The residuals of one example: one for the logistic loss, one per class for softmax.
 fn residuals(w: &[f64], x: &[f64], target: f64, classes: usize) -> Vec<Long> {
     let one = Long::new(1.0);
     if classes == 1 {
-        // -y / (1 + e^s), from the exponential of a number that is not positive.
+        // -y / (1 + e^s), from the exponential of a non-positive number.
         let margin = inner(w, x).times(&Long::new(target));
         let negative = margin.value() < 0.0;
         let tail = if negative { margin } else { Long::new(0.0).minus(&margin) }.exponential();
@@ -74,7 +74,7 @@ fn adversarial(n: usize, dim: usize, size: f64, classes: usize, seed: u64) -> (V
     (w, Examples::dense(rows, targets, dim).unwrap())
 }
 
-/// Errors of the compensated and of the plain gradient, and what the certificate allows for.
+/// Errors of the compensated and of the plain gradient, and the certificate's allowance.
 fn errors<M>(model: &M, risk: &Risk, w: &[f64], examples: &Examples<f64>, classes: usize) -> [f64; 3]
 where
     M: CompensatedGradient<f64> + Curved<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
@@ -111,8 +111,8 @@ fn risk(n: usize, parameters: usize, classes: u32, size: f64) -> Risk {
     }
 }
 
-/// On rows where terms of 1e4 cancel the compensated gradient is within its bound, a few roundings of one gradient; the
-/// plain one, which the test would catch in its place, is not.
+/// On rows where terms of 1e4 cancel, the compensated gradient is within its bound, a few roundings of one gradient; the plain
+/// gradient is not, and the test detects it.
 #[test]
 fn the_certifying_gradient_is_as_exact_as_the_certificate_says() {
     let mut plain_is_caught = 0;
@@ -124,7 +124,7 @@ fn the_certifying_gradient_is_as_exact_as_the_certificate_says() {
         let [compensated, plain, allowed] = errors(&model, &risk(n, dim, 1, length), &w, &examples, 1);
         assert!(compensated <= allowed, "n={n} dim={dim} |w|={size:e}: {compensated:e}, allowed {allowed:e}");
         assert!(allowed < 1e-14, "{allowed:e}");
-        // Errors of many records cancel; of one they do not.
+        // Errors of many records cancel; that of a single record does not.
         plain_is_caught += usize::from(n == 1 && plain > allowed);
     }
     assert!(plain_is_caught >= 2, "{plain_is_caught}");
@@ -138,14 +138,14 @@ fn the_certifying_gradient_is_as_exact_as_the_certificate_says() {
     }
 }
 
-/// What the certificate allows for does not grow with the records: a tolerance grows with `1/γ` alone.
+/// The certificate's allowance does not grow with the number of records: the tolerance grows with `1/γ` alone.
 #[test]
 fn the_allowance_does_not_grow_with_the_records() {
     let at = |n: u64| Risk { n, ..risk(1000, 51, 1, 3000.0) }.gradient_error();
     assert!(at(1_000_000_000) < 1.1 * at(1000), "{:e} {:e}", at(1000), at(1_000_000_000));
 }
 
-/// Each rounding of a certifying gradient by itself, in units of it: within what is allowed for, and not much more.
+/// Each rounding of a certifying gradient alone, in its unit, is within the allowance, which is not much larger.
 #[test]
 fn every_rounding_of_a_certifying_gradient_is_allowed_for() {
     let unit = f64::EPSILON / 2.0;
@@ -155,22 +155,22 @@ fn every_rounding_of_a_certifying_gradient_is_allowed_for() {
         let found = risk.gradient_error() / unit;
         assert!(found >= needed && found <= most * needed, "{found} {needed}");
     };
-    // The derivative (8), its product, the last rounding of the sum, the quotient, of a gradient of length 2.
+    // The derivative (8), its product, the last rounding of the sum, and the quotient, of a gradient of length 2.
     let long = Risk { data_lipschitz: 2.0, ..none };
     near(long, 11.0 * 2.0, 3.5);
     near(Risk { outputs: 100_000, ..long }, 2.0 * 100_000.0 * 2.0, 1.02);
     near(Risk { condition: 1e6, ..long }, 2.0 * 1e6, 1.02);
-    // The linear term, and the regulariser at thrice the radius that it makes.
+    // The linear term, and the regulariser at three times the radius that the linear term gives.
     near(Risk { linear_norm: 5.0, ..none }, 4.0 * (3.0 * 5.0 + 5.0), 1.02);
     near(Risk { linear_error: 1e-3, ..none }, 1e-3 / unit, 1.001);
-    // Second orders: of predictions at thrice the radius `L/γ = 16`, of sums over many chunks.
+    // Second-order terms: of predictions at three times the radius `L/γ = 16`, of sums over many chunks.
     near(Risk { parameters: 1 << 20, smoothness: 1e20, ..long }, 2f64.powi(40) * unit * 48.0 * 1e20, 1.02);
     near(Risk { parameters: 1, smoothness: 1e40, ..long }, unit * 48.0 * 1e40, 450.0);
     near(Risk { n: 1 << 60, ..long }, (2f64.powi(60) / CHUNK as f64).powi(2) * unit * 2.0, 1.001);
 }
 
-/// By slope `γR = L + ‖t‖`, which the hinge's linear part attains; by value the objective at `R` is that at 0:
-/// `γR²/2 - ‖t‖R = ℓ₀`. The linear term is the one that is meant.
+/// From slopes: `γR = L + ‖t‖`, which the hinge's linear part attains. From values: the objective at `R` equals that at 0,
+/// `γR²/2 - ‖t‖R = ℓ₀`. `t` is the exact linear term.
 #[test]
 fn the_radius_is_where_slope_or_value_end() {
     for (linear_norm, linear_error, strong_convexity) in [(0.0, 0.0, 0.25), (0.5, 0.25, 0.25), (3.0, 0.0, 2.0)] {
@@ -186,7 +186,7 @@ fn the_radius_is_where_slope_or_value_end() {
     }
 }
 
-/// A point is accepted where the bound on its gradient, rounding included, is within γτ, and near the ball: not beyond.
+/// A point is accepted if the bound on its gradient, rounding included, is at most γτ and the point is near the ball.
 #[test]
 fn what_a_certificate_accepts() {
     let risk = risk(1000, 10, 1, 30.0);
@@ -195,14 +195,14 @@ fn what_a_certificate_accepts() {
     let error = risk.gradient_error();
     assert!(certificate.accepts(most - 2.0 * error, 1.0) && !certificate.accepts(most - 0.5 * error, 1.0));
     assert!(!certificate.accepts(most * (1.0 + 1e-9), 1.0) && !certificate.accepts(f64::NAN, 1.0));
-    // Points up to 3R are allowed for, and the accepted ones are nearer.
+    // The bound allows for points up to 3R; the accepted ones are nearer.
     assert!(certificate.accepts(0.0, 2.7 * risk.radius()) && !certificate.accepts(0.0, 2.9 * risk.radius()));
     assert!(!certificate.accepts(0.0, f64::NAN));
     let finer = Certificate::new(&risk, Certificate::least_tolerance(&risk).unwrap()).unwrap();
     assert!(finer.tolerance() < 1e-9 && finer.accepts(0.0, 0.0));
 }
 
-/// The slope of a narrow parabola is steep: rounding the margin moves it by `κ u`.
+/// The slope of a narrow parabola changes fast: rounding the margin moves it by `κ u`.
 #[test]
 fn a_steep_slope_is_allowed_for() {
     let loss = HuberSvm::new(1e-3).unwrap();
@@ -233,7 +233,7 @@ impl RowSource<f64> for Counted {
     }
 }
 
-/// Goes to the minimiser with and without curvatures, and counts the passes of each.
+/// Counts the passes to the minimiser with and without curvatures.
 struct Passes<'e> {
     examples: &'e Examples<f64>,
     risk: Risk,
@@ -269,8 +269,8 @@ impl ModelVisitor<f64> for Passes<'_> {
     }
 }
 
-/// Features whose sizes differ by factors of hundreds: the curvature tells them apart, of dense rows as of sparse ones, whose
-/// columns are ones in hardly any row.
+/// Features whose sizes differ by factors of hundreds: the curvature captures the scales, for dense rows and for sparse ones,
+/// whose columns are ones in hardly any row.
 #[test]
 fn with_curvatures_few_passes_are_enough() {
     let (n, dim) = (6000, 24);
@@ -282,7 +282,7 @@ fn with_curvatures_few_passes_are_enough() {
         let x: Vec<f64> = (0..dim).map(|j| rng.random_range(-0.2..0.2) * 0.7f64.powi(j)).collect();
         classes.push(if x[0] + x[3] > 0.05 { 2.0 } else { f64::from(i % 2) });
         values.extend(x);
-        // A column of one in 2^(k+1) rows.
+        // A column with a one in 1/2^(k+1) of the rows.
         columns.extend([(i as u32).trailing_zeros().min(dim as u32 / 2 - 1), dim as u32 / 2 + (i as u32 % 3)]);
         ones.extend([0.7, 0.7]);
         offsets.push(columns.len());
@@ -298,14 +298,14 @@ fn with_curvatures_few_passes_are_enough() {
         let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n as usize, parameters, classes, 1e4) };
         let kind: LossKind = loss.parse().unwrap();
         let [fewer, more] = kind.visit_model(dim as usize, Passes { examples, risk });
-        // What couples the classes is left to the quasi-Newton method.
+        // The coupling between classes is left to the quasi-Newton method.
         let share = if classes > 1 { 1.5 } else { 2.0 };
         let enough = fewer <= 22 && share * fewer as f64 <= more as f64;
         assert!(enough, "{name}: {fewer} passes with curvatures, {more} without");
     }
 }
 
-/// With a public number of gradients, all that a source sees of a training is that number, whatever the records are.
+/// With a public number of gradients, a source sees only that number, whatever the records are.
 #[test]
 fn idle_gradients_make_the_passes_a_public_number() {
     let (n, model) = (500, LinearModel::new(3, Logistic));
@@ -320,7 +320,7 @@ fn idle_gradients_make_the_passes_a_public_number() {
         (point, source.1)
     };
     let mut different = Vec::new();
-    // A curvature is computed with gradients 1, 5, 9 and so on, as many for all data, and with none after the 48th.
+    // A curvature is computed with gradients 1, 5, 9 and so on, equally often for all data, and with none after the 48th.
     let (_, examples) = adversarial(n, 3, 100.0, 1, 0);
     let mut source = MemorySource::new(examples, 1.0, 1.0);
     let mut batches = RowBatches::new(&mut source, Order::Declared);
@@ -341,8 +341,8 @@ fn idle_gradients_make_the_passes_a_public_number() {
     assert!(different.iter().any(|needed| *needed != different[0]), "no data told anything: {different:?}");
 }
 
-/// Goes to the minimiser by the quasi-Newton method: the gradients it took, whether it is certified, and whether curvatures
-/// are still computed, or kept, in the end.
+/// Runs the quasi-Newton method. Returns the number of gradients, whether the point is certified, and whether curvatures are
+/// still computed or kept at the end.
 struct Gradients<'e> {
     examples: &'e Examples<f64>,
     risk: Risk,
@@ -368,8 +368,8 @@ impl ModelVisitor<f64> for Gradients<'_> {
     }
 }
 
-/// Twenty classes and hardly a regulariser: what couples the classes, of which the curvature's blocks know nothing, takes more
-/// gradients than have curvatures. After the 48th there is none, and the point is certified all the same.
+/// Twenty classes and a weak regulariser: the coupling between classes, which the curvature's blocks ignore, takes more than
+/// the 48 gradients that have curvatures. No curvature is computed after the 48th, and the point is still certified.
 #[test]
 fn curvatures_are_given_up_after_so_many_gradients() {
     let (n, dim, classes) = (100, 3, 20u32);

@@ -12,16 +12,16 @@ use super::super::{BatchLaw, BatchSizes};
 use super::*;
 use crate::float::FloatKind;
 
-/// A standard deviation that double precision rounds away.
+/// A standard deviation so small that double precision rounds the noise away.
 const NO_NOISE: f64 = 1e-30;
 
-/// All of the sum's examples at each of many steps.
+/// Batches of all examples of the sum, for many steps.
 fn all(sum: StepSum) -> StepBatches {
     let n = sum.examples;
     StepBatches::Passes { n, sizes: BatchSizes::Equal(n as usize), passes: 100_000 }
 }
 
-/// With noise so small that sums round it away.
+/// Starts a run with noise so small that it is rounded away.
 fn start<'r, F: Real, M: Model<F>, A: Adjacency>(
     model: &M,
     sum: StepSum,
@@ -58,8 +58,8 @@ fn norm(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(&a, &b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The sums of neighbouring batches, as computed, are never further apart than the sensitivity, in either float type,
-/// clipped or not, in one piece or in several; and rounding alone moves what no record does.
+/// Checks that the computed sums of neighbouring batches differ by at most the sensitivity, in either float type, with
+/// gradients clipped or not, in one microbatch or several. Returns the largest ratio of difference to sensitivity.
 fn neighbours<F: Real>(float: FloatKind, trials: usize) -> f64 {
     let mut rng = SeededRng::new(3);
     let mut most = 0f64;
@@ -67,7 +67,7 @@ fn neighbours<F: Real>(float: FloatKind, trials: usize) -> f64 {
         let (count, dim) = (rng.random_range(1..80usize), rng.random_range(1..9usize));
         let microbatch = if trial % 2 == 0 { count } else { rng.random_range(1..=count) };
         let narrow = |values: &[f64]| -> Vec<F> { values.iter().map(|&x| convert(x)).collect() };
-        // The same row again and again rounds the same way again and again.
+        // Repeating the same row repeats the same rounding.
         let rows =
             if trial % 3 == 0 { unit_rows(1, dim, &mut rng).repeat(count) } else { unit_rows(count, dim, &mut rng) };
         let targets: Vec<f64> = (0..count).map(|_| rng.random_range(-1.0..1.0)).collect();
@@ -105,8 +105,8 @@ fn no_record_moves_a_sum_further_than_its_sensitivity() {
     assert!(neighbours::<f32>(FloatKind::F32, 3000) > 0.9999);
 }
 
-/// Sums of single-precision gradients are those of double precision: a plain sum in single precision of the same is off
-/// by thousands of times the allowance.
+/// Sums of single-precision gradients equal those in double precision; a plain sum of them in single precision exceeds the
+/// allowance thousands of times.
 #[test]
 fn sums_of_single_precision_are_in_double_precision() {
     let count = 5000usize;
@@ -127,12 +127,12 @@ fn sums_of_single_precision_are_in_double_precision() {
     assert!((f64::from(plain) - all).abs() > 1000.0 * allowed);
 }
 
-/// What is set aside for rounding does not grow with the number of parameters: in single precision all of the norm used
-/// to go from 2^24 parameters on, and 4.7% at 795,010.
+/// The allowance for rounding does not grow with the number of parameters. In single precision it used to take the whole norm
+/// from 2^24 parameters on, and 4.7% at 795,010.
 #[test]
 fn clipping_leaves_the_norm_to_many_parameters() {
     for dim in [1000usize, 795_010, 1 << 24] {
-        // One sparse row that is clipped, and then as long as the norm.
+        // One sparse row that is clipped, and then one as long as the norm.
         let columns: Vec<u32> = vec![0, dim as u32 / 2, dim as u32 - 1];
         let examples = Examples::sparse(vec![0, 3], columns, vec![0.6f32, 0.6, 0.5], vec![1.0], dim).unwrap();
         let model = LinearModel::<f32, Logistic>::new(dim, Logistic);
@@ -151,7 +151,7 @@ fn clipping_leaves_the_norm_to_many_parameters() {
     }
 }
 
-/// A model that declares that rounding takes more than an eighth of its norms is refused before anything is logged.
+/// A model that declares rounding above an eighth of its norms is refused before anything is logged.
 #[test]
 fn norms_that_are_mostly_rounding_are_refused() {
     let model = LinearModel::<f64, Logistic>::new(1 << 22, Logistic);
@@ -161,7 +161,7 @@ fn norms_that_are_mostly_rounding_are_refused() {
     assert!(matches!(refused, Err(dp_mechanisms::Error::OutOfRange { .. })));
 }
 
-/// Derivatives that overflow, and infinite ones, contribute nothing; huge ones are clipped.
+/// Overflowing and infinite derivatives contribute nothing; huge ones are clipped.
 #[test]
 fn any_gradient_is_clipped() {
     let model = LinearModel::<f64, Squared>::new(2, Squared);
@@ -217,7 +217,7 @@ fn noise_for_less_than_the_sensitivity_is_refused_and_nothing_is_logged() {
     assert!(!log.is_private());
 }
 
-/// A null record, wherever it lies in a batch of several pieces, leaves the bits of the sum as they are without it.
+/// A null record, wherever it lies in a batch of several microbatches, leaves the bits of the sum unchanged.
 #[test]
 fn a_null_record_that_is_drawn_leaves_no_trace() {
     const COUNT: usize = 300;
@@ -248,8 +248,8 @@ fn a_null_record_that_is_drawn_leaves_no_trace() {
     assert!(sum_of(&rows, &targets, Some(&[false; COUNT])).iter().all(|sum| sum.abs() < 1e-20));
 }
 
-/// What is logged is what runs: batches of another law, size, number or order than the noise was paid for are refused,
-/// among them batches of half of the records under a log of one in a hundred.
+/// The logged batches are those that run: batches of another law, size, number or order than paid for are refused, among them
+/// batches of half of the records when one in a hundred was logged.
 #[test]
 fn other_batches_than_those_paid_for_are_refused() {
     let model = LinearModel::<f64, Logistic>::new(2, Logistic);
@@ -272,11 +272,11 @@ fn other_batches_than_those_paid_for_are_refused() {
         assert!(matches!(gradient.begin(&driven), Err(Error::NotProved { .. })), "{driven:?}");
     }
     gradient.begin(&other(n, law, 50)).unwrap();
-    // What comes after the loop has ended is no longer its.
+    // Batches after the end of the loop do not belong to it.
     GradientEstimate::<f64, LinearModel<f64, Logistic>>::end(&mut gradient);
     let empty = Examples::<f64>::dense(Vec::new(), Vec::new(), 2).unwrap();
     assert!(gradient.estimate(&model, &[0.0; 2], empty.block(), 0, &mut [0.0; 2]).is_err());
-    // Steps that are left are fresh draws, whenever they are made.
+    // The remaining steps are fresh draws, whenever they are made.
     gradient.begin(&other(n, law, 50)).unwrap();
     drop(gradient);
 
@@ -294,13 +294,13 @@ fn other_batches_than_those_paid_for_are_refused() {
     assert!(gradient.begin(&Driven { batches: Batched::Passes { n, sizes: smaller, one_order: true } }).is_err());
     let whole = Driven { batches: Batched::Passes { n, sizes, one_order: false } };
     gradient.begin(&whole).unwrap();
-    // A pass that was interrupted is not begun again: its first records would take part twice.
+    // An interrupted pass does not start again: its first records would take part twice.
     GradientEstimate::<f64, LinearModel<f64, Logistic>>::end(&mut gradient);
     assert!(matches!(gradient.begin(&whole), Err(Error::NotProved { .. })));
 }
 
-/// Noise that is correlated over the steps is for batches in one order, the same in each pass: a record that came elsewhere in
-/// the next would take part nearer to its last time than was paid for.
+/// Correlated noise requires batches in the same order in each pass: in another order a record could take part again sooner
+/// than was paid for.
 #[test]
 fn correlated_noise_is_refused_for_passes_in_other_orders() {
     let (n, model) = (20, LinearModel::<f64, Logistic>::new(2, Logistic));
@@ -312,7 +312,7 @@ fn correlated_noise_is_refused_for_passes_in_other_orders() {
     };
     let passes = || StepBatches::Passes { n, sizes: BatchSizes::Equal(5), passes: 2 };
     let (mut rng, sizes) = (SeededRng::new(1), &BatchSizes::Equal(5));
-    // Twice, four steps apart: not once, nor at any distance.
+    // The participation is twice, four steps apart: neither once nor at any distance.
     for other in [Participation::repeated(1, 8), Participation::repeated(8, 1)] {
         let started = NoisyGradient::start_stream(&model, passes(), sum, &stream(other.unwrap()), &mut rng);
         assert!(matches!(started, Err(Error::NotProved { .. })));

@@ -1,4 +1,4 @@
-//! How a batch is drawn: which records take part in a step.
+//! The law of a batch, and the sampler that draws it.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
@@ -14,16 +14,15 @@ use crate::error::Error;
 /// Poisson     each record by itself with probability q = 1 - e^(-b/n)
 /// FixedSize   b distinct records, every set of b equally likely
 /// ```
-/// with `b` the number stated. A Poisson batch comes about by `N ~ Poisson(b)` darts, each of which hits a uniform
-/// record: the numbers of hits of the records are then independent, each Poisson with mean `b/n` (thinning of a Poisson
-/// process), and the batch is what was hit at all. That costs `O(b)` and never looks at the other records, and it is
-/// drawn with integers alone: the probability is `1 - e^(-b/n)` itself, not a floating-point number near it.
+/// with `b` the stated number. A Poisson batch is made of `N ~ Poisson(b)` darts, each of which hits a uniform record: the
+/// records' hit counts are then independent, each Poisson with mean `b/n` (thinning of a Poisson process), and the batch is
+/// the set of records hit at least once. This costs `O(b)` and never visits the other records. It uses integers only: the
+/// probability is exactly `1 - e^(-b/n)`, not a floating-point number near it.
 ///
 /// # Privacy
-/// Poisson batches are what [`PoissonSampled`](dp_accountant::DpEvent::PoissonSampled) is about, batches of fixed size
-/// what [`SampledWithoutReplacement`](dp_accountant::DpEvent::SampledWithoutReplacement) is. The size of a Poisson batch
-/// depends on chance, and with a null record or without is not even the number of records that count: it is never
-/// reported.
+/// Poisson batches are the subject of [`PoissonSampled`](dp_accountant::DpEvent::PoissonSampled), batches of fixed size that
+/// of [`SampledWithoutReplacement`](dp_accountant::DpEvent::SampledWithoutReplacement). The size of a Poisson batch is random
+/// and, since null records may be drawn, is not even the number of records that count: it is never reported.
 ///
 /// # Examples
 /// ```
@@ -42,7 +41,7 @@ use crate::error::Error;
 pub enum BatchLaw {
     /// Each record independently.
     Poisson {
-        /// b: mean number of darts, slightly more than the mean size of a batch.
+        /// b: mean number of darts, slightly more than the mean batch size.
         mean_darts: u64,
     },
     /// A uniformly random set of records.
@@ -53,10 +52,10 @@ pub enum BatchLaw {
 }
 
 impl BatchLaw {
-    /// The probability with which a record takes part in a step, rounded up.
+    /// Returns the probability with which a record takes part in a step, rounded up.
     ///
     /// # Errors
-    /// [`Error::Count`] for no records, an empty batch, and one larger than the records.
+    /// [`Error::Count`] for no records, an empty batch, and a batch larger than the number of records.
     pub fn sampling_rate(self, n: u64) -> Result<SamplingRate, Error> {
         let size = self.check(n)?;
         let (size, n) = (size as f64, n as f64);
@@ -64,14 +63,14 @@ impl BatchLaw {
         // Both are exact, and a fused product has the sign of the exact difference.
         let share = if quotient.mul_add(n, -size) >= 0.0 { quotient } else { quotient.next_up() };
         let rate = match self {
-            // The exponential function is good to 2 ulp everywhere.
+            // The exponential function is accurate to 2 ulp everywhere.
             Self::Poisson { .. } => -(-share).exp_m1() * (1.0 + 8.0 * f64::EPSILON),
             Self::FixedSize { .. } => share,
         };
         Ok(SamplingRate::new(rate.min(1.0))?)
     }
 
-    /// The mean number of records in a batch: what a batch's sum is divided by to make it a mean.
+    /// Returns the mean number of records in a batch, the divisor that makes a batch's sum a mean.
     ///
     /// # Errors
     /// As [`sampling_rate`](Self::sampling_rate).
@@ -83,7 +82,7 @@ impl BatchLaw {
         })
     }
 
-    /// b.
+    /// Returns b.
     pub fn nominal_size(self) -> u64 {
         match self {
             Self::Poisson { mean_darts } => mean_darts,
@@ -91,7 +90,7 @@ impl BatchLaw {
         }
     }
 
-    /// b, if it fits `n` records.
+    /// Returns b if a batch of this size fits `n` records.
     fn check(self, n: u64) -> Result<u64, Error> {
         if !(1..=u64::from(u32::MAX)).contains(&n) {
             return Err(Error::Count { name: "number of records", value: n, range: "1 to 2^32 - 1" });
@@ -104,11 +103,11 @@ impl BatchLaw {
     }
 }
 
-/// Draws batches, one after the other, independent of each other and of the data.
+/// Draws batches, independent of each other and of the data.
 ///
 /// # Privacy
-/// The randomness is ChaCha20 under a key of its own, from which nothing else is drawn: batches say nothing about the
-/// noise. No floating-point number takes part.
+/// The randomness is ChaCha20 under a separate key, from which nothing else is drawn: batches reveal nothing about the noise.
+/// No floating-point number takes part.
 ///
 /// # Examples
 /// ```
@@ -122,21 +121,21 @@ pub struct Sampler {
     law: BatchLaw,
     n: u64,
     rng: ChaCha20Rng,
-    /// The batch: all of it under Poisson, the first `size` of a permutation of all positions under a fixed size.
+    /// The batch: all of it for Poisson, the first `size` of a permutation of all positions for a fixed size.
     positions: Vec<u32>,
-    /// One bit for each record: whether it is in the batch (Poisson).
+    /// One bit for each record, set if it is in the batch (Poisson).
     marks: Vec<u64>,
 }
 
 impl core::fmt::Debug for Sampler {
-    // Which records are in a batch is secret, and so is how many.
+    // The records of a batch are secret, and so is their number.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Sampler").field("law", &self.law).field("n", &self.n).finish_non_exhaustive()
     }
 }
 
 impl Sampler {
-    /// Batches of `n` records under a secret key.
+    /// Creates a sampler of batches of `n` records under a secret key.
     ///
     /// # Errors
     /// As [`BatchLaw::sampling_rate`].
@@ -149,11 +148,11 @@ impl Sampler {
         Ok(Self { law, n, rng: ChaCha20Rng::from_seed(key), positions, marks })
     }
 
-    /// The positions of the next batch, each once, in no particular order.
+    /// Draws the next batch: positions, each once, in no particular order.
     ///
     /// # Errors
-    /// [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator), which an honest generator causes with probability below
-    /// `2^-80` in a run of any length that can be lived through.
+    /// [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator), which a correct generator causes with probability below
+    /// `2^-80` in a run of any practical length.
     pub fn draw(&mut self) -> Result<&[u32], Error> {
         match self.law {
             BatchLaw::Poisson { mean_darts } => {
@@ -173,7 +172,7 @@ impl Sampler {
                 Ok(&self.positions)
             }
             BatchLaw::FixedSize { size } => {
-                // The first steps of a shuffle, from whatever permutation the batch before has left.
+                // The first steps of a shuffle, from the permutation left by the previous batch.
                 for i in 0..size {
                     let j = i + below(self.n - i, &mut self.rng)?;
                     self.positions.swap(i as usize, j as usize);
@@ -184,11 +183,11 @@ impl Sampler {
     }
 }
 
-/// Rejections in a row, each of probability below 1/2, after which the generator is called stuck.
+/// Maximum number of consecutive rejections, each of probability below 1/2, before the generator counts as stuck.
 const REJECTIONS: u32 = 256;
 
-/// A uniform integer in `0..n`: the high half of `n` times a word, unless the low half is one of the `2^64 mod n` for
-/// which some high half would come up once more than others.
+/// Draws a uniform integer in `0..n`: the high half of `n` times a word, unless the low half is one of the `2^64 mod n` values
+/// for which some high half would occur once more than others.
 ///
 /// # References
 /// Lemire, "Fast random integer generation in an interval", ACM TOMACS 2019, Algorithm 5.
@@ -210,7 +209,6 @@ mod tests {
 
     use super::*;
 
-    /// Words that count up.
     struct Counting(u64);
 
     impl chacha20::rand_core::TryRng for Counting {
@@ -228,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Of four words in a row each of three integers takes one, and one word is refused.
+    /// Of four consecutive words, each of three integers takes one, and one word is refused.
     #[test]
     fn no_integer_comes_up_more_often_than_others() {
         let n = 3 << 62;

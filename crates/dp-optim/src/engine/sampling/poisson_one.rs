@@ -1,15 +1,14 @@
-//! Poisson numbers of mean 1, drawn exactly.
+//! Exact samples of the Poisson distribution with mean 1.
 
 use chacha20::rand_core::Rng;
 
 use crate::error::Error;
 
-/// Outcomes with a threshold of their own; all beyond have probability below `2^-113` together.
+/// Outcomes with an explicit threshold; all larger ones together have probability below `2^-113`.
 const OUTCOMES: usize = 31;
 
-/// How far a threshold may be from the real number that it stands for. The series for `1/e` has 40 terms, each rounded
-/// by less than 1; a mass inherits that over `k!` and adds its own roundings, less than 2 altogether; sums of 31 masses
-/// are off by less than `40 e + 62`.
+/// Bound on the error of a threshold. The series for `1/e` has 40 terms, each rounded by less than 1; a mass inherits that
+/// error over `k!` and adds its own roundings, less than 2 altogether; sums of 31 masses are off by less than `40 e + 62`.
 const UNCERTAIN: u128 = 256;
 
 /// `2^128 P(N <= k)`, rounded.
@@ -35,11 +34,11 @@ const fn thresholds() -> [u128; OUTCOMES] {
     values
 }
 
-/// A number of law `P(N = k) = e^(-1) / k!`.
+/// Draws a number with law `P(N = k) = e^(-1) / k!`.
 ///
-/// A uniform number in [0, 1) is compared with the cumulative probabilities, digit by digit: 64 binary digits decide
-/// unless they are those of a threshold, and then 128 do. Where even these do not (probability below `2^-112`, which is
-/// called impossible elsewhere too) the generator is called stuck: no outcome is ever a rounded one.
+/// A uniform number in [0, 1) is compared with the cumulative probabilities, digit by digit: 64 binary digits decide unless
+/// they equal those of a threshold, in which case 128 do. If these do not decide either (probability below `2^-112`, treated
+/// as impossible elsewhere too), the generator counts as stuck: no outcome is ever rounded.
 ///
 /// # Errors
 /// [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator).
@@ -58,7 +57,7 @@ pub(crate) fn poisson_one<R: Rng + ?Sized>(rng: &mut R) -> Result<u32, Error> {
     Err(dp_mechanisms::Error::StuckGenerator.into())
 }
 
-/// The same where 64 digits are those of a threshold.
+/// Decides where the first 64 digits equal those of a threshold.
 #[cold]
 fn undecided(high: u64, low: u64) -> Result<u32, Error> {
     let drawn = u128::from(high) << 64 | u128::from(low);
@@ -79,10 +78,10 @@ mod tests {
 
     #[test]
     fn thresholds_are_certified() {
-        // 1/e to 128 digits, computed with fractions of whole numbers.
+        // 1/e to 128 digits, computed with fractions of integers.
         let inverse_e = 0x5e2d_58d8_b3bc_df1a_bade_c782_9054_f90d_u128;
         assert!(THRESHOLDS[0].abs_diff(inverse_e) <= 40);
-        // P(N <= 30) likewise: 1 less the tail.
+        // P(N <= 30) likewise: 1 minus the tail.
         assert!(THRESHOLDS[30].abs_diff(0xffff_ffff_ffff_ffff_ffff_ffff_ffff_c29d) < UNCERTAIN);
         let mut factorial = 1.0;
         for k in 1..OUTCOMES {
@@ -91,8 +90,8 @@ mod tests {
             let expected = (-1f64).exp() / factorial;
             assert!((mass / expected - 1.0).abs() < 1e-14 + 300.0 / 2f64.powi(128) / expected, "{k}");
         }
-        // Comparing 64 digits is safe where a threshold's uncertainty does not reach across to others. The last are too
-        // near 1 for that, but whatever has as many digits 1 goes on to the second word.
+        // Comparing 64 digits is safe if a threshold's uncertainty does not change them. The last thresholds are too near 1
+        // for that, but a word of only ones in these digits goes on to the second word.
         for threshold in THRESHOLDS {
             let low = threshold as u64;
             let safe = (1000..=u64::MAX - 1000).contains(&low);
@@ -100,7 +99,6 @@ mod tests {
         }
     }
 
-    /// Words from a list.
     struct Listed(Vec<u64>);
 
     impl chacha20::rand_core::TryRng for Listed {

@@ -66,7 +66,7 @@ fn poisson_batches_hold_each_record_by_itself() {
 
 #[test]
 fn batches_of_different_steps_are_independent() {
-    // A record's part in one step and in the next: 4 outcomes, 3 degrees of freedom, 46 is exceeded with probability
+    // A record's participation in one step and in the next: 4 outcomes, 3 degrees of freedom; 46 is exceeded with probability
     // below 1e-9.
     for law in [BatchLaw::Poisson { mean_darts: 5 }, BatchLaw::FixedSize { size: 5 }] {
         let rate = law.sampling_rate(20).unwrap().get();
@@ -119,7 +119,7 @@ fn stated_rates_are_not_below_the_true_ones() {
             }
             let rate = |law: BatchLaw| law.sampling_rate(n).unwrap().get();
             let fixed = rate(BatchLaw::FixedSize { size });
-            // In whole numbers: rate = a 2^-k, and size 2^k <= a n.
+            // In integers: rate = a 2^-k, and size 2^k <= a n.
             let (bits, exponent) = (fixed.to_bits() & ((1 << 52) - 1) | 1 << 52, (fixed.to_bits() >> 52) as i32 - 1075);
             let shift = -exponent as u32;
             if shift < 90 {
@@ -147,7 +147,7 @@ fn laws_that_do_not_fit_are_refused() {
     assert!(one.sampling_rate(0).is_err() && one.sampling_rate(1 << 32).is_err());
 }
 
-/// Counts updates and the rows that they saw.
+/// Counts updates and the rows in them.
 #[derive(Default)]
 struct Counting {
     updates: u64,

@@ -23,7 +23,7 @@ fn the_relation_decides_how_far_a_record_moves_a_sum() {
     }
 }
 
-/// Single precision is charged as double precision is, and the charge of either hardly grows with the records.
+/// Single precision has the same allowance as double precision, and neither grows much with the number of records.
 #[test]
 fn rounding_does_not_outweigh_a_record() {
     let allowance = |examples| {
@@ -54,7 +54,7 @@ fn what_cannot_be_summed_is_refused() {
     }
 }
 
-/// A plain sum is charged for each of the roundings that it is for, in its own precision.
+/// The allowance of a plain sum covers each of its roundings, in its own precision.
 #[test]
 fn plain_sums_are_charged_what_they_round() {
     for (float, examples, microbatch) in [
@@ -68,14 +68,14 @@ fn plain_sums_are_charged_what_they_round() {
             let sum = StepSum::whole(clipped(bound), examples, float);
             let plain = sum.added_up(Summation::Plain, microbatch);
             let found = plain.sensitivity(AdjacencyKind::ZeroOut).unwrap() / bound - 1.0;
-            // A product and an addition for each example of a microbatch, an addition for each microbatch; both sides.
+            // A product and an addition for each example of a microbatch, an addition for each microbatch; on both sides.
             let roundings = (microbatch + examples.div_ceil(microbatch)) as f64;
             let needed = 2.0 * roundings * examples as f64 * float.unit_roundoff();
             assert!(found >= needed && found <= 2.1 * needed + 1e-14, "{examples} {microbatch}: {found} {needed}");
             assert_eq!(sum.added_up(Summation::Compensated, microbatch), sum);
         }
     }
-    // Where the products and sums of the bound and its share are exact: `1 + 2 γ` with `γ > 4 υ`.
+    // A case in which the products and sums of the bound and its share are exact: `1 + 2 γ` with `γ > 4 υ`.
     let one = StepSum::whole(clipped(1.0), 1, FloatKind::F64).added_up(Summation::Plain, 1);
     assert!(one.sensitivity(AdjacencyKind::ZeroOut).unwrap() > 1.0 + 4.0 * f64::EPSILON);
     let long = StepSum::whole(clipped(1.0), 1 << 20, FloatKind::F32);
@@ -85,8 +85,8 @@ fn plain_sums_are_charged_what_they_round() {
     ));
 }
 
-/// In single precision and many dimensions what predictions round is no longer small: `d υ R` in each, for softmax the
-/// subtraction of the largest score beside, and the residuals of all classes.
+/// In single precision and many dimensions the rounding of predictions is no longer small: `d υ R` in each; for softmax also
+/// the subtraction of the largest score and the residuals of all classes.
 #[test]
 fn predictions_that_round_are_charged() {
     let float = FloatKind::F32;
@@ -139,7 +139,7 @@ fn losses_bound_their_gradients() {
     near(bounds(LossKind::Hinge, radius(5.0)), 1.0, 2.0);
     near(bounds(LossKind::Squared, radius(3.0)), 4.0, dp_losses::squared_gradient_difference(3.0, 1.0));
     assert!(matches!(of(LossKind::Squared, domain, FloatKind::F64), Err(Error::NotProved { .. })));
-    // In single precision the predictions' rounding shows.
+    // In single precision the rounding of predictions is visible.
     let Contributions::Bounded { difference, .. } = of(LossKind::Logistic, radius(10.0), FloatKind::F32).unwrap()
     else {
         unreachable!()

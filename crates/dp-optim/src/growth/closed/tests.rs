@@ -22,7 +22,7 @@ fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule, smoothness: 
 }
 
 proptest! {
-    /// All that the closed forms say of a run is an upper bound of what the recursion adds up.
+    /// Every closed form is an upper bound on the result of the recursion.
     #[test]
     fn closed_forms_are_above_the_recursion(
         n in 1u64..400, batch_size in 1u64..4, passes in 1u64..5, beta in 0.05f64..20.0, convexity in 1e-3f64..1.0,
@@ -45,11 +45,11 @@ proptest! {
         prop_assert!(above(sums.steps, exact.steps), "{sums:?} {exact:?}");
         prop_assert_eq!((sums.handed_on, exact.handed_on), (0.0, 0.0));
         if constant {
-            // `Σ ρ^(T - t)` is at least `1 - 1/e` of the least of `T` and `1 / (1 - ρ)`.
+            // `Σ ρ^(T - t)` is at least `1 - 1/e` times the minimum of `T` and `1 / (1 - ρ)`.
             prop_assert!(sums.reach <= 1.6 * exact.reach && sums.step_times_reach <= 1.6 * exact.step_times_reach);
             prop_assert!(sums.steps <= exact.steps * (1.0 + 1e-9));
         }
-        // Of a hundred positions the first is left out.
+        // The first of a hundred positions is omitted.
         let late = &run.by_position[run.by_position.len() / 100..];
         let least = late.iter().copied().fold(f64::INFINITY, f64::min) / run.distance;
         prop_assert!(closed.evenness <= least * (1.0 + 1e-9), "{} {least}", closed.evenness);
@@ -82,7 +82,7 @@ fn the_cap_grows_with_the_coefficients() {
     assert!((4.5..=4.5 * (1.0 + 1e-14)).contains(&found), "{found}");
 }
 
-/// Runs so long that what each step rounds adds up: against `Σ_j ρ^(uj)` by logarithms, and exactly where `ρ` is 1.
+/// Runs so long that the rounding of the steps adds up: against `Σ_j ρ^(uj)` by logarithms, and exactly if `ρ` is 1.
 #[test]
 fn long_runs_are_rounded_upwards() {
     let n = 1_000_000;

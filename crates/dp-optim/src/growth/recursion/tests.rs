@@ -48,7 +48,7 @@ impl Dyadic {
 }
 
 proptest! {
-    /// The certified bounds against the recursion in exact arithmetic: not below it by one unit in the last place.
+    /// The certified bounds are not below the recursion in exact arithmetic by a single unit in the last place.
     #[test]
     fn certified_bounds_are_above_the_exact_recursion(
         n in 1u64..9, passes in 1u64..4, step in 0.05f64..2.5, beta in 0.5f64..2.0, convexity in prop_oneof![Just(0.0), 0.01f64..1.0],
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// Where steps contract so long that what an early one moved would underflow, the bound stays a normal number above it.
+/// If steps contract so long that an early effect would underflow, the bound stays a normal number above it.
 #[test]
 fn what_dies_out_stays_a_normal_number() {
     let growth = Growth {

@@ -1,16 +1,16 @@
-//! The accounting in print: each iteration is made pure by the theorem of Chaudhuri, Monteleoni and Sarwate, the iterations
-//! compose, and the x-problem is solved by twenty steps of gradient descent.
+//! The published accounting: each iteration satisfies pure differential privacy by the theorem of Chaudhuri, Monteleoni and
+//! Sarwate, the iterations compose, and the x-problem is solved by twenty steps of gradient descent.
 //!
-//! That theorem is about the *exact* minimiser. After twenty steps the point depends on the records otherwise than through
-//! the minimiser, and nothing in print pays for it; so what comes out of here is no guarantee, and no training uses it.
+//! That theorem holds for the *exact* minimiser. After twenty steps the point depends on the records in other ways than
+//! through the minimiser, which the published accounting ignores. So the result here is no guarantee, and no training uses it.
 
 use crate::error::{Error, positive};
 
-/// The scale `2/ε'` of the linear term's norm in one iteration, Gamma with the dimension's shape, and the ρ that it needs: the
-/// given one, or a larger one where the budget of an iteration is too small for it.
+/// Returns the scale `2/ε'` of the linear term's norm in one iteration (Gamma distributed, with the dimension as shape) and
+/// the ρ that it needs: the given one, or a larger one if the iteration's budget is too small for it.
 ///
 /// # Formula
-/// With `ε` of the iteration, `c` the curvature of a loss of slopes of at most 1 on rows of norm 1:
+/// With `ε` of the iteration, `c` the curvature of a loss with slopes of at most 1 on rows of norm 1:
 /// ```text
 /// ε' = ε - ln(1 + 2c/(nρ) + c²/(nρ)²)          where that is positive, else ρ <- c/(n (e^{ε/4} - 1)) and ε' = ε/2
 /// ```

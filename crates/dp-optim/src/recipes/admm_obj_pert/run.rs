@@ -1,4 +1,4 @@
-//! Perturbed ADMM with everything derived that does not need data, and the training that follows it.
+//! ADMM by objective perturbation: the run, with all numbers that do not depend on data, and its training.
 
 use dp_accountant::{Delta, DpEvent, EventLog, ZeroOut};
 use dp_losses::Real;
@@ -14,37 +14,37 @@ use crate::recipes::obj_pert::{Certification, ObjPert, Objective, Part, RELEASES
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale, repeated};
 
-/// The least share of Λ that is ρ's where it is recommended.
+/// Minimum of the fraction ρ/(λ + ρ) for the recommended ρ.
 const LEAST_SHARE: f64 = 0.1;
 
-/// What calibration found: ρ and the noises of each iteration.
+/// The result of calibration: ρ and the noise of each iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct AdmmPerturbation {
-    /// ρ, as it runs.
+    /// ρ of the run.
     pub rho: f64,
     /// The noise in each linear term: the law and scale of `b`.
     pub noise: NoiseScale,
     /// The noise on each minimiser.
     pub release: NoiseScale,
-    /// How the released point was certified to be near the minimiser.
+    /// The certification of the released point.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Certification::is_plain"))]
     pub certification: Certification,
 }
 
-/// A training by perturbed ADMM: the iterations, and what each perturbs.
+/// A run of ADMM by objective perturbation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmmObjPertRun {
     recipe: AdmmObjPert,
-    /// Each iteration's recipe.
+    /// The recipe of each iteration's objective.
     each: ObjPert,
     problem: Problem,
     found: AdmmPerturbation,
 }
 
 impl AdmmObjPertRun {
-    /// With the least noise with which `copies` trainings stay within the budget.
+    /// Calibrates the least noise with which `copies` trainings stay within the budget.
     pub(super) fn calibrated(
         recipe: &AdmmObjPert,
         problem: &Problem,
@@ -67,7 +67,7 @@ impl AdmmObjPertRun {
             }
         };
         let unit = NoiseScale::new(part.pure, 1.0);
-        // Releases that need no delta promise none.
+        // A single release that needs no delta promises delta = 0.
         let delta = if part.pure && copies == 1 { Delta::ZERO } else { budget.delta };
         let at = |scale: f64| {
             let noise = unit.with_scale(scale);
@@ -75,59 +75,57 @@ impl AdmmObjPertRun {
         };
         let mut run = Self::new(recipe, problem, at(1.0))?;
         run.event_in_units()?;
-        // What cannot be stated protects nothing.
+        // Invalid events count as non-private.
         let event_at = |scale| Self { found: at(scale), ..run.clone() }.event_in_units().unwrap_or(DpEvent::NonPrivate);
         run.found = at(least_scale(Budget { delta, ..budget }, copies, event_at)?);
         run.found.release = run.objective().release_noise()?;
         Ok(run)
     }
 
-    /// With this ρ and this noise.
+    /// Creates the run with this ρ and this noise.
     pub(super) fn new(recipe: &AdmmObjPert, problem: &Problem, found: AdmmPerturbation) -> Result<Self, Error> {
         recipe.check()?;
         recipe.map(problem.dim, positive("rho", found.rho)?)?;
         Ok(Self { recipe: recipe.clone(), each: recipe.each(), problem: *problem, found })
     }
 
-    /// What calibration found.
     pub(super) fn found(&self) -> AdmmPerturbation {
         self.found
     }
 
-    /// ρ.
+    /// Returns ρ.
     pub fn rho(&self) -> f64 {
         self.found.rho
     }
 
-    /// Λ: coefficient of `‖x - c‖²/2` in the sum over records.
+    /// Returns Λ, the coefficient of `‖x - c‖²/2` in the sum over records.
     pub fn regularization(&self) -> f64 {
         self.problem.n as f64 * (self.found.rho + self.recipe.lambda)
     }
 
-    /// The noise in each linear term: the law and scale of `b`.
+    /// Returns the noise in each linear term: the law and scale of `b`.
     pub fn noise(&self) -> NoiseScale {
         self.found.noise
     }
 
-    /// The noise on each minimiser.
+    /// Returns the noise on each minimiser.
     pub fn release_noise(&self) -> NoiseScale {
         self.found.release
     }
 
-    /// Each iteration's objective.
     fn objective(&self) -> Objective<'_> {
         let Self { each: recipe, problem, found: AdmmPerturbation { noise, certification, .. }, .. } = self;
         let (regularization, centred) = (self.regularization(), true);
         Objective { recipe, problem, regularization, noise: *noise, centred, certification: *certification }
     }
 
-    /// The event of all iterations, of which an iteration's are given.
+    /// Returns the event of all iterations, given the two events of one.
     fn event_of(&self, events: [DpEvent; 2]) -> DpEvent {
         let each = DpEvent::Composed { events: events.into() };
         under_relation(self.problem.relation, repeated(each, self.recipe.iterations))
     }
 
-    /// The event with noise on the minimisers in units of their sensitivity, for calibration.
+    /// Returns the event with noise on the minimisers in units of their sensitivity, for calibration.
     fn event_in_units(&self) -> Result<DpEvent, Error> {
         Ok(self.event_of(self.objective().events_in_units()?))
     }
@@ -156,8 +154,8 @@ impl Run for AdmmObjPertRun {
         }
     }
 
-    /// Noise so long that rounding could not be told from it is an error, which depends on no record and has probability
-    /// below `e^-32` in each iteration.
+    /// Fails for noise too long to certify rounding errors, independently of the records, with probability below `e^-32` in
+    /// each iteration.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

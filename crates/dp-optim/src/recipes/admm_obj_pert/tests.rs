@@ -15,7 +15,7 @@ fn budget(epsilon: f64) -> Budget {
 
 const DIM: usize = 4;
 
-/// Records whose label is told by the first feature for three in four, and by no other.
+/// Records whose label follows the first feature in three of four cases, and no other feature.
 fn source(n: usize) -> MemorySource<f64> {
     let row = |i: usize| {
         let sign = if i.is_multiple_of(2) { 1.0 } else { -1.0 };
@@ -30,7 +30,7 @@ fn recipe() -> AdmmObjPert {
     AdmmObjPert::new(LossKind::Logistic, Penalty::L1 { lambda: 0.02 })
 }
 
-/// With little noise both copies come to the minimiser of the penalised risk, which proximal gradient descent finds too.
+/// With little noise both copies converge to the minimiser of the penalised risk, found also by proximal gradient descent.
 #[test]
 fn it_minimises_the_penalised_risk() {
     let n = 8_000;
@@ -62,7 +62,7 @@ fn it_minimises_the_penalised_risk() {
     }
 }
 
-/// Every iteration is in the event, with what hides how its minimiser was approached, under either relation.
+/// Every iteration is in the event, with the noise that hides the solver's error, under either relation.
 #[test]
 fn every_iteration_is_paid_for() {
     let n = 5000;
@@ -77,13 +77,13 @@ fn every_iteration_is_paid_for() {
     assert!(std_dev <= plan.run().noise().scale() && std_dev > 0.999 * plan.run().noise().scale());
     assert!(regularization <= plan.run().regularization() && regularization > 0.999 * plan.run().regularization());
     let DpEvent::Gaussian { std_dev: hiding, sensitivity } = *release else { panic!("{release:?}") };
-    // It is nothing beside what b amounts to.
+    // It is negligible beside the effect of b.
     let of_minimiser = plan.run().noise().scale() / plan.run().regularization();
     assert!(
         hiding == plan.run().release_noise().scale() && sensitivity > 0.0 && hiding < 1e-2 * of_minimiser,
         "{hiding}"
     );
-    // Composed releases are dear below 3/ε'.
+    // Composed releases are expensive below 3/ε'.
     assert!(plan.run().regularization() >= 3.0 * 3f64.sqrt() * (1.0 - 1e-12), "{}", plan.run().regularization());
     let epsilon = |event: &DpEvent| bound::epsilon(event, Delta::new(1e-6).unwrap()).unwrap().value;
     assert!(epsilon(&plan.event()) > 0.99 && epsilon(&plan.event()) <= 1.0 && epsilon(minimiser) < 0.7);
@@ -110,7 +110,7 @@ fn every_iteration_is_paid_for() {
     assert!(!trained.log.is_private());
 }
 
-/// Without delta the noise is that of the ball, and epsilons add up.
+/// Without delta the noise is that of the Laplace ball, and epsilons add up.
 #[test]
 fn pure_iterations_add_up() {
     let pure = Budget { delta: Delta::ZERO, ..budget(1.0) };
@@ -124,7 +124,8 @@ fn pure_iterations_add_up() {
     assert!(dp_accountant::certificate::Derivation::event(&mixed).is_err());
 }
 
-/// One iteration without a penalty is objective perturbation around 0: the same noise and the same model, but for the map.
+/// One iteration without a penalty is objective perturbation around 0: the same noise and the same model, up to the proximal
+/// map.
 #[test]
 fn one_iteration_is_objective_perturbation() {
     let n = 3000;
@@ -178,7 +179,7 @@ fn refuses_what_is_not_proved() {
     assert!(dp_accountant::certificate::Derivation::event(&relation).is_err());
 }
 
-/// Each iteration's objective has the bounds and the noise of the recipe, and a plan its ρ.
+/// The objective of each iteration has the bounds and the noise of the recipe, and the plan its ρ.
 #[test]
 fn every_parameter_reaches_the_iterations() {
     let loss: LossKind = "huber-regression:0.5".parse().unwrap();

@@ -30,7 +30,7 @@ pub enum NoiseScale {
         /// The standard deviation.
         std_dev: f64,
     },
-    /// The same, where the guarantee averages over the record's hidden position.
+    /// As `Gaussian`, with a guarantee that averages over the record's hidden position.
     HiddenPositionGaussian {
         /// The standard deviation.
         std_dev: f64,
@@ -38,8 +38,8 @@ pub enum NoiseScale {
 }
 
 impl NoiseScale {
-    /// The least noise of the recipe's kind with which all copies meet the budget, and the classes of positions that it
-    /// counts on.
+    /// Returns the least noise of the recipe's law with which all copies meet the budget, and the position classes that it
+    /// averages over, if any.
     pub(in crate::recipes) fn least(
         recipe: &BoltOn,
         derived: &Derived,
@@ -64,12 +64,12 @@ impl NoiseScale {
         Ok((gaussian, classes))
     }
 
-    /// Pure epsilon, which is more than any delta asks for.
+    /// Calibrates the Laplace ball for pure epsilon, which implies the guarantee for any delta.
     fn laplace_ball(sensitivity: f64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
-        // An event says nothing of the relation: any will do.
+        // The event is the same for any relation.
         let sensitivity = L2Sensitivity::<ReplaceOne>::new(sensitivity)?;
         let mut ball = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, dim)?;
-        // The accountant rounds the quotient up; lift the scale by its last bits until it agrees.
+        // The accountant rounds the quotient up: increase the scale by ulps until it agrees.
         for _ in 0..8 {
             if bound::epsilon(&repeated(ball.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
                 break;
@@ -93,7 +93,7 @@ impl NoiseScale {
                 sensitivities: classes.sensitivities.clone(),
                 weights: classes.weights.clone(),
             })?;
-            // A small gain is not worth a statement with hundreds of numbers in it.
+            // A small gain does not justify a certificate with hundreds of numbers.
             if hidden < 0.99 * plain {
                 return Ok((Self::HiddenPositionGaussian { std_dev: hidden }, Some(classes)));
             }
@@ -101,7 +101,6 @@ impl NoiseScale {
         Ok((Self::Gaussian { std_dev: plain }, None))
     }
 
-    /// What the scale is called.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::LaplaceBall { .. } => "noise scale",
@@ -109,7 +108,7 @@ impl NoiseScale {
         }
     }
 
-    /// The scale or the standard deviation.
+    /// Returns the scale or the standard deviation.
     pub const fn scale(self) -> f64 {
         match self {
             Self::LaplaceBall { scale } => scale,
@@ -117,7 +116,6 @@ impl NoiseScale {
         }
     }
 
-    /// `E‖Z‖²` in `dim` dimensions.
     pub(in crate::recipes) fn mean_squared_norm(self, dim: u64) -> f64 {
         match self {
             Self::LaplaceBall { scale } => dim as f64 * ((dim as f64 + 1.0) * scale * scale),
@@ -125,7 +123,7 @@ impl NoiseScale {
         }
     }
 
-    /// The grid that the model is released on.
+    /// Returns the grid on which the model is released.
     pub(super) fn grid(self) -> Result<Grid, Error> {
         match self {
             Self::LaplaceBall { scale } => noise_scale::NoiseScale::LaplaceBall { scale },
@@ -137,7 +135,6 @@ impl NoiseScale {
     }
 }
 
-/// The mechanism that releases the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::recipes) enum Noise<A: Adjacency> {
     LaplaceBall(LaplaceBall<A>),
@@ -146,7 +143,6 @@ pub(in crate::recipes) enum Noise<A: Adjacency> {
 }
 
 impl<A: Adjacency> Noise<A> {
-    /// The mechanism with noise of this scale.
     pub(in crate::recipes) fn new(
         scale: NoiseScale,
         sensitivity: f64,
@@ -175,7 +171,7 @@ impl<A: Adjacency> Noise<A> {
         })
     }
 
-    /// Releases the output of a run whose sensitivity the mechanism was built for.
+    /// Releases the output of a run to whose sensitivity the mechanism was calibrated.
     pub(in crate::recipes) fn release<F: Real, R: ReleaseRng + ?Sized>(
         &self,
         output: Vec<F>,

@@ -1,4 +1,4 @@
-//! A run with noise on its output: what the bolt-on recipes and RSGD-AR share.
+//! Runs with output perturbation, shared by the bolt-on recipes and RSGD-AR.
 
 use dp_accountant::{DpEvent, EventLog};
 use dp_data::{Order, RowSource};
@@ -17,7 +17,7 @@ use crate::recipes::linear::{LinearTraining, size};
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary};
 
-/// A sensitivity, with what it came from.
+/// A sensitivity, with the numbers it is derived from.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::recipes) struct Derived {
     pub(super) terms: Terms,
@@ -32,7 +32,7 @@ impl Derived {
         let (sensitivity, minimise) = match recipe.stopping {
             Stopping::Passes => (terms.growth.bound()?, None),
             Stopping::CertifiedMinimiser { tolerance } => {
-                // The passes before only provide a start, but they run.
+                // The passes only provide a start, but they must be valid.
                 terms.growth.validate()?;
                 let g = terms.growth.gradient_difference;
                 let apart = closed_form::strongly_convex_decreasing(n, recipe.lambda, g);
@@ -61,7 +61,7 @@ impl Derived {
         Ok(Self { terms, sensitivity, minimise })
     }
 
-    /// Of so many models of the same records side by side: each moves as far, so that the stack moves `√models` as far.
+    /// Returns the sensitivity of `models` models of the same records, released as one vector: `√models` times that of one.
     fn stacked(self, models: u32) -> Self {
         match models {
             1 => self,
@@ -72,8 +72,8 @@ impl Derived {
         }
     }
 
-    /// The classes of positions, or `None` where the recipe does not hide the position, hiding it gains nothing, or
-    /// the run is too long to say.
+    /// Returns the classes of positions, or `None` if the recipe does not hide the position, hiding it gains nothing, or the
+    /// run is too long for the recursion.
     pub(super) fn position_classes(&self, recipe: &BoltOn) -> Result<Option<PositionClasses>, Error> {
         let hidden = recipe.hide_position && recipe.order == OrderPolicy::Fixed && !recipe.declared_order;
         if !hidden || recipe.stopping != Stopping::Passes {
@@ -91,21 +91,21 @@ impl Derived {
     }
 }
 
-/// A training whose output is released once: the recursion's input, the sensitivity, and the noise.
+/// A training with a single release: the recursion's input, the sensitivity, and the noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputRun {
     recipe: BoltOn,
     problem: Problem,
     derived: Derived,
-    /// How many models are released together, side by side.
+    /// Number of models that are released as one vector.
     models: u32,
     noise: NoiseScale,
-    /// Of the recipe's positions, where the noise counts on their being hidden.
+    /// The classes of positions, if the noise averages over them.
     classes: Option<PositionClasses>,
 }
 
 impl OutputRun {
-    /// With the least noise of the recipe's kind with which all copies meet the budget.
+    /// Creates the run with the least noise of the recipe's law with which all copies meet the budget.
     pub(in crate::recipes) fn calibrated(
         recipe: &BoltOn,
         problem: &Problem,
@@ -119,7 +119,6 @@ impl OutputRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, derived, models, noise, classes })
     }
 
-    /// With this noise.
     pub(in crate::recipes) fn new(
         recipe: &BoltOn,
         problem: &Problem,
@@ -138,48 +137,46 @@ impl OutputRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, derived, models, noise, classes })
     }
 
-    /// Number of weights, of all models together.
+    /// Returns the number of weights of all models together.
     fn weights(&self) -> u64 {
         self.problem.parameters().saturating_mul(self.models.into())
     }
 
-    /// The L2 sensitivity of the model before noise, rounding allowed for.
+    /// Returns the L2 sensitivity of the model before noise, rounding included.
     pub fn sensitivity(&self) -> f64 {
         self.derived.sensitivity
     }
 
-    /// The noise on the model.
+    /// Returns the noise on the model.
     pub fn noise(&self) -> NoiseScale {
         self.noise
     }
 
-    /// Root of the expected squared norm of the noise.
+    /// Returns the root of the expected squared norm of the noise.
     pub fn noise_norm(&self) -> f64 {
         self.noise.mean_squared_norm(self.weights()).sqrt()
     }
 
-    /// The loss's constants that the plan rests on.
+    /// Returns the loss's constants that the plan uses.
     pub fn constants(&self) -> &Constants {
         &self.derived.terms.constants
     }
 
-    /// The recursion's input: schedule, batches, constants.
+    /// Returns the recursion's input: schedule, batches, constants.
     pub fn growth(&self) -> &Growth {
         &self.derived.terms.growth
     }
 
-    /// The problem of one model.
     pub(in crate::recipes) fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// The bolt-on recipe that runs.
     #[cfg(feature = "audit")]
     pub(crate) fn recipe(&self) -> &BoltOn {
         &self.recipe
     }
 
-    /// The output of a run in the recipe's order, before its noise: as private as the data.
+    /// Returns the output of a run in the recipe's order, before noise: as private as the data.
     pub(in crate::recipes) fn train_unreleased<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -189,7 +186,7 @@ impl OutputRun {
         let order = if self.recipe.declared_order {
             Order::Declared
         } else {
-            // A key of its own for each training: a position that was hidden once must not be the same in the next run.
+            // Each training has a fresh key: a hidden position must not recur in the next run.
             let mut key = [0; 32];
             rng.fill_bytes(&mut key);
             Order::Keyed { key, fresh_each_pass: self.recipe.order == OrderPolicy::Fresh }
@@ -197,13 +194,13 @@ impl OutputRun {
         self.training()?.train(source, order, control)
     }
 
-    /// The output of a run before its noise, for audits of the sensitivity.
+    /// Returns the output of a run before noise, for audits of the sensitivity.
     #[cfg(feature = "audit")]
     pub(crate) fn train_without_noise(&self, source: &mut dyn RowSource<f64>, order: Order) -> Result<Vec<f64>, Error> {
         self.training()?.train(source, order, &mut Control::default())
     }
 
-    /// Adds noise to the output of all models, and projects each onto the ball that its iterates stayed in.
+    /// Adds noise to the output of all models, and projects each onto the ball of its iterates.
     pub(in crate::recipes) fn release<F: Real, A: RecordAdjacency>(
         &self,
         output: Vec<F>,
@@ -223,7 +220,6 @@ impl OutputRun {
         Ok((released, log))
     }
 
-    /// The parts of the engine.
     fn training(&self) -> Result<LinearTraining, Error> {
         let (recipe, growth) = (&self.recipe, self.growth());
         let updates = growth.updates_per_pass().saturating_mul(growth.passes);

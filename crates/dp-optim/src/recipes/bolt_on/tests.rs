@@ -94,7 +94,7 @@ fn noise_is_drawn_and_certified_as_the_recipe_says() {
     }
 }
 
-/// A recipe that was written before it said how its noise is drawn drew it rounded.
+/// A recipe serialised before the noise mode was stored used rounded noise.
 #[cfg(feature = "serde")]
 #[test]
 fn an_earlier_recipe_is_read_as_rounded() {
@@ -114,12 +114,12 @@ fn an_edited_certificate_fails() {
     let edit = |change: &dyn Fn(&mut Derivation<BoltOn>)| {
         let mut bad = good.clone();
         change(&mut bad.derivation);
-        // The forger also writes the event that the edited recipe gives.
+        // The forger also states the event of the edited recipe.
         let consistent = bad.derivation.event().map(|event| Certificate { event, ..bad.clone() });
         assert!(bad.verify().is_err(), "{:?}", bad.derivation);
         consistent
     };
-    // Less noise, with or without an event to match.
+    // Less noise, with or without a matching event.
     let quieter = edit(&|d| match &mut d.calibrated.noise {
         NoiseScale::LaplaceBall { scale } => *scale /= 2.0,
         NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => *std_dev /= 2.0,
@@ -194,8 +194,8 @@ fn nothing_is_released_when_a_run_fails() {
 
 #[test]
 fn records_that_break_the_bounds_do_not_show() {
-    // A neighbour with wild values: nothing fails, and the runs stay within the sensitivity (noise left out by a
-    // budget so large that it is nil).
+    // A neighbour with extreme values: nothing fails, and the runs stay within the sensitivity (a huge budget makes the noise
+    // negligible).
     let n = 100;
     let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.1);
     let plan = recipe.plan::<ReplaceOne>(n, 3, budget(1e9, 0.0)).unwrap();
@@ -270,7 +270,7 @@ fn hiding_the_position_needs_less_noise() {
         shown.run().noise_norm()
     );
     assert_eq!(hidden.run().sensitivity(), shown.run().sensitivity());
-    // A declared or a fresh order hides nothing of the kind, and a constant step has equal positions.
+    // Declared and fresh orders hide no position, and with a constant step all positions are equal.
     for recipe in [
         BoltOn { declared_order: true, ..recipe.clone() },
         BoltOn { order: OrderPolicy::Fresh, ..recipe.clone() },
@@ -297,7 +297,7 @@ fn single_precision_is_allowed_for_and_named() {
     let ratio = single.run().sensitivity() / double.run().sensitivity();
     assert!((ratio - 1.01).abs() < 1e-6, "{ratio}");
     assert!(single.derivation().assumptions().contains(&Assumption::FloatTraining));
-    // And both precisions train nearly the same model where there is next to no noise.
+    // Both precisions train nearly the same model with negligible noise.
     let huge = budget(1e12, 0.0);
     let recipe = |float| BoltOn { float, ..BoltOn::strongly_convex(LossKind::Logistic, 0.1) };
     let examples = data(500, 5, 8);
@@ -389,8 +389,8 @@ fn absurd_certificates_are_refused_quickly() {
 
 #[test]
 fn steps_that_could_overflow_for_some_records_are_refused() {
-    // With a radius these have a finite sensitivity, but a gradient above 1.8 would overflow, and the release would
-    // fail because of the records.
+    // With a radius these have a finite sensitivity, but a gradient above 1.8 would overflow, so that the release would fail
+    // depending on the records.
     let long = |step, float| BoltOn {
         loss: LossKind::Squared,
         radius: Some(1.0),
@@ -419,7 +419,7 @@ fn long_steps_leave_the_ball_that_the_regulariser_holds_short_ones_in() {
     assert_eq!(steepest(1.1 / lambda), 1.0);
 }
 
-/// A memory source that remembers what it was asked for.
+/// A memory source that records the requested orders.
 struct Asked {
     memory: MemorySource<f64>,
     orders: Vec<Order>,
@@ -466,8 +466,8 @@ fn runs_too_long_for_the_recursion_are_planned_without_hiding_positions() {
     assert!(matches!(plan.event(), DpEvent::Gaussian { .. }));
 }
 
-/// Each public parameter of the recipe decides about the event, or about an assumption, or is a wish about the noise
-/// that the recorded noise has answered.
+/// Each public parameter of the recipe determines the event or an assumption, or is a request for the noise that the recorded
+/// noise answers.
 #[test]
 fn every_field_of_a_derivation_counts() {
     let recipe = BoltOn {
@@ -518,7 +518,7 @@ fn every_field_of_a_derivation_counts() {
         change(&mut other);
         assert_ne!(statement(&other), statement(&good), "{name}");
     }
-    // Fresh permutations differ where the worst position does, from pass to pass.
+    // Fresh permutations give another sensitivity where the worst position changes from pass to pass.
     let order = |order| {
         let values = (0..45).map(|t| if t % 17 == 0 { 1.0 } else { 0.1 }).collect();
         let recipe = BoltOn { order, schedule: Some(Schedule::Steps { values }), ..good.recipe.clone() };
@@ -552,7 +552,7 @@ fn a_hidden_position_is_not_claimed_where_the_recipe_shows_it() {
         change(&mut shown.recipe);
         assert!(matches!(shown.event(), Err(Error::NotProved { .. })), "{:?}", shown.recipe);
     }
-    // The passes before a certified minimiser have uneven positions, of which the minimiser knows nothing.
+    // The passes before a certified minimiser have uneven positions, but the minimiser does not depend on them.
     let schedule = Some(Schedule::Constant { step: 0.5 });
     let uneven = BoltOn { schedule, ..BoltOn::strongly_convex(LossKind::Logistic, 0.5) };
     assert!(Derivation { recipe: uneven.clone(), ..hidden.clone() }.event().is_ok());
@@ -595,7 +595,7 @@ fn copies_share_a_budget() {
         NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => std_dev,
     };
     let ratio = |recipe, budget| scale(recipe, budget, 9) / scale(recipe, budget, 1);
-    // Gaussians compose like one of three times the sensitivity, pure guarantees add up.
+    // Gaussians compose to one with three times the sensitivity; pure guarantees add up.
     assert!((ratio(&gaussian, budget(1.0, 1e-6)) - 3.0).abs() < 1e-3);
     assert!((ratio(&ball, budget(1.0, 0.0)) - 9.0).abs() < 1e-9);
     let plan = gaussian.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), 9).unwrap();
@@ -605,24 +605,24 @@ fn copies_share_a_budget() {
     assert!(gaussian.plan_copies::<ReplaceOne>(1000, 5, budget(1.0, 1e-6), 0).is_err());
 }
 
-/// What a plan derives before its noise, and what it refuses, each at its limit.
+/// The numbers that a plan derives before its noise, and its refusals, each at its limit.
 #[test]
 fn terms_follow_their_formulas_and_limits() {
     let loss = LossKind::Logistic;
     let strongly = BoltOn { row_norm: 0.5, ..BoltOn::strongly_convex(loss, 0.5) };
     let terms = |recipe: &BoltOn| recipe.terms(&recipe.problem(100, 3, AdjacencyKind::ReplaceOne).unwrap());
-    // Iterates stay within L/λ = 1, a hair more for rounding, and the constants are those of that ball.
+    // Iterates stay within L/λ = 1, plus a margin for rounding, and the constants are those of that ball.
     let domain = dp_losses::Domain::unit_rows().with_row_norm(0.5).unwrap().with_target_bound(1.0).unwrap();
     let regulariser = L2::new(0.5).unwrap();
     let within = |radius: f64| loss.constants(regulariser, &domain.with_radius(radius).unwrap());
     let found = terms(&strongly).unwrap();
     assert_eq!(found.constants, within(1.0 + 1e-12));
     assert!(found.constants != within(1.0 - 1e-12) && found.constants.data_lipschitz < found.lipschitz_everywhere);
-    // A radius of the recipe's own is kept where it is smaller than L/λ within it.
+    // A given radius is kept if it is smaller than L/λ within it.
     assert_eq!(terms(&BoltOn { radius: Some(0.3), ..strongly.clone() }).unwrap().constants, within(0.3));
     let reach = within(3.0).data_lipschitz / 0.5 * (1.0 + 1e-12);
     assert_eq!(terms(&BoltOn { radius: Some(3.0), ..strongly.clone() }).unwrap().constants, within(reach));
-    // Steps beyond 1/λ do not contract, and merely convex runs nowhere.
+    // Steps beyond 1/λ do not contract, and convex runs have no bound.
     let everywhere = loss.constants(regulariser, &domain);
     let schedule = |step| Some(Schedule::Constant { step });
     for (step, stays) in [(2.0, true), (2.001, false)] {
@@ -651,7 +651,7 @@ fn terms_follow_their_formulas_and_limits() {
     let certified = Stopping::CertifiedMinimiser { tolerance: None };
     accepts(BoltOn { stopping: certified, ..convex.clone() }, false);
     accepts(BoltOn { stopping: certified, ..strongly }, true);
-    // Single precision: radii whose squares vanish, steps beyond 2/β (β = 1/4), and ways beyond 1e15.
+    // Single precision: radii whose squares vanish, steps beyond 2/β (β = 1/4), and distances beyond 1e15.
     let single = BoltOn { float: FloatKind::F32, ..convex.clone() };
     accepts(BoltOn { radius: Some(1e-12), ..single.clone() }, true);
     accepts(BoltOn { radius: Some(0.99e-12), ..single.clone() }, false);
@@ -660,14 +660,14 @@ fn terms_follow_their_formulas_and_limits() {
     accepts(BoltOn { schedule: schedule(8.0 * (1.0 + 0.9e-12)), ..single.clone() }, true);
     accepts(BoltOn { schedule: schedule(8.0 * (1.0 + 1.2e-12)), ..single.clone() }, false);
     accepts(BoltOn { schedule: schedule(8.1), ..convex.clone() }, true);
-    // Twenty updates of slope at most 1 + λR each, in all at most 1e140, or 1e15 of single precision.
+    // Twenty updates with slopes of at most 1 + λR each, in all at most 1e140, or 1e15 in single precision.
     for (lambda, radius, steepest) in [(0.0, None, 1.0), (0.25, Some(8.0), 3.0)] {
         for (share, accept) in [(0.999, true), (1.001, false)] {
             let step = share * 1e140 / (20.0 * steepest);
             accepts(BoltOn { lambda, radius, schedule: schedule(step), ..convex.clone() }, accept);
         }
     }
-    // Of numbers as targets too, whose slope of a loss with h = 1e15 is far below 1.
+    // Also for regression targets, where the slope of a loss with h = 1e15 is far below 1.
     let flat: LossKind = "huber-regression:1e14".parse().unwrap();
     for (share, accept) in [(0.999, true), (1.001, false)] {
         let recipe = BoltOn { schedule: schedule(share * 1e15 / 20.0), float: FloatKind::F32, ..BoltOn::convex(flat) };
@@ -675,7 +675,7 @@ fn terms_follow_their_formulas_and_limits() {
     }
 }
 
-/// Recipes that were written before noise modes had names keep their form.
+/// Recipes serialised before the noise mode was stored keep their form.
 #[cfg(feature = "serde")]
 #[test]
 fn an_earlier_noise_mode_is_not_written() {

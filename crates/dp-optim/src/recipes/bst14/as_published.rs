@@ -1,11 +1,11 @@
-//! The constants as the papers print them: for tables, comparisons, and noise whose guarantee is the accountant's.
+//! The constants as published, for tables, comparisons, and noise whose guarantee is the accountant's.
 //!
 //! The papers prove `(ε, δ)` from the classical Gaussian mechanism for a step, amplification by subsampling, and advanced
-//! composition over the steps. With `ι = 1` the proof is wrong under replace-one: two records' gradients differ by `G`,
-//! which is 2 for the logistic loss in a large ball, so that the variance would have to be multiplied by `ι = G²`. What
-//! the same chain of theorems gives with the true sensitivity is [`Bst14Constants::composed_epsilon`] of the
-//! [step's](Bst14Constants::classical_epsilon_of_step); the noise itself is large enough all the same, by a wide margin,
-//! which takes another accountant to see. Nothing here returns a guarantee.
+//! composition over the steps. With `ι = 1` the proof is wrong under replace-one: two records' gradients differ by `G`, which
+//! is 2 for the logistic loss in a large ball, so that the variance would have to be multiplied by `ι = G²`. With the true
+//! sensitivity the same chain of theorems gives [`Bst14Constants::composed_epsilon`] of the
+//! [step's](Bst14Constants::classical_epsilon_of_step). The noise itself is still large enough, by a wide margin, as a tighter
+//! accountant shows. Nothing here returns a guarantee.
 //!
 //! # References
 //! Wu et al. 2017, Algorithms 4 and 5 (those for batches of several records are a reconstruction: the paper says
@@ -16,7 +16,7 @@ use dp_accountant::{Delta, Epsilon};
 
 use crate::error::{Error, positive};
 
-/// How the epsilon of a sampled step is turned into that of the step itself.
+/// The conversion of the epsilon of a sampled step to that of the step itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Inversion {
     /// `min(1, n ε₁ / (2b))`, by `e^x - 1 <= 2x` on [0, 1], as published.
@@ -26,7 +26,7 @@ pub enum Inversion {
     Exact,
 }
 
-/// What the constants are made from.
+/// The inputs of the constants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bst14Input {
     /// Number of records.
@@ -37,13 +37,13 @@ pub struct Bst14Input {
     pub batch_size: u64,
     /// Dimension of the noise.
     pub dim: u64,
-    /// Epsilon claimed.
+    /// The claimed epsilon.
     pub epsilon: Epsilon,
-    /// Delta claimed.
+    /// The claimed delta.
     pub delta: Delta,
     /// L: bound on the norm of a gradient.
     pub lipschitz: f64,
-    /// ι: what the variance is multiplied by.
+    /// ι: factor on the variance.
     pub iota: f64,
 }
 
@@ -74,9 +74,9 @@ pub struct Bst14Constants {
     pub steps: u64,
     /// δ₁.
     pub delta_of_step: f64,
-    /// ε₁: of a step, amplified by sampling.
+    /// ε₁: epsilon of a step, amplified by sampling.
     pub epsilon_of_sampled_step: f64,
-    /// ε₂: of a step for a record that takes part.
+    /// ε₂: epsilon of a step for a record that takes part.
     pub epsilon_of_step: f64,
     /// σ².
     pub variance: f64,
@@ -86,7 +86,7 @@ pub struct Bst14Constants {
 }
 
 impl Bst14Constants {
-    /// The constants.
+    /// Computes the constants.
     ///
     /// # Errors
     /// Counts of 0, no step at all, delta = 0, an L or ι that is not positive.
@@ -134,13 +134,13 @@ impl Bst14Constants {
         1.0 / (strong_convexity * t as f64)
     }
 
-    /// The epsilon at `δ₁` that the classical Gaussian mechanism gives a step whose sum a record changes by `sensitivity`.
+    /// Returns the epsilon at `δ₁` that the classical Gaussian mechanism gives for a step with this sensitivity.
     pub fn classical_epsilon_of_step(&self, sensitivity: f64) -> f64 {
         sensitivity * (2.0 * (1.25 / self.delta_of_step).ln()).sqrt() / self.std_dev()
     }
 
-    /// The epsilon to which the papers' chain of theorems, amplification by sampling and advanced composition, takes a
-    /// step's epsilon: the one claimed for `ε₂` where the inversion is exact.
+    /// Returns the epsilon of the whole run, from that of a step, by the papers' chain of theorems: amplification by sampling
+    /// and advanced composition. For `ε₂` it is the claimed epsilon if the inversion is exact.
     pub fn composed_epsilon(&self, epsilon_of_step: f64) -> f64 {
         let rate = self.input.batch_size as f64 / self.input.n as f64;
         let sampled = (rate * epsilon_of_step.exp_m1()).ln_1p();
@@ -153,10 +153,10 @@ fn composed(steps: f64, delta: f64, epsilon: f64) -> f64 {
     steps * epsilon * epsilon.exp_m1() + (2.0 * steps * (1.0 / delta).ln()).sqrt() * epsilon
 }
 
-/// The epsilon of a step whose composition is `target`: the function increases from 0 and exceeds its last term.
+/// Solves for the epsilon of a step whose composition is `target`: the function increases from 0 and exceeds its last term.
 fn solve(steps: f64, delta: f64, target: f64) -> f64 {
     let (mut low, mut high) = (0.0, target / (2.0 * steps * (1.0 / delta).ln()).sqrt().max(1e-300));
-    // As many halvings as change a double.
+    // Enough bisections to exhaust a double's precision.
     for _ in 0..200 {
         let middle = low + (high - low) / 2.0;
         if composed(steps, delta, middle) <= target {

@@ -43,7 +43,7 @@ fn steps_sizes_and_counts_are_the_papers() {
     assert_eq!((steps.at(1), steps.at(4), strongly.radius), (100.0, 25.0, 100.0));
 }
 
-/// The bound on the noisy sum's norm counts the regulariser's gradient, and batches that are longer by chance.
+/// The bound on the noisy sum's norm includes the regulariser's gradient and the variation of the batch size.
 #[test]
 fn steps_allow_for_the_regulariser_and_for_batches_that_vary() {
     let (n, std_dev, lambda, radius) = (1000, 0.5, 0.3, 2.0);
@@ -62,7 +62,7 @@ fn steps_allow_for_the_regulariser_and_for_batches_that_vary() {
         panic!("not 1/√t")
     };
     let Batching::Drawn(BatchLaw::Poisson { .. }) = run.batching else { panic!("no Poisson batches") };
-    // Of a number of records that is binomial.
+    // The number of records is binomial.
     let rate = run.divisor / n as f64;
     let squared_size = run.divisor * (1.0 - rate) + run.divisor * run.divisor;
     let expected = (5.0 * std_dev * std_dev + squared_size * longest * longest).sqrt();
@@ -121,7 +121,7 @@ fn what_is_not_proved_is_refused() {
     assert!(plan(&Bst14 { passes: 0, ..recipe.clone() }).is_err());
     assert!(plan(&Bst14 { radius: f64::NAN, ..recipe.clone() }).is_err());
     assert!(plan(&Bst14::strongly_convex(LossKind::Logistic, 0.0)).is_err());
-    // The published noise for a claim of its own, but not certified at the budget: one pass over few records.
+    // The published noise for its own claim is not certified at the budget: one pass over few records.
     let calibration = Bst14Calibration::AsPublished { iota: 1e-3 };
     let little = Bst14 { calibration, sampling: Sampling::FixedSize, ..recipe.clone() };
     assert!(matches!(plan(&little), Err(Error::OutOfRange { name: "epsilon", .. })));
@@ -130,7 +130,7 @@ fn what_is_not_proved_is_refused() {
     assert!(copies.plan_copies::<ReplaceOne>(500, 2, budget(), 2).is_err());
 }
 
-/// What is shown of a plan, and the numbers of passes at their limits.
+/// The displayed numbers of a plan, and the numbers of passes at their limits.
 #[test]
 fn figures_and_limits() {
     let recipe = Bst14 {

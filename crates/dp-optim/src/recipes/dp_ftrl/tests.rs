@@ -17,7 +17,7 @@ fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
 }
 
-/// Rows in the unit ball, labels by the sign of the first feature for the most part.
+/// Rows in the unit ball, whose labels mostly follow the sign of the first feature.
 fn examples(n: usize, seed: u64) -> Examples<f64> {
     let mut rng = SeededRng::new(seed);
     let (mut rows, mut targets) = (Vec::new(), Vec::new());
@@ -72,7 +72,7 @@ fn without_noise_it_is_gradient_descent_in_that_order() {
     }
 }
 
-/// With one band each step has noise of its own: parallel composition within the pass.
+/// With one band each step has independent noise: parallel composition within the pass.
 #[test]
 fn one_band_is_noise_of_its_own_for_each_step() {
     let recipe = DpFtrl { bands: Some(1), batch_size: 50, ..DpFtrl::new(LossKind::Logistic) };
@@ -80,7 +80,7 @@ fn one_band_is_noise_of_its_own_for_each_step() {
     let ratio = recipe.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().run().std_dev()
         / plain.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().run().std_dev();
     assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
-    // Correlated noise leaves less of itself in the sum of a thousand steps.
+    // Correlated noise leaves less noise in the sum of a thousand steps.
     let one = |bands| {
         let recipe = DpFtrl { bands, batch_size: 1, ..DpFtrl::new(LossKind::Logistic) };
         recipe.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap().run().error_of_sums()
@@ -88,10 +88,10 @@ fn one_band_is_noise_of_its_own_for_each_step() {
     assert!(one(None) < 0.11 * one(Some(1)), "{} {}", one(None), one(Some(1)));
 }
 
-/// The noise of the last iterate is that of the sum of all gradients, far below that of as many separate releases.
+/// The noise of the last iterate is that of the sum of all gradients, far below that of as many independent releases.
 #[test]
 fn the_noise_that_is_left_in_the_model_is_as_planned() {
-    // All records are null; the last of 16 iterates is the noise alone.
+    // All records are null: the last of 16 iterates is noise alone.
     let data = Examples::dense(vec![f64::NAN; 64], vec![1.0; 64], 1).unwrap();
     let recipe =
         DpFtrl { batch_size: 4, schedule: Some(Schedule::Constant { step: 0.25 }), ..DpFtrl::new(LossKind::Logistic) };
@@ -114,7 +114,7 @@ fn the_noise_that_is_left_in_the_model_is_as_planned() {
     }
 }
 
-/// Says in which order it was asked for its rows.
+/// A source that records the requested orders.
 struct Recording {
     inner: MemorySource<f64>,
     orders: Vec<Order>,
@@ -139,7 +139,7 @@ impl RowSource<f64> for Recording {
     }
 }
 
-/// A record is in the same batch of every pass: its steps lie as far apart as the sensitivity allows for.
+/// A record is in the same batch of every pass: its steps are as far apart as the sensitivity assumes.
 #[test]
 fn every_pass_has_the_same_order() {
     for declared_order in [false, true] {
@@ -158,7 +158,7 @@ fn every_pass_has_the_same_order() {
     }
 }
 
-/// What one record moves in all rows of `Cf G`, contribution by contribution, against the planned sensitivity.
+/// The change of all rows of `Cf G` by one record, contribution by contribution, against the planned sensitivity.
 #[test]
 fn a_record_moves_the_stream_by_no_more_than_is_planned_for() {
     for (passes, batch_size, bands) in [(1, 5, None), (3, 5, None), (3, 5, Some(2)), (2, 20, Some(2)), (4, 2, Some(20))]
@@ -195,7 +195,7 @@ fn what_is_not_proved_is_refused() {
     assert!(matches!(refused(&DpFtrl::new(LossKind::Squared), 1e-6), Error::NotProved { .. }));
     let none = DpFtrl { noise_mode: NoiseMode::None, ..usual.clone() };
     assert!(matches!(refused(&none, 1e-6), Error::NotProved { .. }));
-    // Other bands than those that were asked for, or more than there are steps.
+    // Numbers of bands other than requested, or larger than the number of steps.
     let plan = DpFtrl { bands: Some(2), ..usual.clone() }.plan::<ZeroOut>(1000, 3, budget(1.0, 1e-6)).unwrap();
     for bands in [0, 3, 5] {
         let good = plan.derivation().clone();
@@ -234,7 +234,7 @@ proptest! {
     }
 }
 
-/// What is shown of a plan: a record moves a step's sum by its clipped gradient, and sums have the noise of the factor.
+/// The displayed numbers of a plan: the sensitivity of a step's sum is the clipping norm, and sums have the factor's noise.
 #[test]
 fn figures_follow_their_formulas() {
     let clipping = Some(ClippingNorm::new(0.3).unwrap());
@@ -244,7 +244,7 @@ fn figures_follow_their_formulas() {
     assert_eq!((plan.run().steps(), plan.run().divisor()), (40, 30.0));
     let norm = plan.run().error_of_sums() * 3f64.sqrt();
     assert!(plan.summary().text.contains(&format!("{norm:.4e}")), "{} {norm:e}", plan.summary().text);
-    // An increment of noisy sums is the difference of two of them, each with the noise of the worst.
+    // An increment of noisy sums is the difference of two of them, each with at most the largest noise.
     let run = recipe
         .run(&recipe.problem(600, 3, AdjacencyKind::ReplaceOne).unwrap(), plan.derivation().calibrated.bands)
         .unwrap();

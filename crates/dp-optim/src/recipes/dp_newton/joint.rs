@@ -1,4 +1,4 @@
-//! How far a record moves a sum of gradients and a sum of curvatures together.
+//! The joint sensitivity of a sum of gradients and a sum of Hessians.
 
 use dp_accountant::AdjacencyKind;
 use dp_losses::LossKind;
@@ -6,10 +6,10 @@ use dp_losses::LossKind;
 use super::RECIPE;
 use crate::error::Error;
 
-/// What roundings of a record's slope, its root and their products, and of the norm of its row, may add: many times over.
+/// Generous allowance for the rounding of a record's slope, its root and their products, and of its row's norm.
 const ROUNDING: f64 = 1e-9;
 
-/// A loss of a margin whose curvature is known from its slope.
+/// A loss of a margin whose curvature is a function of its slope.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Margin {
     /// Slope `a = 1/(1 + e^s)`, curvature `a (1 - a)`.
@@ -30,7 +30,7 @@ impl Margin {
         }
     }
 
-    /// The curvature where the slope has size `a` in [0, 1].
+    /// Returns the curvature where the slope has absolute value `a` in [0, 1].
     #[inline]
     pub(super) fn curvature(self, a: f64) -> f64 {
         match self {
@@ -40,7 +40,7 @@ impl Margin {
         }
     }
 
-    /// β: the largest.
+    /// Returns β, the largest curvature.
     pub(super) fn largest(self) -> f64 {
         match self {
             Self::Logistic => 0.25,
@@ -49,8 +49,8 @@ impl Margin {
     }
 }
 
-/// What a record adds to the vector `(Σ a x, ω Σ a' x xᵀ)` at most, with the matrix's numbers such that their Euclidean norm
-/// is the Frobenius norm.
+/// Bound on a record's contribution to the vector `(Σ a x, ω Σ a' x xᵀ)`, with the matrix's entries scaled such that their
+/// Euclidean norm is the Frobenius norm.
 ///
 /// # Formula
 /// With rows of norm at most X, slopes `a` in [0, 1], curvatures `a'` of at most β and `ω = (f/(1 - f))^{1/2} / (β X)`, a
@@ -66,28 +66,29 @@ impl Margin {
 /// ```
 ///
 /// # Privacy
-/// Presence: `a² ‖x‖² + ω² a'² ‖x‖⁴` rises in `‖x‖`. For the logistic loss it is `X² f(a)`, `f = a² (1 + κ (1 - a)²)`, of
-/// which `f'/2a = 1 + κ (1 - a)(1 - 2a)` vanishes at `(3 ± √(1 - 8/κ))/4`: at the smaller one f is largest, or at 1, the end.
+/// Presence: `a² ‖x‖² + ω² a'² ‖x‖⁴` increases in `‖x‖`. For the logistic loss its maximum is `X² f(a)` with
+/// `f = a² (1 + κ (1 - a)²)`, and `f'/2a = 1 + κ (1 - a)(1 - 2a)` vanishes at `(3 ± √(1 - 8/κ))/4`: f is largest at the
+/// smaller root or at the end 1.
 ///
-/// Replacement: `4S²` is the triangle inequality. Let `t = |cos|` of the angle of the two rows, `g ≤ X` and `β' ≤ b` the
-/// norms of a record's two parts. The inner product of two matrices `x xᵀ` and `z zᵀ` is `⟨x, z⟩²`, never negative, so
+/// Replacement: `4S²` is the triangle inequality. Let `t = |cos|` of the angle of the two rows, `g ≤ X` and `β' ≤ b` the norms
+/// of a record's two parts. The inner product of two matrices `x xᵀ` and `z zᵀ` is `⟨x, z⟩²`, never negative, so
 /// that the squared distance is at most
 /// ```text
 /// g₁² + g₂² + 2 g₁ g₂ t + β₁² + β₂² - 2 β₁ β₂ t².
 /// ```
-/// It rises in the `g`, and is convex in `β₁` and in `β₂`, hence largest where each is 0 or b: `2X²(1 + t) + b²` with its
+/// It increases in the `g`, and is convex in `β₁` and in `β₂`, hence largest where each is 0 or b: `2X²(1 + t) + b²` with its
 /// maximum at `t = 1`, or `2X²(1 + t) + 2b²(1 - t²)` with its maximum at `t = X²/(2b²)`, if that is less than 1.
 ///
-/// What is summed is truncated: a gradient to one within `e = h √d`, the scaled row `p = (ω a')^{1/2} x` to `q` within `e'`. Norms
-/// only fall, but the inner products move by at most `2eX` and, of matrices, `|⟨q₁, q₂⟩² - ⟨p₁, p₂⟩²| <= 2e' b^{1/2} · 2b`: the
-/// recipe adds `4eX + 8e' b^{3/2}` to the second bound.
+/// The summands are truncated: a gradient to one within `e = h √d`, the scaled row `p = (ω a')^{1/2} x` to `q` within `e'`.
+/// Norms only decrease, but the inner products move by at most `2eX` and, for matrices,
+/// `|⟨q₁, q₂⟩² - ⟨p₁, p₂⟩²| <= 2e' b^{1/2} · 2b`: the recipe adds `4eX + 8e' b^{3/2}` to the second bound.
 ///
 /// # Examples
 /// ```
 /// use dp_accountant::AdjacencyKind;
 /// use dp_optim::recipes::DpNewton;
 /// let free = DpNewton::new("logistic".parse()?).joint()?;
-/// assert!((free.sensitivity(AdjacencyKind::ZeroOut)? - 1.0).abs() < 1e-8); // that of the gradient alone
+/// assert!((free.sensitivity(AdjacencyKind::ZeroOut)? - 1.0).abs() < 1e-8); // the gradient's alone
 /// assert!((free.sensitivity(AdjacencyKind::ReplaceOne)? - 2.0).abs() < 1e-8);
 /// # Ok::<(), dp_optim::Error>(())
 /// ```
@@ -103,17 +104,17 @@ impl Joint {
         Self { margin, row_norm, share }
     }
 
-    /// `f/(1 - f)`: the squared norm of a record's largest curvature, in units of that of its largest gradient.
+    /// Returns `f/(1 - f)`: the squared norm of a record's largest Hessian, relative to that of its largest gradient.
     fn ratio(self) -> f64 {
         self.share / (1.0 - self.share)
     }
 
-    /// ω: what curvatures are multiplied by.
+    /// Returns ω, the weight of the Hessians.
     pub fn weight(self) -> f64 {
         self.ratio().sqrt() / (self.margin.largest() * self.row_norm)
     }
 
-    /// The L2 sensitivity of the vector.
+    /// Returns the L2 sensitivity of the vector.
     ///
     /// # Errors
     /// [`Error::Adjacency`] unless the number of records is public under the relation.
@@ -121,8 +122,8 @@ impl Joint {
         self.truncated(relation, 0.0)
     }
 
-    /// The same where the two parts are truncated to grids: of truncated rows angles differ by a little, so that the squared
-    /// distance of a pair may be by so much above that of the parts themselves. Norms only fall.
+    /// As [`sensitivity`](Self::sensitivity), with both parts truncated to grids. Truncation changes the angles of rows, so
+    /// that the squared distance of a pair may exceed that of the exact parts by `slack`. Norms only decrease.
     pub(super) fn truncated(self, relation: AdjacencyKind, slack: f64) -> Result<f64, Error> {
         let ratio = self.ratio();
         // In units of X².

@@ -1,9 +1,9 @@
-//! The quadratic model that a step minimises: arithmetic on what is released and on public numbers.
+//! The quadratic model that a step minimises, computed from releases and public numbers.
 
 use dp_mechanisms::clip::Moments;
 use nalgebra::{DMatrix, DVector, Dyn, SymmetricEigen};
 
-/// A curvature without its negative eigenvalues.
+/// A symmetric matrix with its negative eigenvalues set to 0.
 pub(super) struct Bend(SymmetricEigen<f64, Dyn>);
 
 impl Bend {
@@ -11,7 +11,7 @@ impl Bend {
         Self(SymmetricEigen::new(matrix))
     }
 
-    /// `(H₊ + ridge I)⁻¹ v`.
+    /// Returns `(H₊ + ridge I)⁻¹ v`.
     fn solve(&self, ridge: f64, v: &DVector<f64>) -> DVector<f64> {
         let mut along = self.0.eigenvectors.tr_mul(v);
         for (entry, eigenvalue) in along.iter_mut().zip(&self.0.eigenvalues) {
@@ -21,21 +21,19 @@ impl Bend {
     }
 }
 
-/// What steps go by.
 pub(super) struct Model {
     dim: usize,
     /// Λ
     regularization: f64,
-    /// What is added for the noise of one curvature.
+    /// The ridge for the noise of one Hessian.
     ridge: f64,
     curvature: Known,
 }
 
-/// What is known of the curvature.
 enum Known {
-    /// A bound for all points.
+    /// An upper bound for all points.
     Bound(Bend),
-    /// The mean of those of the steps so far, and how many they were; each is released times ω.
+    /// The mean of the Hessians of the steps so far, and their number; each is released times ω.
     Mean { weight: f64, mean: DMatrix<f64>, count: f64 },
 }
 
@@ -49,7 +47,7 @@ impl Model {
         Self { dim, regularization, ridge, curvature }
     }
 
-    /// Moves the weights by `η (H₊ + (Λ + ridge) I)⁻¹ (g + Λ w)`, given the sums that a step released.
+    /// Updates the weights by `-η (H₊ + (Λ + ridge) I)⁻¹ (g + Λ w)`, with the sums that a step released.
     pub(super) fn step(&mut self, released: &[f64], length: f64, weights: &mut [f64]) {
         let (gradient, squares) = released.split_at(self.dim.min(released.len()));
         let here = DVector::from_column_slice(weights);

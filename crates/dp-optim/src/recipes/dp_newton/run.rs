@@ -1,4 +1,4 @@
-//! The steps of Newton's method with noisy curvature, as public numbers and as they run.
+//! The run of Newton's method with noisy Hessians: its public numbers and its training.
 
 use dp_accountant::{Adjacency, AdjacencyKind, DpEvent, EventLog, ReplaceOne, ZeroOut};
 use dp_data::RowSource;
@@ -22,19 +22,19 @@ use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale, repe
 
 /// Λ over `n q^{3/2}`.
 const BALANCE: f64 = 0.3;
-/// The number of the step whose length is the first below 1.
+/// The number `s` in the step length `min(1, s/t)`.
 const FORGETTING: f64 = 2.0;
-/// Weights beyond this are refused before any record is read.
+/// Bound on the weights: runs that could exceed it are refused before any record is read.
 const LARGEST_WEIGHTS: f64 = 1e100;
 
-/// What calibration found.
+/// The result of calibration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct NewtonNoise {
     /// Standard deviation of the noise on each number of each step's sums.
     pub std_dev: f64,
-    /// The same of the moments of which the curvature is bounded once.
+    /// Standard deviation of the noise on each moment, if the Hessian is bounded once.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub moments_std_dev: Option<f64>,
 }
@@ -45,12 +45,12 @@ impl NewtonNoise {
     }
 }
 
-/// What the releases of a training move by, and how they compose.
+/// The sensitivities of the releases of a training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sensitivities {
-    /// Of each step's sums.
+    /// The sensitivity of each step's sums.
     pub(super) step: f64,
-    /// Of the moments, where the curvature is bounded once.
+    /// The sensitivity of the moments, if the Hessian is bounded once.
     pub(super) moments: Option<f64>,
 }
 
@@ -78,7 +78,7 @@ impl Sensitivities {
         })
     }
 
-    /// All releases: moments with noise of the one standard deviation, steps with noise of the other.
+    /// Returns the event of all releases, of the moments and of the steps, with this noise.
     fn event(self, steps: u64, noise: NewtonNoise) -> Result<DpEvent, Error> {
         let NewtonNoise { std_dev, moments_std_dev } = noise;
         let gaussian = |std_dev, sensitivity| DpEvent::Gaussian { std_dev, sensitivity };
@@ -110,12 +110,12 @@ pub struct NewtonRun {
 }
 
 impl NewtonRun {
-    /// The noise of both kinds of sums.
+    /// Returns the noise of both kinds of sums.
     pub fn noise(&self) -> NewtonNoise {
         self.noise
     }
 
-    /// With the least noise with which all copies meet the budget.
+    /// Creates the run with the least noise that meets the budget for all copies.
     pub(super) fn calibrated(recipe: &DpNewton, problem: &Problem, budget: Budget, copies: u64) -> Result<Self, Error> {
         if !(budget.delta.get() > 0.0) {
             return Err(Error::NotProved { recipe: RECIPE, why: "Gaussian noise needs delta > 0" });
@@ -124,14 +124,13 @@ impl NewtonRun {
         let at = |multiplier| noise_at(recipe, sensitivities, multiplier);
         let event = |multiplier| sensitivities.event(recipe.steps, at(multiplier));
         event(1.0)?;
-        // What cannot be stated protects nothing.
+        // Invalid events count as non-private.
         let multiplier = least_scale(budget, copies, |multiplier| event(multiplier).unwrap_or(DpEvent::NonPrivate))?;
         let run = Self::new(recipe, problem, sensitivities, multiplier, at(multiplier))?;
         run.check_range()?;
         Ok(run)
     }
 
-    /// With this noise.
     pub(super) fn resolved(recipe: &DpNewton, problem: &Problem, noise: NewtonNoise) -> Result<Self, Error> {
         let sensitivities = Sensitivities::of(recipe, problem)?;
         sensitivities.event(recipe.steps, noise)?;
@@ -160,27 +159,27 @@ impl NewtonRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, noise, sensitivities, regularization, loss, joint })
     }
 
-    /// Standard deviation of the noise on each number of each step's sums.
+    /// Returns the standard deviation of the noise on each number of each step's sums.
     pub fn std_dev(&self) -> f64 {
         self.noise.std_dev
     }
 
-    /// The same of the moments of which the curvature is bounded once.
+    /// Returns the standard deviation of the noise on each moment, if the Hessian is bounded once.
     pub fn moments_std_dev(&self) -> Option<f64> {
         self.noise.moments_std_dev
     }
 
-    /// L2 sensitivity of each step's sums, rounding allowed for.
+    /// Returns the L2 sensitivity of each step's sums, rounding included.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivities.step
     }
 
-    /// Λ: coefficient of `‖w‖²/2` in the sum over records.
+    /// Returns Λ, the coefficient of `‖w‖²/2` in the sum over records.
     pub fn regularization(&self) -> f64 {
         self.regularization
     }
 
-    /// What is added to the model's curvature for its noise.
+    /// Returns the ridge that compensates for the noise of the model's Hessian.
     fn ridge(&self) -> f64 {
         let root = (self.problem.dim as f64).sqrt();
         let of_matrix = match self.noise.moments_std_dev {
@@ -190,11 +189,10 @@ impl NewtonRun {
         RIDGE * of_matrix * root
     }
 
-    /// Refuses noise, or a ridge, with which weights might leave the doubles, whatever the records: where something might
-    /// fail for some and not for others.
+    /// Refuses noise or a ridge with which weights might exceed the range of doubles for some records and not for others.
     ///
-    /// A step shortens the regulariser's part of the weights, and the rest of it is at most `(nX + K)/ridge`, `K` the
-    /// noise's largest norm.
+    /// A step shortens the regulariser's part of the weights, and the rest of it is at most `(nX + K)/ridge`, `K` the noise's
+    /// largest norm.
     fn check_range(&self) -> Result<(), Error> {
         let (recipe, Problem { n, dim, .. }, std_dev) = (&self.recipe, &self.problem, self.noise.std_dev);
         let noise = 1000.0 * std_dev * (*dim as f64).sqrt();
@@ -212,7 +210,7 @@ impl NewtonRun {
         self.joint.weight()
     }
 
-    /// Where the steps begin, and the model that they follow.
+    /// Returns the start of the steps, and the model that they use.
     fn start<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -236,7 +234,6 @@ impl NewtonRun {
         Ok((start.into_inner(), Model::bounded(dim, regularization, ridge, bend)))
     }
 
-    /// One step's sums, released.
     pub(crate) fn sums<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -263,7 +260,7 @@ impl NewtonRun {
     }
 }
 
-/// The noise of each release at this multiple of what one gradient by itself would need.
+/// Returns the noise of each release, from a multiple of the noise that a single gradient would need.
 fn noise_at(recipe: &DpNewton, sensitivities: Sensitivities, multiplier: f64) -> NewtonNoise {
     let (of_steps, of_moments) = match recipe.curvature {
         Curvature::EachStep => ((recipe.steps as f64).sqrt(), None),
@@ -317,7 +314,7 @@ impl Run for NewtonRun {
         let Some(last) = last else {
             return Err(Error::Count { name: "steps", value: 0, range: "1 or more" });
         };
-        // A function of what all steps released.
+        // A function of the releases of all steps.
         Ok((last.map(|_| weights.into_iter().map(convert).collect()), log))
     }
 }

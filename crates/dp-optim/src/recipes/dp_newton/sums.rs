@@ -1,4 +1,4 @@
-//! The sums of a step: exact, so that a record moves them by its own part alone.
+//! The exact sums of a step: a record changes them by its own part only.
 
 use dp_accountant::{Adjacency, AdjacencyKind};
 use dp_data::RowSource;
@@ -14,7 +14,6 @@ use crate::engine::rows::{dot, features};
 use crate::error::Error;
 use crate::recipes::noisy_moments::stage::check_square;
 
-/// What a step sums.
 pub(super) struct StepSums<'s, 'c, F> {
     pub(super) source: &'s mut dyn RowSource<F>,
     pub(super) control: &'s mut Control<'c>,
@@ -23,18 +22,18 @@ pub(super) struct StepSums<'s, 'c, F> {
     pub(super) dim: usize,
     pub(super) loss: ScalarLoss,
     pub(super) joint: Joint,
-    /// Whether curvatures are summed as well.
+    /// True if Hessians are summed as well.
     pub(super) curvature: bool,
 }
 
-/// The squares of rows, weighted by their curvatures.
+/// Creates the sum of the rows' squares, weighted by their curvatures.
 pub(super) fn squares<A: Adjacency>(joint: Joint, dim: usize, n: u64) -> Result<MomentSum<A>, Error> {
     let longest = (joint.weight() * joint.margin.largest()).sqrt() * joint.row_norm;
     check_square(dim, 0)?;
     Ok(MomentSum::squares(dim, ClippingNorm::new(longest)?, n)?)
 }
 
-/// The sensitivity of both sums together, truncation and rounding allowed for.
+/// Returns the sensitivity of both sums together, with an allowance for truncation and rounding.
 pub(super) fn together<A: Adjacency>(joint: Joint, dim: usize, n: u64, squares: &MomentSum<A>) -> Result<f64, Error> {
     let norm = ClippingNorm::new(joint.row_norm)?;
     let root = (dim as f64).sqrt();
@@ -45,7 +44,7 @@ pub(super) fn together<A: Adjacency>(joint: Joint, dim: usize, n: u64, squares: 
 }
 
 impl<F: Real> StepSums<'_, '_, F> {
-    /// `(Σ a x, ω Σ a' x xᵀ)` at these weights, or the first part alone.
+    /// Computes `(Σ a x, ω Σ a' x xᵀ)` at these weights, or the first part alone.
     pub(super) fn at<A: Adjacency>(self, weights: &[f64]) -> Result<Bounded<Vec<f64>, A>, Error> {
         let loss = self.loss;
         let visitor = At::<F, A> { sums: self, weights, relation: core::marker::PhantomData };
@@ -53,7 +52,6 @@ impl<F: Real> StepSums<'_, '_, F> {
     }
 }
 
-/// Receives the loss as a type.
 struct At<'w, 's, 'c, F, A> {
     sums: StepSums<'s, 'c, F>,
     weights: &'w [f64],
@@ -86,11 +84,11 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
                         None => Ok(()),
                     }
                 };
-                // A slope that is no number would count in the one sum and not in the other: it is 0 in both.
+                // A NaN slope would count in one sum and not in the other: it is 0 in both.
                 let slope = if slope.is_nan() { 0.0 } else { slope.clamp(-1.0, 1.0) };
                 let bend = joint.margin.curvature(slope.abs());
                 let added = add(slope, true).and_then(|()| add((weight * bend).sqrt(), false));
-                // For its shape or for their number only, which were checked.
+                // Errors of shape and number only, which were checked.
                 if let Err(error) = added {
                     refused = Err(error);
                 }
@@ -103,7 +101,7 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
     }
 }
 
-/// The sensitivity of the sum of gradients alone.
+/// Returns the sensitivity of the sum of gradients alone.
 pub(super) fn of_gradient(joint: Joint, relation: AdjacencyKind) -> Result<f64, Error> {
     match relation {
         AdjacencyKind::ZeroOut => Ok(joint.row_norm),

@@ -20,7 +20,7 @@ fn huber(h: f64) -> LossKind {
     LossKind::HuberSvm(HuberSvm::new(h).unwrap())
 }
 
-/// Rows in the unit ball, labels that follow one direction more often than not.
+/// Rows in the unit ball, whose labels mostly follow one direction.
 fn examples(n: usize, seed: u64) -> Examples<f64> {
     let mut rng = SeededRng::new(seed);
     let (mut rows, mut targets) = (Vec::new(), Vec::new());
@@ -59,7 +59,7 @@ fn gradient(loss: LossKind, lambda: f64, data: &Examples<f64>, weights: &[f64]) 
 fn with_hardly_any_noise_it_is_the_minimiser() {
     for (loss, form, steps, least) in [
         (LossKind::Logistic, Curvature::EachStep, 40, 1e-3),
-        // An upper bound's steps are short.
+        // The steps of an upper bound are short.
         (LossKind::Logistic, Curvature::Once, 40, 1e-2),
         (huber(0.5), Curvature::EachStep, 60, 1e-2),
         (huber(0.5), Curvature::Once, 60, 3e-2),
@@ -94,7 +94,7 @@ fn contribution(margin: Margin, weight: f64, slope: f64, row: &[f64]) -> Vec<f64
     all
 }
 
-/// No two records are farther apart than is said, nor any from none; and some are nearly as far.
+/// No two records are farther apart than the bound, nor is any record from the null record; some are nearly as far.
 #[test]
 fn records_move_both_sums_by_no_more_than_is_said() {
     let mut rng = SeededRng::new(9);
@@ -106,7 +106,7 @@ fn records_move_both_sums_by_no_more_than_is_said() {
             let bound = |relation| joint.sensitivity(relation).unwrap();
             let (one, two) = (bound(AdjacencyKind::ZeroOut), bound(AdjacencyKind::ReplaceOne));
             let (mut alone, mut apart) = (0.0f64, 0.0f64);
-            // Slopes on both sides of a kink, and where the logistic curvature is long.
+            // Slopes on both sides of a kink, and where the logistic curvature is large.
             let slopes: Vec<f64> = (0..=200).map(|k| f64::from(k) / 200.0).chain([1.0 - 1e-12]).collect();
             for _ in 0..40_000 {
                 let mut record = |extreme: bool| {
@@ -134,7 +134,7 @@ fn records_move_both_sums_by_no_more_than_is_said() {
             }
             assert!(alone <= one && alone > 0.999 * one, "{loss} {row_norm} {share}: {alone} of {one}");
             assert!(apart <= two, "{loss} {row_norm} {share}: {apart} above {two}");
-            // Of the logistic loss slope and curvature are not both at their most, which the bound for pairs takes them for.
+            // For the logistic loss slope and curvature are not at their maxima together, as the bound for pairs assumes.
             let near = if loss == LossKind::Logistic && share > 0.4 { 0.7 } else { 0.995 };
             assert!(apart > near * two, "{loss} {row_norm} {share}: {apart} of {two}");
         }
@@ -150,7 +150,7 @@ fn up_to_a_share_the_curvature_costs_nothing() {
     };
     assert!((most - 0.4093).abs() < 1e-4);
     assert!((at(most * 0.9999) - 1.0).abs() < 1e-8 && at(most * 1.001) > 1.0 + 1e-5);
-    // Of a kinked loss it never does.
+    // For a loss with kinks the curvature is never free.
     assert!(
         Joint::new(Margin::Kinked { curvature: 5.0 }, 1.0, 0.01).sensitivity(AdjacencyKind::ZeroOut).unwrap() > 1.004
     );
@@ -171,7 +171,7 @@ fn null_records_and_sparse_rows_are_summed_as_such() {
     assert_eq!(train::<ZeroOut>(&recipe, sparse, budget(1.0, 1e-6)), expected);
 }
 
-/// The sensitivities by their formulas, with rows and numbers of records with which no part is lost in another.
+/// The sensitivities by their formulas, with rows and record counts for which no term is negligible.
 #[test]
 fn sensitivities_follow_their_formulas() {
     let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-14, "{found} {expected}");
@@ -190,7 +190,7 @@ fn sensitivities_follow_their_formulas() {
             };
             close(joint.truncated(AdjacencyKind::ReplaceOne, 1e-3).unwrap(), replaced(1e-3));
             close(joint.truncated(AdjacencyKind::ReplaceOne, 9.0).unwrap(), replaced(9.0));
-            // So many records that the grids are coarse: 20 bits of a gradient's numbers, 10 of a row's.
+            // So many records that the grids are coarse: 20 bits for a gradient's numbers, 10 for a row's.
             let (n, dim) = (1u64 << 32, 4u64);
             let squares = sums::squares::<ReplaceOne>(joint, 4, n).unwrap();
             close(squares.rounding(), f64::EPSILON * dim as f64 * n as f64 * b);
@@ -208,7 +208,7 @@ fn sensitivities_follow_their_formulas() {
     }
 }
 
-/// How the budget is shared, and the regulariser.
+/// The split of the budget, and the regulariser.
 #[test]
 fn noise_and_regulariser_follow_their_formulas() {
     let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-12, "{found} {expected}");
@@ -231,7 +231,7 @@ fn noise_and_regulariser_follow_their_formulas() {
         if once {
             close(of_moments / inverse, share);
         }
-        // Λ = 0.3 n q^{3/2}, q of one release of the mean gradient.
+        // Λ = 0.3 n q^{3/2}, with q of one release of the mean gradient.
         let q = plan.run().sensitivity() / inverse.sqrt() * (dim as f64).sqrt() / n as f64;
         close(plan.run().regularization(), 0.3 * n as f64 * q.powf(1.5));
         let given = DpNewton { lambda: Some(0.02), ..recipe }.plan::<ReplaceOne>(n, dim, budget(1.0, 1e-6)).unwrap();
@@ -239,8 +239,8 @@ fn noise_and_regulariser_follow_their_formulas() {
     }
 }
 
-/// A regulariser so small that a step could leave the doubles is refused before any record is read, at the limit that is
-/// stated: `(nX + K)/(ridge + Λ)` a step, and from where the moments start.
+/// A regulariser so small that a step could exceed the range of doubles is refused before any record is read, at the stated
+/// limit: `(nX + K)/(ridge + Λ)` per step, plus the start that the moments give.
 #[test]
 fn weights_that_could_overflow_are_refused() {
     let (n, dim, steps) = (100u64, 4u64, 30u64);
@@ -318,7 +318,7 @@ fn what_is_not_proved_is_refused() {
     }
     let none = DpNewton { noise_mode: NoiseMode::None, ..usual.clone() };
     assert!(matches!(refused(&none, 100, 3, 1e-6), Error::NotProved { .. }));
-    // A derivation of the one form with the noise of the other.
+    // A derivation of one form with the noise of the other.
     let plan = usual.plan::<ZeroOut>(100, 3, budget(1.0, 1e-6)).unwrap();
     let good = plan.derivation().clone();
     let edited = Derivation { calibrated: NewtonNoise { moments_std_dev: Some(1.0), ..good.calibrated }, ..good };

@@ -1,10 +1,11 @@
-//! DP-SGD that steps by [`Adam`](crate::engine::Adam): DP-Adam, and DP-AdamBC, which takes the noise's part out of the mean
-//! squares.
+//! DP-SGD with steps by [`Adam`](crate::engine::Adam): DP-Adam, and DP-AdamBC, which subtracts the noise's variance from the
+//! mean squares.
 //!
-//! With noise of variance Φ on each coordinate of the mean gradient, far above the gradient itself, Adam divides every weight's
-//! step by about √Φ: it is DP-SGD with momentum. DP-AdamBC divides by what is left without Φ, of which it keeps a share at
-//! least: v̂ strays from Φ by `Φ √(2 (1 - β₂)/(1 + β₂))` by chance alone, 3% of it for β₂ = 0.999, so that a tenth is three
-//! standard deviations. (The paper's floor is a number by itself; here it is a share of Φ, which no scale of the loss changes.)
+//! With noise of variance Φ on each coordinate of the mean gradient, far above the gradient itself, Adam divides every
+//! weight's step by about √Φ: it is DP-SGD with momentum. DP-AdamBC subtracts Φ first, with the result bounded below by a
+//! fraction of Φ: by chance alone v̂ deviates from Φ by `Φ √(2 (1 - β₂)/(1 + β₂))`, 3% of it for β₂ = 0.999, so that a tenth
+//! is three standard deviations. (The paper's floor is an absolute number; here it is a fraction of Φ, independent of the
+//! loss's scale.)
 //!
 //! # Privacy
 //! That of [DP-SGD](super): Φ is public, and moments are functions of released sums.
@@ -29,26 +30,26 @@ pub const FIRST_DECAY: f64 = 0.9;
 pub const SECOND_DECAY: f64 = 0.999;
 /// ε of DP-Adam.
 pub const EPSILON: f64 = 1e-8;
-/// φ of DP-AdamBC: what is left of the mean square is at least this share of the noise's.
+/// φ of DP-AdamBC: lower bound of the corrected mean square, as a fraction of the noise's variance.
 pub const FLOOR: f64 = 0.1;
-/// The norm of the mean gradient that step sizes are made for.
+/// The norm of the mean gradient for which step sizes are chosen.
 const USUAL_GRADIENT: f64 = 0.3;
 
 impl DpSgd {
-    /// DP-Adam with the usual decays.
+    /// Creates DP-Adam with the usual decays.
     pub fn adam(loss: LossKind) -> Self {
         let descent = Descent::Adam { first_decay: FIRST_DECAY, second_decay: SECOND_DECAY, epsilon: EPSILON };
         Self { descent, ..Self::new(loss) }
     }
 
-    /// DP-AdamBC with the usual decays.
+    /// Creates DP-AdamBC with the usual decays.
     pub fn adam_bc(loss: LossKind) -> Self {
         let descent = Descent::AdamBc { first_decay: FIRST_DECAY, second_decay: SECOND_DECAY, floor: FLOOR };
         Self { descent, ..Self::new(loss) }
     }
 
-    /// The step size with which Adam's steps are about as long as those that suit plain descent
-    /// ([`with_suited_steps`](Self::with_suited_steps)); the same average.
+    /// Sets the step size with which Adam's steps are about as long as those that suit plain descent
+    /// ([`with_suited_steps`](Self::with_suited_steps)), and the same average.
     ///
     /// # Formula
     /// With η of plain descent, p parameters and Φ the noise's variance on the mean gradient,

@@ -1,5 +1,4 @@
-//! Alternating direction methods of multipliers with noise on their gradients: DP-SGD that steps by
-//! [`LinearisedAdmm`](crate::engine::LinearisedAdmm).
+//! ADMM with noisy gradients: DP-SGD with steps by [`LinearisedAdmm`](crate::engine::LinearisedAdmm).
 //!
 //! ```text
 //! ss-admm   each step on a random batch of fixed size:  g <- Σ clip_C ∇ℓ_i(x) / m + N(0, σ² I)
@@ -7,10 +6,10 @@
 //! both      x <- (x/η + ρ z - y - g)/(1/η + ρ)      z <- prox_{P/ρ}(x + y/ρ)      y <- y + ρ (x - z)
 //! ```
 //! # Privacy
-//! z and y are functions of the released x, so that they cost nothing; a step is the release of one noisy sum. Noise `γ_x` on
-//! the x of mp-admm is noise `γ_g = -(ρ + 1/η) γ_x` on its gradient: mp-admm is ss-admm with all records at each step, and
-//! [`std_dev_on_the_model`] says what its noise on the model is. As published it adds noise to x, z and y, for a sensitivity
-//! that loses a factor η: see [`as_published`].
+//! z and y are functions of the released x, so they cost nothing; a step is the release of one noisy sum. Noise `γ_x` on the x
+//! of mp-admm is noise `γ_g = -(ρ + 1/η) γ_x` on its gradient: mp-admm is ss-admm with all records at each step, and
+//! [`std_dev_on_the_model`] returns the noise on the model. The published version adds noise to x, z and y, for a sensitivity
+//! that omits a factor η: see [`as_published`].
 //!
 //! # References
 //! The dissertation behind the crate's list of errata, chapter 4, Algorithms 4.1 and 4.2; Ouyang, He, Tran, Gray, "Stochastic
@@ -38,8 +37,9 @@ pub const RHO_ON_ALL_RECORDS: f64 = 0.5;
 const PASSES: u64 = 10;
 
 impl DpSgd {
-    /// ss-admm for `n` records, with the parameters of its source where it gives them: batches of `√n`, `η = step / pass`,
-    /// ρ = 1/4; the sparse copy is released. Batches are of fixed size under replace-one, as there, else Poisson.
+    /// Creates ss-admm for `n` records, with the parameters of its source if given there: batches of `√n`, `η = step / pass`,
+    /// ρ = 1/4. The sparse copy is released. Batches have fixed size under replace-one, as in the source, otherwise they are
+    /// Poisson.
     ///
     /// # Examples
     /// ```
@@ -72,7 +72,7 @@ impl DpSgd {
         }
     }
 
-    /// mp-admm: all records at each step, with a constant step and ρ = 1/2; the sparse copy is released.
+    /// Creates mp-admm: all records at each step, a constant step and ρ = 1/2. The sparse copy is released.
     pub fn mp_admm(loss: LossKind, penalty: Penalty) -> Self {
         Self {
             sampling: Sampling::Passes,
@@ -85,8 +85,8 @@ impl DpSgd {
         }
     }
 
-    /// The same recipe with a first step such that its steps add up to what suits plain descent on such records, at most `1/β`;
-    /// they fall per pass where they did, and for its own batches, else are constant.
+    /// Sets the first step such that the steps add up to the total that suits plain descent on such records, with a first step
+    /// of at most `1/β`. Steps that fall per pass still do so, for the recipe's own batches; otherwise they are constant.
     ///
     /// # Errors
     /// As [`recommended`](Self::recommended).
@@ -105,7 +105,7 @@ impl DpSgd {
         let falls = matches!(self.schedule, Some(Schedule::PerDrawnPass { .. }));
         let units = if falls {
             let a_pass = examples as f64 / batch_size as f64;
-            // The sum of 1/pass up to the last pass, for as many updates as a pass has.
+            // The sum of 1/pass up to the last pass, times the number of updates in a pass.
             let passes = (updates as f64 / a_pass).clamp(1.0, 1e6) as u64;
             a_pass.min(updates as f64) * (1..=passes).map(|pass| 1.0 / pass as f64).sum::<f64>()
         } else {
@@ -118,8 +118,7 @@ impl DpSgd {
     }
 }
 
-/// The standard deviation of the noise on each weight of x that noise of `std_dev` on each coordinate of a step's mean
-/// gradient is.
+/// Converts noise of `std_dev` on each coordinate of a step's mean gradient to the standard deviation on each weight of x.
 ///
 /// # Formula
 /// `σ_x = σ η / (1 + ηρ)`; the sensitivities are in the same ratio: `2C/n` of the gradient, `2Cη/(n (1 + ηρ))` of x.
@@ -133,7 +132,7 @@ pub fn std_dev_on_the_model(std_dev: f64, step: f64, rho: f64) -> f64 {
     std_dev * step / (1.0 + step * rho)
 }
 
-/// The inverse of [`std_dev_on_the_model`]: `σ = σ_x (1 + ηρ) / η`.
+/// Inverts [`std_dev_on_the_model`]: `σ = σ_x (1 + ηρ) / η`.
 pub fn std_dev_on_the_gradient(std_dev: f64, step: f64, rho: f64) -> f64 {
     std_dev * (1.0 + step * rho) / step
 }

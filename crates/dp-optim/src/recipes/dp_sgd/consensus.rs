@@ -1,5 +1,5 @@
-//! DP-ADMM: parties with records of their own agree on a model, each with noise on its own gradients. It is DP-SGD that steps
-//! by [`ConsensusAdmm`](crate::engine::ConsensusAdmm).
+//! DP-ADMM: parties with separate records agree on a model, each with noise on its own gradients. It is DP-SGD with steps by
+//! [`ConsensusAdmm`](crate::engine::ConsensusAdmm).
 //!
 //! ```text
 //! each round, each party:   g   <- ( Σ_{its records} clip_C ∇ℓ_j(w_i) + N(0, σ² I) ) / n_i + λ w_i
@@ -7,14 +7,14 @@
 //! then all:                 w   <- prox_{P/ρ}( mean_i (w_i - γ_i/ρ) )         γ_i <- γ_i - ρ (w_i - w)
 //! ```
 //! # Privacy
-//! The parts are made before anything is looked at: of the positions of a secret order, or of the order as held, in which a
-//! null record keeps its place; a record is one party's, the same in all rounds, and everyone else's sums depend on it only
-//! through what was released. So a round costs what its own party's noisy sum costs, not the sum over parties (parallel
-//! composition, adaptively), and the rounds compose. w, w_i and γ_i are functions of released sums: all of them might be
-//! published, by and to everyone. A step's noise on w_i is that on the gradient times `η/(n_i (1 + ηρ))`.
+//! The parts are formed before any value is read: from the positions of a secret order, or of the order as held, in which a
+//! null record keeps its place. A record belongs to one party, the same in all rounds, and all other sums depend on it only
+//! through earlier releases. So a round costs as much as one party's noisy sum, not the sum over parties (parallel
+//! composition, adaptively), and the rounds compose. w, w_i and γ_i are functions of released sums: all of them may be
+//! published. The noise of a step on w_i is that on the gradient times `η/(n_i (1 + ηρ))`.
 //!
-//! The mean over N parties of noise that is N times as large as that of all records' mean is √N times as large: parties that
-//! trust one another are better off together.
+//! Each of N parties' mean gradients has N times the noise of all records' mean, so their mean has √N times as much: parties
+//! that trust one another should pool their records.
 //!
 //! # References
 //! Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential privacy", IEEE TIFS 2020; the
@@ -32,13 +32,13 @@ use crate::error::Error;
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
-/// Parties.
+/// The default number of parties.
 pub const PARTIES: u64 = 2;
-/// ρ.
+/// The default ρ.
 pub const RHO: f64 = 0.05;
 
 impl DpSgd {
-    /// dp-admm of so many parties: ten rounds with a constant step; what they agree on in the end is released.
+    /// Creates dp-admm with this many parties: ten rounds with a constant step. The final consensus model is released.
     ///
     /// # Examples
     /// ```
@@ -48,8 +48,8 @@ impl DpSgd {
     ///
     /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
     /// let plan = |parties| DpSgd::dp_admm(LossKind::Logistic, parties).plan::<ZeroOut>(40_000, 20, budget);
-    /// // A record is one party's: the noise on a sum does not depend on how many there are.
-    /// assert!((plan(2)?.run().std_dev() / plan(8)?.run().std_dev() - 1.0).abs() < 1e-6); // but for rounding
+    /// // A record belongs to one party: the noise on a sum does not depend on their number.
+    /// assert!((plan(2)?.run().std_dev() / plan(8)?.run().std_dev() - 1.0).abs() < 1e-6); // up to rounding
     /// assert_eq!((plan(8)?.run().steps(), plan(8)?.run().divisor()), (80, 5000.0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -64,8 +64,8 @@ impl DpSgd {
         }
     }
 
-    /// The same recipe with rounds and a step that suit so many records, by the noise of the mean gradient that N parties
-    /// amount to: as many rounds as [gradient descent](Self::full_gradient) has steps, and the mean of the second half.
+    /// Sets the rounds and the step that suit this many records, given the noise of the mean gradient over N parties: as many
+    /// rounds as [gradient descent](Self::full_gradient) has steps, and the mean of the second half.
     ///
     /// # Errors
     /// As [`recommended`](Self::recommended).
@@ -78,7 +78,7 @@ impl DpSgd {
         relation: AdjacencyKind,
     ) -> Result<Self, Error> {
         let Descent::Consensus { rho, parties } = self.descent else { return Ok(self) };
-        // √N times the noise is what fewer records have.
+        // √N times the noise corresponds to fewer records.
         let fewer = ((n as f64 / (parties.max(1) as f64).sqrt()) as u64).max(1);
         let passes = match rounds {
             Some(rounds) => rounds,
@@ -87,7 +87,7 @@ impl DpSgd {
         let defaults = Defaults::new(self.loss, fewer, self.loss.parameters(dim), budget, relation)?;
         let smoothness = self.loss.constants(L2::new(self.lambda)?, &Domain::unit_rows()).smoothness;
         let longest = if smoothness.is_finite() { 1.0 / smoothness } else { 1.0 };
-        // η/(1 + ηρ) is what moves all.
+        // η/(1 + ηρ) is the effective step of the consensus model.
         let moved = TOTAL_STEP * defaults.total_step() / passes.max(1) as f64;
         let step = if moved * rho < 1.0 { moved / (1.0 - moved * rho) } else { longest };
         let updates = passes.saturating_mul(parties).max(2);

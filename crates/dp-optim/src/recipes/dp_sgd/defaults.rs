@@ -12,27 +12,27 @@ use crate::error::Error;
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
-/// Passes over the records.
+/// Recommended number of passes over the records.
 pub const PASSES: u64 = 20;
-/// Fewest records in a batch: fewer cost more time than they save noise.
+/// Minimum batch size: smaller batches cost more time than they reduce noise.
 pub const LEAST_BATCH: u64 = 256;
 /// `c` of the batch size `c μ² n / passes`.
 pub const BATCH: f64 = 4.0;
-/// How much longer the run may be than that of output perturbation, whose noise is not averaged.
+/// Ratio of the total step to that of output perturbation, whose noise is not averaged.
 pub const TOTAL_STEP: f64 = 2.0;
 
 impl DpSgd {
-    /// The recommended recipe for `n` records of `dim` features.
+    /// Returns the recommended recipe for `n` records of `dim` features.
     ///
     /// # Formula
-    /// With μ the parameter of Gaussian differential privacy that the budget amounts to and `k` passes,
+    /// With μ the parameter of Gaussian differential privacy that corresponds to the budget, and `k` passes,
     /// ```text
     /// b = max(256, c μ² n / k)      T = k ⌈n/b⌉      η = min(S/T, 1/β)      output: mean of the last T/2 iterates
     /// ```
-    /// The noise multiplier σ follows `q²T (e^(1/σ²) - 1) ≈ μ²` with `q = b/n`, `qT ≈ k`: as long as σ is well above 1 the
-    /// noise that reaches the model depends on the total step `S` alone, neither on `b` nor on `T`, and smaller batches
-    /// only cost time; where σ falls below 1 a step costs exponentially more. The rule keeps `σ² ≈ kq/μ² >= c`. The total
-    /// step balances noise and bias as in [`defaults`](crate::defaults), from whose `S` it differs by a constant.
+    /// The noise multiplier σ follows `q²T (e^(1/σ²) - 1) ≈ μ²` with `q = b/n`, `qT ≈ k`. While σ is well above 1 the noise in
+    /// the model depends on the total step `S` alone, neither on `b` nor on `T`, and smaller batches only cost time; for σ
+    /// below 1 a step costs exponentially more. The rule keeps `σ² ≈ kq/μ² >= c`. The total step balances noise and bias as in
+    /// [`defaults`](crate::defaults), from whose `S` it differs by a constant.
     ///
     /// # Errors
     /// As [`Defaults::new`]; delta = 0.
@@ -54,7 +54,7 @@ impl DpSgd {
             .with_suited_steps(n, dim, budget, relation)
     }
 
-    /// The same recipe with the step size and the average that suit its number of steps.
+    /// Sets the step size and the average that suit the recipe's number of steps.
     ///
     /// # Errors
     /// As [`recommended`](Self::recommended).
@@ -68,15 +68,15 @@ impl DpSgd {
         Ok(Self { schedule: Some(Schedule::Constant { step }), averaging, ..self })
     }
 
-    /// Gradient descent on all records at each step, with noise on each sum.
+    /// Returns the recipe of gradient descent on all records at each step, with noise on each sum.
     ///
     /// # Formula
-    /// With β the loss's curvature (1/2 where it has kinks) and S twice the total step of [`defaults`](crate::defaults),
+    /// With β the loss's curvature (1/2 for losses with kinks) and S twice the total step of [`defaults`](crate::defaults),
     /// ```text
     /// T = min(⌈β S⌉, 200)      η = min(S/T, 1/β)      output: mean of the last T/2 iterates
     /// ```
-    /// For a given total step the noise that reaches the model does not depend on T: its variance on each sum grows with T,
-    /// and `T η²` shrinks alike. So T is the least with which no step is longer than 1/β. It follows from public numbers.
+    /// For a given total step the noise in the model does not depend on T: its variance on each sum grows with T, and `T η²`
+    /// shrinks in proportion. So T is the least for which no step is longer than 1/β. It follows from public numbers.
     ///
     /// # Errors
     /// As [`Defaults::new`].
@@ -94,13 +94,12 @@ impl DpSgd {
         let defaults = Defaults::new(loss, n, loss.parameters(dim), budget, relation)?;
         let smoothness = loss.constants(L2::NONE, &Domain::unit_rows()).smoothness;
         let smoothness = if smoothness.is_finite() { smoothness } else { CURVATURE_OF_KINKS };
-        // A number that is none becomes 0.
+        // NaN becomes 0.
         let passes = ((TOTAL_STEP * defaults.total_step() * smoothness).ceil() as u64).clamp(1, MOST_STEPS);
         let recipe = Self { sampling: Sampling::Passes, batch_size: u64::MAX, passes, ..Self::new(loss) };
         recipe.with_suited_steps(n, dim, budget, relation)
     }
 
-    /// Number of steps among `n` records.
     pub(super) fn updates(&self, n: u64) -> u64 {
         if let Descent::Consensus { parties, .. } = self.descent {
             return parties.saturating_mul(self.passes).max(1);

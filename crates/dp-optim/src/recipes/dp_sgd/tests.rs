@@ -34,7 +34,7 @@ fn norm(v: f64) -> Option<ClippingNorm> {
     Some(ClippingNorm::new(v).unwrap())
 }
 
-/// Every way of sampling that is proved under a relation.
+/// All sampling methods with a proof under the relation.
 fn recipes(relation: AdjacencyKind) -> Vec<DpSgd> {
     let base = DpSgd { batch_size: 40, passes: 3, ..DpSgd::new(LossKind::Logistic) };
     let mut all = vec![
@@ -89,10 +89,10 @@ fn a_clipping_norm_is_the_sensitivity() {
     let recipe = DpSgd { batch_size: 40, clipping: norm(0.25), ..DpSgd::new(LossKind::Squared) };
     let plan = recipe.plan::<ZeroOut>(400, 2, budget()).unwrap();
     assert!((0.25..0.25 + 1e-9).contains(&plan.run().sensitivity()));
-    // Noise is proportional to it.
+    // Noise is proportional to the clipping norm.
     let twice = DpSgd { clipping: norm(0.5), ..recipe }.plan::<ZeroOut>(400, 2, budget()).unwrap();
     assert!((twice.run().std_dev() / plan.run().std_dev() - 2.0).abs() < 1e-6);
-    // The squared loss has no bound of its own without a radius.
+    // The squared loss has no bound without a radius.
     let none = DpSgd { clipping: None, ..DpSgd::new(LossKind::Squared) };
     assert!(matches!(none.plan::<ZeroOut>(400, 2, budget()), Err(Error::NotProved { .. })));
     assert!(DpSgd { radius: Some(2.0), ..none }.plan::<ZeroOut>(400, 2, budget()).is_ok());
@@ -208,8 +208,8 @@ fn what_is_not_proved_is_refused() {
     assert!(recipe.plan::<ZeroOut>(0, 2, budget()).is_err() && recipe.plan::<ZeroOut>(5, 0, budget()).is_err());
 }
 
-/// Single precision with Poisson batches of any number of records, and any number of parameters: the sensitivity is within
-/// 1.02 of the norm, as the noise then is.
+/// Single precision with Poisson batches, for any number of records and parameters: the sensitivity, and so the noise, is
+/// within a factor 1.02 of the norm.
 #[test]
 fn single_precision_is_as_good_for_many_records_and_many_parameters() {
     let clipped = DpSgd { clipping: norm(0.5), steps: Some(10), batch_size: 100, ..DpSgd::new(LossKind::Logistic) };
@@ -226,7 +226,7 @@ fn single_precision_is_as_good_for_many_records_and_many_parameters() {
     assert!(run.sensitivity().unwrap() < 1.000_001);
 }
 
-/// All records at each step: the sensitivity was 3.2 times its ideal at 1e8 records and 223 times at 1e9.
+/// All records at each step: the sensitivity used to be 3.2 times its ideal at 1e8 records and 223 times at 1e9.
 #[test]
 fn more_records_do_not_cost_more_noise_on_a_full_sum() {
     for (n, most) in [(100_000, 1e-7), (10_000_000, 1e-5), (100_000_000, 1e-4), (1_000_000_000, 1e-3)] {
@@ -250,7 +250,7 @@ fn contribution(row: [f64; 2], target: f64, w: [f64; 2], clip: Option<f64>) -> [
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
-    /// What one record adds to a sum is at most the sensitivity, whoever else is there: every record and every point.
+    /// One record's contribution to a sum is at most the sensitivity, for every record and every point.
     #[test]
     fn no_record_moves_a_sum_by_more_than_is_claimed(
         angle in 0.0..6.3f64, other in 0.0..6.3f64, length in 0.0..=1.0f64, sign: bool, other_sign: bool,
@@ -280,7 +280,7 @@ proptest! {
     }
 }
 
-/// All records at each step, with momentum.
+/// Gradient descent on all records at each step, with momentum.
 fn accelerated(lambda: f64, step: f64) -> DpSgd {
     DpSgd {
         lambda,
@@ -302,7 +302,7 @@ fn momentum_costs_nothing() {
         let (with, without) = (recipe.plan::<A>(400, 2, budget()).unwrap(), plain.plan::<A>(400, 2, budget()).unwrap());
         assert_eq!((with.event(), with.run().std_dev()), (without.event(), without.run().std_dev()));
         assert_eq!((with.run().steps(), with.run().divisor()), (12, 400.0));
-        // One Gaussian release for each pass, whatever the order of the records: nothing is assumed of it.
+        // One Gaussian release for each pass, whatever the order of the records, about which nothing is assumed.
         let DpEvent::SelfComposed { event, count: 12 } = with.event() else { panic!("{:?}", with.event()) };
         assert!(matches!(*event, DpEvent::Gaussian { .. }));
         assert!(!with.derivation().assumptions().contains(&Assumption::DeclaredOrder));
@@ -318,10 +318,10 @@ fn momentum_costs_nothing() {
     check::<ZeroOut>();
 }
 
-/// The released model of a run with momentum, from the noise-free gradients of all records and the same noise, by hand.
+/// The released model of a run with momentum, recomputed from the noise-free gradients of all records and the same noise.
 #[test]
 fn momentum_is_nesterovs() {
-    // So large a budget that the noise does not show.
+    // A budget so large that the noise is negligible.
     let generous = Budget { epsilon: Epsilon::new(1e9).unwrap(), delta: Delta::new(0.5).unwrap() };
     let (lambda, eta) = (0.05, 2.0);
     let plan = accelerated(lambda, eta).plan::<ZeroOut>(400, 2, generous).unwrap();
@@ -361,7 +361,7 @@ fn momentum_that_could_run_away_is_refused() {
     let long = DpSgd { lambda: 1.5, ..recipe.clone() };
     assert!(matches!(refused(&long), Err(Error::NotProved { .. })));
     assert!(refused(&DpSgd { descent: Descent::Plain, ..long }).is_ok());
-    // The square of the number of steps counts.
+    // The square of the number of steps enters the bound.
     let far = DpSgd { schedule: Some(Schedule::Constant { step: 1e134 }), lambda: 0.0, ..recipe };
     assert!(refused(&DpSgd { descent: Descent::Plain, ..far.clone() }).is_ok());
     assert!(matches!(refused(&DpSgd { passes: 3000, ..far }), Err(Error::NotProved { .. })));
@@ -386,8 +386,8 @@ fn recipes_written_before_there_was_momentum_are_read_and_written_alike() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
-    /// What the range of the iterates rests on: what is left of a push after k steps of accelerated descent is at most
-    /// k + 1 times the push.
+    /// The bound on which the range of the iterates rests: after k steps of accelerated descent, at most k + 1 times a push
+    /// remains.
     #[test]
     fn a_push_fades_or_grows_by_one_each_step(
         shrink in prop_oneof![Just(1.0), 0.0..1.0f64, 0.99..1.0f64], momentum in prop_oneof![0.0..1.0f64, 0.99..1.0f64],
@@ -403,7 +403,7 @@ proptest! {
 mod consensus;
 mod penalised;
 
-/// What is shown of a run, and the bound on its noise.
+/// The displayed numbers of a run, and the bound on its noise.
 #[test]
 fn runs_are_described_by_their_numbers() {
     let usual = DpSgd { batch_size: 40, passes: 3, ..DpSgd::new(LossKind::Logistic) };
@@ -445,7 +445,7 @@ fn runs_are_described_by_their_numbers() {
         assert!(matches!(recipe.descent, Descent::Admm { .. }) && recipe.penalty == Some(l1()), "{recipe:?}");
         assert_eq!(matches!(recipe.schedule, Some(Schedule::PerDrawnPass { .. })), falls);
         assert_eq!(matches!(recipe.schedule, Some(Schedule::Constant { step: 1.0 })), !falls);
-        // Its steps add up to what suits plain descent: 1/pass for as many updates as a pass has, or all alike, at most 1/β.
+        // The steps add up to the total that suits plain descent: 1/pass for each update of a pass, or all equal, at most 1/β.
         let (n, dim, relation) = (400, 5, AdjacencyKind::ZeroOut);
         for epsilon in [0.01, 1.0] {
             let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), ..budget() };
@@ -460,7 +460,7 @@ fn runs_are_described_by_their_numbers() {
     }
 }
 
-/// The step sizes that suit Adam and consensus, by the formulas that are documented.
+/// The step sizes that suit Adam and consensus ADMM, by their documented formulas.
 #[test]
 fn suited_steps_follow_their_formulas() {
     let (n, dim, relation) = (2000, 20, AdjacencyKind::ReplaceOne);
@@ -482,7 +482,7 @@ fn suited_steps_follow_their_formulas() {
         let fewer = (2000.0 / (parties as f64).sqrt()) as u64;
         let defaults = crate::defaults::Defaults::new(recipe.loss, fewer, dim, budget(), relation).unwrap();
         let moved = defaults::TOTAL_STEP * defaults.total_step() / rounds as f64;
-        // β = 1/4 of the logistic loss.
+        // β = 1/4 for the logistic loss.
         let expected = if moved * rho < 1.0 { (moved / (1.0 - moved * rho)).min(4.0) } else { 4.0 };
         let suited = recipe.with_suited_rounds(Some(rounds), n, dim, budget(), relation).unwrap();
         assert_eq!(suited.passes, rounds);

@@ -11,19 +11,19 @@ use crate::recipes::DpSgd;
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
 
-/// Snapshots, unless steps of `1/β` need more.
+/// Default number of snapshots, unless steps of `1/β` need more.
 pub(super) const EPOCHS: u64 = 10;
-/// More than these are not recommended.
+/// Maximum number of recommended epochs.
 const MOST_EPOCHS: u64 = 200;
-/// The share of full gradients, whose noise all steps of an epoch have in common.
+/// Share of the cost for full gradients, whose noise is common to all steps of an epoch.
 pub(super) const FULL_SHARE: f64 = 0.7;
-/// How much longer the run may be than that of output perturbation.
+/// Ratio of the total step to that of output perturbation.
 const TOTAL_STEP: f64 = crate::recipes::dp_sgd::defaults::TOTAL_STEP;
 
 impl DpSvrg {
-    /// The recommended recipe for `n` records of `dim` features: batches as [`DpSgd::recommended`] has them, about one pass in
-    /// each epoch, and as many epochs as let steps of at most `1/β` add up to twice the total step of
-    /// [`defaults`](crate::defaults): at least ten.
+    /// Returns the recommended recipe for `n` records of `dim` features: batches as in [`DpSgd::recommended`], about one pass
+    /// in each epoch, and enough epochs (10 to 200) that steps of at most `1/β` add up to twice the total step of
+    /// [`defaults`](crate::defaults).
     ///
     /// # Errors
     /// As [`DpSgd::recommended`].
@@ -39,12 +39,12 @@ impl DpSvrg {
         let total = TOTAL_STEP * Defaults::new(loss, n, loss.parameters(dim), budget, relation)?.total_step();
         let smoothness = loss.constants(L2::NONE, &Domain::unit_rows()).smoothness;
         let epochs = total * smoothness / recipe.steps_of_epoch(n) as f64;
-        // A loss with kinks has steps of any length; a number that is none becomes 0.
+        // A loss with kinks does not bound the steps; NaN becomes 0.
         let epochs = if smoothness.is_finite() { epochs.ceil() as u64 } else { 0 };
         Self { epochs: epochs.clamp(EPOCHS, MOST_EPOCHS), ..recipe }.with_suited_steps(n, dim, budget, relation)
     }
 
-    /// The same recipe with the step size and the average that suit its number of steps.
+    /// Sets the step size and the average that suit the recipe's number of steps.
     ///
     /// # Errors
     /// As [`recommended`](Self::recommended).

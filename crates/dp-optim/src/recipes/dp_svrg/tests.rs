@@ -15,7 +15,7 @@ fn budget(epsilon: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() }
 }
 
-/// Rows of norm 1, whose label is told by the first feature but for every tenth.
+/// Rows of norm 1, whose label follows the first feature except for every tenth.
 fn records(n: usize, dim: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut rng = SeededRng::new(seed);
     let (mut rows, mut targets) = (Vec::new(), Vec::new());
@@ -38,7 +38,7 @@ fn slope(prediction: f64, target: f64) -> f64 {
     -target / (1.0 + (prediction * target).exp())
 }
 
-/// Where each batch holds all records, the correction is exact: the run is gradient descent, epochs or none.
+/// If each batch holds all records, the correction is exact: the run is gradient descent, for any number of epochs.
 #[test]
 fn with_whole_batches_it_is_gradient_descent() {
     let (n, dim) = (60, 3);
@@ -74,8 +74,8 @@ fn with_whole_batches_it_is_gradient_descent() {
     assert!(mean[0] > 1.0, "{mean:?}");
 }
 
-/// On small batches the steps go where gradient descent goes, though a plain step on such a batch would not: the longest
-/// distance between runs shrinks with the differences.
+/// On small batches the steps follow gradient descent, although a plain step on such a batch would not: the largest distance
+/// between runs shrinks with the differences.
 #[test]
 fn differences_vary_less_than_gradients() {
     let (n, dim) = (400, 3);
@@ -108,8 +108,8 @@ fn differences_vary_less_than_gradients() {
     assert!(svrg < 0.1 * sgd && svrg > 0.0, "{svrg} {sgd}");
 }
 
-/// A record's difference, in units of D, moves a batch's sum by no more than the noise was planned for, at any two points and
-/// for any D, in either float type; and by nearly as much where D is small.
+/// A record's difference, in units of D, moves a batch's sum by at most the planned sensitivity, at any two points, for any D
+/// and in either float type; for small D it nearly attains it.
 #[test]
 fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
     fn moves<F: Real, M>(model: &M, float: FloatKind, seed: u64) -> f64
@@ -143,7 +143,7 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
                 );
                 let examples = examples.unwrap();
                 let wide = L2Sensitivity::<ReplaceOne>::new(10.0).unwrap();
-                // So small that sums round it away.
+                // Noise so small that sums round it away.
                 let noise = Gaussian::from_std_dev(wide, 1e-30).unwrap().with_noise_mode(NoiseMode::Rounded).unwrap();
                 let (mut log, mut own) = (EventLog::new(), SeededRng::new(1));
                 let once = StepBatches::Passes { n: 40, sizes: BatchSizes::Equal(40), passes: 1 };
@@ -164,7 +164,7 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
     assert!(moves::<f64, _>(&LinearModel::new(3, Hinge), FloatKind::F64, 3) > 0.99);
 }
 
-/// What is a bound for every record: D is at least as long as any difference of smooth losses, so that nothing is cut.
+/// D bounds every record's difference for smooth losses, so that nothing is clipped.
 #[test]
 fn the_reach_bounds_the_differences() {
     let recipe = DpSvrg { row_norm: 0.7, ..DpSvrg::new(LossKind::Logistic) };
@@ -184,7 +184,7 @@ fn the_reach_bounds_the_differences() {
     }
     assert!(most > 0.9, "{most}");
     assert_eq!((run.reach(0.0), run.reach(f64::NAN)), (LEAST_REACH * run.bound, run.bound));
-    // Kinks have no curvature to go by.
+    // Losses with kinks have no smoothness.
     let hinge = DpSvrg::new(LossKind::Hinge);
     let hinge = hinge.run(&hinge.problem(100, 3, AdjacencyKind::ZeroOut).unwrap()).unwrap();
     assert_eq!((hinge.reach(1e-6), hinge.reach(0.0)), (hinge.bound, hinge.bound));
@@ -223,7 +223,7 @@ fn both_releases_are_paid_for() {
     );
     let fixed = DpSvrg { sampling: Sampling::FixedSize, ..recipe.clone() };
     let fixed = fixed.plan::<ReplaceOne>(5000, 4, budget(1.0)).unwrap();
-    // Two records' gradients are at most as far apart as both are long.
+    // Two records' gradients differ by at most the sum of their norms.
     let [of_two, of_one] = [fixed.run().full_sensitivity().unwrap(), plan.run().full_sensitivity().unwrap()];
     assert!(of_two <= 2.0 * of_one && of_two >= of_one, "{of_two} {of_one}");
     assert!((fixed.run().sensitivity().unwrap() - 2.0).abs() < 1e-6);
@@ -260,7 +260,7 @@ fn refuses_what_is_not_proved() {
     assert!(recipe.plan::<ZeroOut>(1000, 4, pure).unwrap_err().to_string().contains("delta"));
 }
 
-/// The bound on a step's estimate, the number of steps, and who may be told that a release was private.
+/// The bound on a step's estimate, the number of steps, and the log's statement whether a release was private.
 #[test]
 fn figures_follow_their_formulas() {
     use dp_mechanisms::OsSeeded;

@@ -1,4 +1,4 @@
-//! The run itself: epochs of a full gradient and of steps from there.
+//! The training: epochs of a full gradient and of steps from its snapshot.
 
 use core::marker::PhantomData;
 
@@ -23,31 +23,31 @@ use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 use crate::schedule::StepSizes;
 
-/// What a training releases, as an attacker sees it.
+/// The releases of a training, as an attacker sees them.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "audit"), expect(dead_code, reason = "for audits"))]
 pub(crate) enum Observation<'o, F> {
     /// The noisy sum of all records' gradients.
     Full {
-        /// Where they are taken.
+        /// The point of the gradients.
         snapshot: &'o [F],
-        /// Gradients and noise.
+        /// The noisy sum of the gradients.
         noisy_sum: &'o [F],
     },
     /// The noisy sum of a batch's differences.
     Step {
-        /// Where the step is taken.
+        /// The point of the step.
         point: &'o [F],
-        /// Where the gradients of all records are known.
+        /// The point of the last full gradient.
         snapshot: &'o [F],
-        /// D: what differences are divided by before they are clipped.
+        /// D: the divisor of differences before clipping.
         reach: F,
-        /// Differences and noise, in units of `reach`.
+        /// The noisy sum of the differences, in units of `reach`.
         noisy_sum: &'o [F],
     },
 }
 
-/// Whoever looks on.
+/// A callback that receives each release.
 pub(super) type Observer<'o, F> = dyn FnMut(Observation<'_, F>) + 'o;
 
 /// A training by DP-SVRG: the run with both noises, step sizes and average.
@@ -61,7 +61,7 @@ pub struct SvrgRun {
 }
 
 impl Svrg {
-    /// What bounds a step's estimate times the divisor.
+    /// Returns a bound on a step's estimate times the divisor.
     pub(super) fn largest_sum(&self, full_std_dev: f64, std_dev: f64) -> f64 {
         let n = self.steps.n as f64;
         let of_batch = self.bound * (self.steps.sum.examples as f64 + self.steps.largest_noise(std_dev));
@@ -71,7 +71,7 @@ impl Svrg {
 }
 
 impl SvrgRun {
-    /// The L2 sensitivity of the sum of all records' gradients, rounding allowed for.
+    /// Returns the L2 sensitivity of the sum of all records' gradients, rounding included.
     ///
     /// # Errors
     /// None for a run that was planned.
@@ -79,8 +79,8 @@ impl SvrgRun {
         self.run.full_sensitivity()
     }
 
-    /// The L2 sensitivity of a batch's sum of differences in units of D, rounding allowed for: to a record's presence under
-    /// Poisson sampling, else to the relation's change of a record.
+    /// Returns the L2 sensitivity of a batch's sum of differences in units of D, rounding included: to a record's presence
+    /// under Poisson sampling, otherwise to the relation's change of a record.
     ///
     /// # Errors
     /// None for a run that was planned.
@@ -88,28 +88,27 @@ impl SvrgRun {
         self.run.steps.sensitivity()
     }
 
-    /// The noise of both kinds of sums.
+    /// Returns the noise of both kinds of sums.
     pub fn noises(&self) -> TwoNoises {
         self.noises
     }
 
-    /// Number of steps of all epochs.
+    /// Returns the number of steps of all epochs.
     pub fn steps(&self) -> u64 {
         self.run.steps.updates()
     }
 
-    /// What a batch's sum is divided by: the mean number of records in it.
+    /// Returns the divisor of a batch's sum, the mean number of records in it.
     pub fn divisor(&self) -> f64 {
         self.run.steps.divisor
     }
 
-    /// The steps, as they are run.
     #[cfg(feature = "audit")]
     pub(crate) fn steps_run(&self) -> &crate::recipes::noisy_run::NoisyRun {
         &self.run.steps
     }
 
-    /// [`Run::train`], showing each release to `observe`.
+    /// As [`Run::train`], passing each release to `observe`.
     pub(crate) fn train_observing<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -175,7 +174,6 @@ impl Run for SvrgRun {
     }
 }
 
-/// Receives the model as a type.
 struct Training<'t, 'c, 'o, 'r, F, A> {
     svrg: &'t SvrgRun,
     source: &'t mut dyn RowSource<F>,
@@ -215,7 +213,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
             let mut full = self.full_gradient(&model, &point, epochs.log())?;
             let share: F = convert(run.steps.divisor / run.steps.n as f64);
             full.iter_mut().for_each(|entry| *entry *= share);
-            // A key of its own for each epoch's batches: independent of the noise and of other epochs.
+            // A fresh key for each epoch's batches, independent of the noise and of other epochs.
             let key = BatchKey::draw(&mut *self.rng);
             let batches = StepBatches::Drawn { n: run.steps.n, law, steps: run.epoch_steps };
             let gradient =
@@ -242,7 +240,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
 }
 
 impl<F: Real, A: RecordAdjacency> Training<'_, '_, '_, '_, F, A> {
-    /// The noisy sum of all records' gradients at `point`.
+    /// Returns the noisy sum of all records' gradients at `point`.
     fn full_gradient<M>(&mut self, model: &M, point: &[F], log: &mut EventLog<A>) -> Result<Vec<F>, Error>
     where
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
@@ -266,7 +264,6 @@ impl<F: Real, A: RecordAdjacency> Training<'_, '_, '_, '_, F, A> {
     }
 }
 
-/// Adds up the gradients of a pass.
 struct FullSum<'s, 'g, 'c, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     gradient: &'s mut NoisyGradient<'g, F, M, A, R>,
     model: &'s M,
@@ -287,14 +284,14 @@ where
     }
 }
 
-/// The gradient of all records at the snapshot, and what a batch says of how it has changed since.
+/// The gradient of all records at the snapshot, corrected by a batch's differences since.
 struct Corrected<'c, 'r, 'o, F, M: Model<F>, A: RecordAdjacency, R: ?Sized> {
     run: &'c Svrg,
     gradient: NoisyGradient<'r, F, M, A, R>,
-    /// The pass at the snapshot.
+    /// The model's pass at the snapshot.
     there: M::Pass,
     snapshot: &'c [F],
-    /// Its noisy gradient, as the sum of a batch.
+    /// The noisy full gradient at the snapshot, scaled to the sum of a batch.
     full: &'c [F],
     observe: &'c mut Observer<'o, F>,
 }
@@ -353,8 +350,8 @@ mod tests {
     use crate::recipes::problem::Problem;
     use crate::schedule::Schedule;
 
-    /// The noise of the steps is paid for under one law of batches and their number. A loop that draws others, or more,
-    /// makes no step, and without a loop there is none either. D is that of the distance from the snapshot.
+    /// The noise of the steps is paid for under one law and number of batches. A loop that draws others, or more, makes no
+    /// step, and neither does a call without a loop. D follows from the distance to the snapshot.
     #[test]
     fn an_estimate_is_refused_outside_the_batches_that_were_paid_for() {
         const N: u64 = 20;

@@ -1,25 +1,25 @@
-//! The theorem's numbers as written, for tables and comparisons.
+//! The theorem's formula as published, for tables and comparisons.
 
 use crate::growth::expansion;
 
-/// What a record costs that is read in one batch, as the rate `ε(α)/α` of a Renyi guarantee: the ρ of zCDP.
+/// The cost of a record that is read in one batch, as the rate `ε(α)/α` of a Renyi guarantee: the ρ of zCDP.
 pub type Zcdp = f64;
 
-/// What each batch's records cost, by the formula of Theorem 3.1 in ordinary arithmetic: not rounded up, and without the
-/// allowance for the rounding of the run. The last iterate costs the largest.
+/// Returns the cost of each batch's records, by the formula of Theorem 3.1 in ordinary arithmetic: not rounded up, and without
+/// the allowance for rounding in the run. The last iterate costs the maximum.
 ///
 /// # Formula
 /// ```text
 /// ε_t(α)/α = (η_t G/B_t)² / (2 Σ_{s >= t} η_s² σ_s² / Π_{t < u <= s} ρ_u²),   ρ_u = max(|1 - η_u γ|, |1 - η_u β|)
 /// ```
-/// `steps` are `(η_t, B_t, σ_t)`, with `σ_t` the standard deviation of the noise on the mean gradient. Where a step is
-/// longer than `2/β` nothing is proved, and every batch up to it costs infinity.
+/// `steps` are `(η_t, B_t, σ_t)`, with `σ_t` the standard deviation of the noise on the mean gradient. For a step longer than
+/// `2/β` nothing is proved, and the batches up to it cost infinity.
 ///
 /// # Examples
 /// ```
 /// use dp_optim::recipes::pnsgd::per_batch;
 /// let costs = per_batch(&[(0.1, 1, 1.0); 3], 1.0, 0.0, 2.0);
-/// assert!((costs[2] - 2.0).abs() < 1e-12); // the last batch: its own noise alone
+/// assert!((costs[2] - 2.0).abs() < 1e-12); // the last batch: hidden by its own noise alone
 /// assert!((costs[0] - 2.0 / 3.0).abs() < 1e-12); // the first: hidden by three draws
 /// ```
 ///
@@ -39,7 +39,7 @@ pub fn per_batch(
         let shift = step * gradient_difference / batch as f64;
         *cost = shift * shift / (2.0 * noise);
         let contraction = expansion(step, smoothness, strong_convexity);
-        // The noise that follows hides what came before this step the better the more it contracts.
+        // The more a step contracts, the better later noise hides earlier records.
         noise = if contraction <= 1.0 { noise / (contraction * contraction) } else { 0.0 };
     }
     costs

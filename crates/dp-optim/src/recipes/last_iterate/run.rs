@@ -1,4 +1,4 @@
-//! A descent with its noise.
+//! The run of a descent with its noise.
 
 use dp_accountant::{DpEvent, EventLog};
 use dp_losses::Real;
@@ -11,7 +11,7 @@ use crate::recipes::algorithm::Run;
 use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
-/// A training with noise on every iterate, of which the last is released.
+/// A training with noise on every iterate that releases the last one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DescentRun {
     pub(super) descent: Descent,
@@ -19,23 +19,23 @@ pub struct DescentRun {
 }
 
 impl DescentRun {
-    /// With noise of standard deviation `std_dev` on each batch's mean gradient.
+    /// Creates the run with noise of standard deviation `std_dev` on each batch's mean gradient.
     pub(in crate::recipes) fn new(descent: Descent, std_dev: f64) -> Result<Self, Error> {
         positive("standard deviation", std_dev)?;
         Ok(Self { descent, std_dev })
     }
 
-    /// The updates of a pass, runs of equal ones together.
+    /// Returns the updates of a pass, with consecutive equal ones combined.
     pub fn updates(&self) -> &[Updates] {
         &self.descent.updates
     }
 
-    /// σ: standard deviation of the noise on each batch's mean gradient.
+    /// Returns σ, the standard deviation of the noise on each batch's mean gradient.
     pub fn std_dev(&self) -> f64 {
         self.std_dev
     }
 
-    /// Root of the expected squared norm of all noise together, as the last iterate holds it where nothing contracts.
+    /// Returns the root of the expected squared norm of all noise together, as in the last iterate if nothing contracts.
     pub fn noise_norm(&self) -> f64 {
         let Descent { updates, passes, .. } = &self.descent;
         let squares: f64 = updates.iter().map(|update| update.count as f64 * update.step * update.step).sum();
@@ -55,7 +55,7 @@ impl Run for DescentRun {
         let batches = if smallest == largest { largest.to_string() } else { format!("{smallest} to {largest}") };
         let first = updates.first().map_or(0.0, |update| update.step);
         Summary {
-            // Each iterate has its own.
+            // Each iterate has a different sensitivity.
             sensitivity: None,
             rows: problem.n.saturating_mul(*passes),
             text: format!(

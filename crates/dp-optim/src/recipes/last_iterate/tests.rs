@@ -24,26 +24,26 @@ fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-13 * expected.abs(), "{found} {expected}");
 }
 
-/// Two passes of three updates on 7 records and two on 4, of 5 features.
+/// Two passes, each of three updates on 7 records and two on 4, of 5 features.
 fn descent(recipe: &Pnsgd) -> Descent {
     let (inputs, problem) = (recipe.inputs(), Problem::new(recipe, 29, 5, AdjacencyKind::ReplaceOne).unwrap());
     let updates = vec![Updates { count: 3, batch_size: 7, step: 0.5 }, Updates { count: 2, batch_size: 4, step: 0.25 }];
     Descent::new(inputs, inputs.terms(&problem).unwrap(), &problem, 2, updates).unwrap()
 }
 
-/// The ball that nothing leaves: twice the longest way, 4 of steps in all at most 1/2 each, or the end of a contraction; and
-/// twice the noise of all steps, of which the squares add up to 7/4.
+/// The radius is twice the longest path (steps of total length 4 with gradients of at most 1/2) or twice the limit of a
+/// contraction, plus twice the norm of all noise, whose squared steps add up to 7/4.
 #[test]
 fn the_ball_holds_every_way_and_all_noise() {
     let noise = |std_dev: f64| std_dev * 1.75f64.sqrt() * (5f64.sqrt() + 6.0);
     let ball = |lambda: f64, std_dev: f64| descent(&Pnsgd { lambda, ..recipe() }).ball(std_dev);
     for std_dev in [0.1, 3.0] {
         close(ball(0.0, std_dev), 2.0 * (0.5 * 4.0 + noise(std_dev)));
-        // Contractions end at L/λ: farther than the way, or nearer.
+        // Contractions end at L/λ, farther than the path or nearer.
         close(ball(0.1, std_dev), 2.0 * (0.5 * 4.0 + noise(std_dev)));
         close(ball(0.5, std_dev), 2.0 * (0.5 / 0.5 + noise(std_dev)));
         close(ball(2.0, std_dev), 2.0 * (0.5 / 2.0 + noise(std_dev)));
-        // A step beyond 1/λ turns the weights around.
+        // A step beyond 1/λ flips the weights.
         close(ball(2.5, std_dev), 2.0 * (0.5 * 4.0 + noise(std_dev)));
         assert_eq!(descent(&Pnsgd { radius: Some(0.3), ..recipe() }).ball(std_dev), 0.3);
     }
@@ -51,7 +51,7 @@ fn the_ball_holds_every_way_and_all_noise() {
     close(all.noise_norm(), 0.7 * (1.75f64 * 5.0).sqrt());
 }
 
-/// What the mechanism is told of each run of updates, by the formulas: sensitivity `ηG/B`, contraction, rounding, noise.
+/// The mechanism's inputs for each run of updates, by the formulas: sensitivity `ηG/B`, contraction, rounding, noise.
 #[test]
 fn the_mechanism_is_told_what_the_formulas_say() {
     let unit = f64::EPSILON / 2.0;
@@ -76,7 +76,7 @@ fn the_mechanism_is_told_what_the_formulas_say() {
         }
         let std_dev = 2.0;
         let ball = descent.ball(std_dev);
-        // Of several classes: an exponential of each and their sum; the largest score subtracted.
+        // For several classes: an exponential for each and their sum; the largest score is subtracted.
         let (of_derivative, of_margins) = if classes { (2.0 * 11.0, 4.0) } else { (0.0, 0.0) };
         let dim = parameters as f64;
         let run = |count: u64, batch_size: u64, step: f64| {
@@ -127,7 +127,7 @@ fn bounds_are_refused_beyond_their_limits() {
     assert!(refused(recipe(), 0, 2) && refused(recipe(), 9, 0));
     let most = (1e-3 / f64::EPSILON) as u64;
     assert!(!refused(recipe(), 9, most) && refused(recipe(), 9, most + 1));
-    // A loss without a bound on its slope.
+    // A loss with unbounded slope.
     assert!(refused(Pnsgd { loss: LossKind::Squared, ..recipe() }, 9, 2));
     assert!(!refused(Pnsgd { loss: LossKind::Squared, radius: Some(1.0), ..recipe() }, 9, 2));
     assert!(descent(&recipe()).least_noise(budget(0.0), 1).is_err());
@@ -142,7 +142,7 @@ fn bounds_are_refused_beyond_their_limits() {
     }
 }
 
-/// Neighbours alike are one run; the default step is `D/(L√(2T))` for all updates of all passes, at most `2/β`.
+/// Consecutive equal updates are combined; the default step is `D/(L√(2T))` for all updates of all passes, at most `2/β`.
 #[test]
 fn runs_and_steps_of_pnsgd() {
     let updates = [(5, 0.5), (5, 0.5), (5, 0.25), (4, 0.25), (4, 0.25), (5, 0.5)];
@@ -164,7 +164,7 @@ fn runs_and_steps_of_pnsgd() {
     }
     let two = plan(&listed(&[50, 50, 30]), 1000).unwrap();
     assert!(two.summary().text.contains("12 updates, batches of 30 to 50, "), "{}", two.summary().text);
-    // β = 1/16: the longest step is 32, which it does not exceed by a rounding.
+    // β = 1/16: the longest step is 32, which rounding must not exceed.
     let far = plan(&Pnsgd { distance: 1e4, ..usual.clone() }, 1000).unwrap();
     let longest = far.run().updates()[0].step;
     assert!(longest <= 32.0 && longest > 32.0 * (1.0 - 1e-15), "{longest}");
@@ -173,15 +173,14 @@ fn runs_and_steps_of_pnsgd() {
         let error = plan(&listed(sizes), 10).unwrap_err();
         assert!(matches!(error, Error::Count { name: found, .. } if found == name), "{sizes:?}: {error}");
     }
-    // More steps of their own than are listed.
+    // More different updates than are listed.
     let schedule = Some(Schedule::InverseSqrt { step: 1.0 });
     let many = Pnsgd { batching: Batching::Equal { size: 1 }, schedule, ..usual };
     let error = plan(&many, (1 << 25) + 1).unwrap_err();
     assert!(matches!(error, Error::Count { name: "updates per pass", .. }), "{error}");
 }
 
-/// Batches that leave records over are run as they are listed: as many as planned, with noise after each, on the records
-/// that they hold and no others.
+/// Listed batches that omit some records run as listed: as many as planned, with noise after each, on exactly their records.
 #[test]
 fn listed_batches_are_run_as_listed() {
     use dp_data::Examples;
@@ -211,7 +210,7 @@ fn listed_batches_are_run_as_listed() {
     }
 }
 
-/// What a planned Snowball-SGD is made of: batches that cost no more than ρ of the noise, all of the runs of equal ones.
+/// A planned Snowball-SGD: batches that cost at most ρ under the noise, with consecutive equal updates combined.
 #[test]
 fn runs_of_snowball_sgd() {
     use crate::recipes::SnowballSgd;
@@ -225,12 +224,12 @@ fn runs_of_snowball_sgd() {
         .fold((0, 0.0), |(count, squares), run| (count + run.count, squares + run.count as f64 * run.step * run.step));
     assert_eq!(count, calibrated.updates);
     close(run.noise_norm(), run.std_dev() * (squares * 5.0).sqrt());
-    // Neighbours differ, or they were one run.
+    // Consecutive entries differ, otherwise they would be combined.
     assert!(run.updates().windows(2).all(|two| two[0].batch_size != two[1].batch_size || two[0].step != two[1].step));
     assert!(run.updates().iter().any(|run| run.count > 1) && run.updates().len() > 1);
 }
 
-/// The paper's simple conversion is a bound up to `(4 - 2√2) √ln(1/δ)` and is not given beyond, where it is too small.
+/// The paper's simple conversion is a bound up to `(4 - 2√2) √ln(1/δ)`; beyond, where it is too small, it is not returned.
 #[test]
 fn the_simple_conversion_ends_where_it_is_too_small() {
     use crate::recipes::pnsgd::{epsilon_of_rho, epsilon_of_rho_simple};

@@ -1,4 +1,4 @@
-//! The engine with noise on every iterate, and the release of the last.
+//! Training with noise on every iterate, and the release of the last one.
 
 use core::marker::PhantomData;
 
@@ -44,7 +44,7 @@ impl Descent {
         let visitor =
             Visitor { descent: self, run: &run, mechanism, ball, source, order, rng, control, float: PhantomData };
         let (weights, log) = self.problem.setting.loss.visit_model(dim, visitor)?;
-        // The radius is a promise; a ball that was only there for the arithmetic is not.
+        // The radius is part of the guarantee; a ball added for the arithmetic is not.
         let weights = match self.inputs.radius {
             Some(radius) => weights.map(|mut weights| {
                 project(&mut weights, radius);
@@ -55,7 +55,6 @@ impl Descent {
         Ok((weights, log))
     }
 
-    /// The engine's public numbers.
     fn run(&self) -> Result<Run, Error> {
         let per_pass = self.updates_per_pass();
         let updates = per_pass.saturating_mul(self.passes);
@@ -95,7 +94,6 @@ impl Descent {
     }
 }
 
-/// Receives the model as a type.
 struct Visitor<'t, 'c, 'r, F, A: RecordAdjacency> {
     descent: &'t Descent,
     run: &'t Run,
@@ -138,7 +136,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Visitor<'_, '_, '_, F, A> 
     }
 }
 
-/// An iterate with noise after each update but the last, which is released by itself.
+/// An iterate with noise after each update except the last, whose noise is added on release.
 struct NoisyIterate<'m, 'r, 'l, F, M: Model<F>, A: RecordAdjacency> {
     gradient: PlainGradient<F, M>,
     rule: GradientDescent,
@@ -146,7 +144,7 @@ struct NoisyIterate<'m, 'r, 'l, F, M: Model<F>, A: RecordAdjacency> {
     sum: Vec<F>,
     ball: f64,
     session: LastIterateSession<'m, A>,
-    /// Updates in all.
+    /// Total number of updates.
     planned: u64,
     rng: &'r mut LentRng<'l>,
 }
@@ -154,7 +152,7 @@ struct NoisyIterate<'m, 'r, 'l, F, M: Model<F>, A: RecordAdjacency> {
 impl<F: Real, M: Model<F>, A: RecordAdjacency> Iterate<F, M> for NoisyIterate<'_, '_, '_, F, M, A> {
     #[inline]
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
-        // Those after the last one that was paid for would have no noise of their own.
+        // Updates after the last paid one would have no noise.
         if step.update > self.planned {
             return Err(dp_mechanisms::Error::SessionOver { what: "updates", most: self.planned }.into());
         }
@@ -169,7 +167,7 @@ impl<F: Real, M: Model<F>, A: RecordAdjacency> Iterate<F, M> for NoisyIterate<'_
         Ok(())
     }
 
-    /// Its output is the last iterate, so that there is no average to go on from.
+    /// The output is the last iterate, so there is no average to restart from.
     fn restart(&mut self) {}
 
     fn current(&mut self) -> &[F] {

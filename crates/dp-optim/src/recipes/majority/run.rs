@@ -1,4 +1,4 @@
-//! The release of a constant answer: noise on the sum of the targets.
+//! The release of a constant prediction: noise on the sum of the targets.
 
 use dp_accountant::{DpEvent, EventLog};
 use dp_data::RowSource;
@@ -16,7 +16,7 @@ use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
-/// The same answer for everyone: the targets, their noise, and what is made of their mean.
+/// A run of the constant prediction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerRun {
     pub(super) recipe: Majority,
@@ -27,17 +27,17 @@ pub struct AnswerRun {
 }
 
 impl AnswerRun {
-    /// Scale of the noise on the sum of the targets, in units of their bound.
+    /// Returns the scale of the noise on the sum of the targets, in units of their bound.
     pub fn scale(&self) -> f64 {
         self.noise.scale
     }
 
-    /// How far one record moves that sum.
+    /// Returns the sensitivity of that sum.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
 
-    /// The sum of the targets with its noise, in units of their bound.
+    /// Returns the noisy sum of the targets, in units of their bound.
     pub(crate) fn noisy_sum<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -52,7 +52,7 @@ impl AnswerRun {
         Ok(noise.release(Bounded::with_proven_sensitivity(sum, sensitivity), log, rng)?)
     }
 
-    /// The sum of the targets, in units of their bound: as private as the data.
+    /// Returns the sum of the targets, in units of their bound: as private as the data.
     pub(crate) fn sum<F: Real>(&self, source: &mut dyn RowSource<F>, control: &mut Control<'_>) -> Result<f64, Error> {
         let grid = GridSum::new(self.n)?;
         let mut cells = 0;

@@ -33,7 +33,7 @@ fn the_answer_is_that_of_most() {
             assert_eq!(trained.derivation.event().unwrap(), trained.log.to_event());
         }
     }
-    // Whatever the noise, an answer is a number.
+    // The answer is a number for any noise.
     let plan = Majority::new(LossKind::Logistic).plan::<ZeroOut>(2, 2, budget(0.001)).unwrap();
     for _ in 0..50 {
         let trained = plan.train(&mut source(&[Some(1.0); 2]), &mut rng, &mut Control::default()).unwrap();
@@ -88,7 +88,7 @@ fn nonsense_is_refused() {
     }
 }
 
-/// Numbers in units of their bound: sums, answers, what is shown, and which answers a noisy sum on a grid can give.
+/// Targets in units of their bound: sums, answers, displayed numbers, and the answers that a noisy sum on a grid can give.
 #[test]
 fn targets_are_counted_in_units_of_their_bound() {
     let four = [4.0, -2.0, 1.0, 0.5];
@@ -104,7 +104,7 @@ fn targets_are_counted_in_units_of_their_bound() {
     assert!(summary.text.contains("noise of scale 8.0000e0"), "{}", summary.text);
     assert_eq!((recipe.answer(0.25, 4), recipe.answer(3.0, 4), recipe.answer(-3.0, 4)), (1.0, 4.0, -4.0));
     let labels = Majority::new(LossKind::Logistic);
-    // At most one record's worth short of certainty: 1 - 1/5 of 4 records, odds of 9.
+    // At most one record short of certainty: 1 - 1/5 for 4 records, odds of 9.
     for (mean, odds) in [(0.0, 1.0f64), (0.5, 3.0), (1.0, 9.0), (7.0, 9.0), (-1.0, 1.0 / 9.0)] {
         assert!((labels.answer(mean, 4) - odds.ln()).abs() < 1e-14, "{mean}");
     }
@@ -116,7 +116,7 @@ fn targets_are_counted_in_units_of_their_bound() {
             assert!(recipe.can_answer(weight, 4, 0.125), "{sum}");
             assert!(recipe.can_answer(f64::from(weight as f32), 4, 0.125), "{sum}");
         }
-        // Half-way between two of them, a hair beside one, and beyond all.
+        // Half-way between two of them, slightly beside one, and beyond all.
         for weight in
             [of(0.1875), of(-1.9375), of(1.375) * (1.0 + 1e-13), of(-0.5) * (1.0 - 1e-5), 1.01 * of(9.0), -50.0]
         {

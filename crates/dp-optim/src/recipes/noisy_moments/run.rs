@@ -1,4 +1,4 @@
-//! One release of noisy moments, and the model that is solved from it.
+//! The release of noisy moments, and the model solved from it.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{DpEvent, EventLog};
@@ -15,7 +15,7 @@ use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::Admitted;
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
-/// A training by noisy moments: what is summed, its noise, and the regulariser.
+/// A training by noisy moments: the sums, their noise, and the regulariser.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MomentsRun {
     pub(super) stage: Stage,
@@ -26,17 +26,16 @@ pub struct MomentsRun {
 }
 
 impl MomentsRun {
-    /// The noise on the moments.
+    /// Returns the noise on the moments.
     pub fn noise(&self) -> NoiseScale {
         self.noise
     }
 
-    /// The L2 sensitivity of all moments together.
+    /// Returns the L2 sensitivity of all moments together.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
 
-    /// The moments of all records, released.
     pub(crate) fn moments<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,

@@ -1,5 +1,4 @@
-//! One noisy release of the second moments, and the least squares solved from it: a model by itself, and the point that
-//! others start from.
+//! One noisy release of the second moments and the least-squares solution: a model itself, and the start or centre of others.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog};
@@ -16,37 +15,36 @@ use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::{Problem, Setting};
 
-/// The ridge over the noise's standard deviation times `√d`, about a third of the noise matrix's norm.
+/// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
 
-/// Whether there is room for the moments of `dim` features with `outputs` targets: exact, released, as a matrix and factorised.
+/// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
+/// matrix.
 pub(crate) fn check_square(dim: usize, outputs: usize) -> Result<(), OutOfMemory> {
     let numbers = dim.saturating_mul(dim.saturating_add(outputs));
     memory::check(numbers.saturating_mul(3 * size_of::<f64>()), "the second moments of this many features")
 }
 
-/// What the moments are taken of, all public.
+/// The public numbers that determine the moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stage {
     pub(in crate::recipes) loss: LossKind,
     pub(in crate::recipes) n: u64,
-    /// Features of a row.
     pub(in crate::recipes) dim: u64,
     pub(in crate::recipes) row_norm: f64,
     pub(in crate::recipes) target_bound: f64,
 }
 
 impl Stage {
-    /// The moments of a problem's records.
     pub(in crate::recipes) fn of(problem: &Problem) -> Self {
         let Problem { setting: Setting { loss, row_norm, target_bound, .. }, n, dim, .. } = *problem;
         Self { loss, n, dim, row_norm, target_bound }
     }
 
-    /// An empty sum of the moments.
+    /// Creates an empty sum of the moments.
     fn sum<A: Adjacency>(&self) -> Result<MomentSum<A>, Error> {
         let outputs = self.loss.outputs() as usize;
-        // A class is a unit vector.
+        // A class is encoded as a unit vector.
         let target_norm = if outputs > 1 { 1.0 } else { self.target_bound };
         let (rows, targets) = (ClippingNorm::new(self.row_norm)?, ClippingNorm::new(target_norm)?);
         let dim = size("dimension", self.dim)?;
@@ -54,22 +52,20 @@ impl Stage {
         Ok(MomentSum::new(dim, outputs, rows, targets, self.n)?)
     }
 
-    /// How far neighbouring data sets move the moments.
     pub(crate) fn sensitivity<A: Adjacency>(&self) -> Result<f64, Error> {
         Ok(self.sum::<A>()?.sensitivity().get())
     }
 
-    /// The number of moments.
     pub(in crate::recipes) fn moments(&self) -> u64 {
         let square = u128::from(self.dim) * (u128::from(self.dim) + 1) / 2;
         let moments = square + u128::from(self.dim) * u128::from(self.loss.outputs());
         u64::try_from(moments).unwrap_or(u64::MAX)
     }
 
-    /// By what least squares is multiplied to be weights of the loss: their slopes at prediction 0 agree then.
+    /// Returns the factor from least-squares solutions to weights of the loss: the slopes at prediction 0 agree then.
     ///
-    /// For targets `y` of -1 and +1, least squares estimates `E y`, and the logistic loss half the logarithm of the odds,
-    /// which is twice that, and more for larger ones. For one of `C` classes it estimates the probability less `1/C`, and
+    /// For targets `y` of -1 and +1, least squares estimates `E y`, and the logistic loss the logarithm of the odds, which is
+    /// twice `E y`, and more for larger ones. For one of `C` classes least squares estimates the probability less `1/C`, and
     /// softmax the logarithm of the probability, `C` times that.
     fn to_weights(self) -> f64 {
         match self.loss {
@@ -79,7 +75,6 @@ impl Stage {
         }
     }
 
-    /// Releases the moments.
     pub(crate) fn moments_released<F: Real, A: Adjacency>(
         &self,
         noise: NoiseScale,
@@ -115,7 +110,7 @@ impl Stage {
         }))
     }
 
-    /// The moments of a pass.
+    /// Sums the moments of a pass.
     fn add_up<F: Real, A: Adjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -161,8 +156,8 @@ impl Stage {
         Ok(sum.finish())
     }
 
-    /// A record's targets: its number, or its class as a unit vector less the mean of all of them. `false` for a number
-    /// that is no class, of a record that does not count.
+    /// Encodes a record's target: its number, or its class as a unit vector minus the mean of all unit vectors. Returns
+    /// `false` for a target that is no class index, whose record does not count.
     pub(super) fn code<F: Real>(&self, target: F, coded: &mut [f64]) -> bool {
         let number: f64 = target.to_subset_unchecked();
         if let [only] = coded {
@@ -179,7 +174,7 @@ impl Stage {
     }
 }
 
-/// `(A₊ + ridge I)⁻¹ V`.
+/// Returns `(A₊ + ridge I)⁻¹ V`.
 fn least_squares(moments: Moments, ridge: f64) -> DMatrix<f64> {
     let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(moments.matrix);
     let mut along = eigenvectors.tr_mul(&moments.vectors);

@@ -14,7 +14,7 @@ fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
 }
 
-/// Rows in the unit ball; targets linear in them but for some noise.
+/// Rows in the unit ball; targets are linear in them plus some noise.
 fn examples(n: usize, seed: u64) -> Examples<f64> {
     let mut rng = SeededRng::new(seed);
     let (mut rows, mut targets) = (Vec::new(), Vec::new());
@@ -47,7 +47,7 @@ fn with_hardly_any_noise_it_is_least_squares() {
             assert!((weight - expected).abs() < 0.01, "{weights:?}");
         }
     }
-    // Twice that for the logistic loss of targets -1 and +1, half the odds' logarithm near 0.
+    // Twice that for the logistic loss on targets -1 and +1: the log-odds near 0.
     let data = examples(20_000, 1);
     let Rows::Dense { values, .. } = data.block().rows else { unreachable!() };
     let labels: Vec<f64> = data.targets().iter().map(|y| y.signum()).collect();
@@ -57,7 +57,7 @@ fn with_hardly_any_noise_it_is_least_squares() {
     for (twice, once) in logistic.iter().zip(&squared) {
         assert!((twice - 2.0 * once).abs() < 1e-9);
     }
-    // As softmax of two classes it is the same model: the difference of the classes' weights.
+    // Softmax on two classes gives the same model, as the difference of the classes' weights.
     let classes = labels.iter().map(|y| f64::midpoint(*y, 1.0)).collect();
     let two = Examples::dense(values.to_vec(), classes, 3).unwrap();
     let softmax = train(&NoisyMoments::new("softmax:2".parse().unwrap()), two, budget(1e4, 1e-6));
@@ -115,7 +115,7 @@ fn what_does_not_fit_is_refused() {
     for lambda in [-1.0, f64::NAN, f64::INFINITY] {
         assert!(matches!(refused(&NoisyMoments { lambda, ..usual.clone() }, 9, 3), Error::OutOfRange { .. }));
     }
-    // Rows and targets may be of any size, also those of two classes.
+    // Rows and targets may have any bound, also for binary losses.
     let long = NoisyMoments { row_norm: 3.0, target_bound: 2.0, ..NoisyMoments::new(LossKind::Logistic) };
     let plan = long.plan::<ZeroOut>(9, 3, budget(1.0, 1e-6)).unwrap();
     assert!((plan.run().sensitivity() / 117f64.sqrt() - 1.0).abs() < 1e-12); // 3 √(9 + 4)
@@ -129,13 +129,13 @@ fn what_does_not_fit_is_refused() {
     assert!(plan.train::<f64>(&mut fewer, &mut SeededRng::new(1), &mut Control::default()).is_err());
 }
 
-/// Hands out examples thirty at a time, and says that there are so many.
+/// A source that delivers examples thirty at a time and states the given number of rows.
 struct Blocks {
     examples: Examples<f64>,
     claimed: u64,
 }
 
-/// What is still to come, and where it begins.
+/// The remaining rows, and their first index.
 struct BlocksPass<'b>(&'b Blocks, usize);
 
 impl RowSource<f64> for Blocks {
@@ -162,8 +162,8 @@ impl RowStream<f64> for BlocksPass<'_> {
     }
 }
 
-/// Blocks add up to what one block is; a source that delivers more rows than it claims, or fewer, is refused, and what
-/// comes after the excess is not read.
+/// Blocks add up to the same sum as a single block. A source that delivers more rows than it states, or fewer, is refused, and
+/// rows after the excess are not read.
 #[test]
 fn rows_beyond_those_claimed_are_refused() {
     let trained = |rows, claimed| {
@@ -199,8 +199,8 @@ proptest! {
     }
 }
 
-/// A target that is no class is that of a record which does not count; and the targets' bound is in the sensitivity of
-/// numbers, not of classes.
+/// A record whose target is no class index does not count; the bound on the targets enters the sensitivity of regression, not
+/// of classification.
 #[test]
 fn what_is_no_class_does_not_count() {
     let three: LossKind = "softmax:3".parse().unwrap();
@@ -222,14 +222,14 @@ fn what_is_no_class_does_not_count() {
     let moved = |loss: LossKind, target_bound: f64| {
         stage(&NoisyMoments { target_bound, ..NoisyMoments::new(loss) }, 10, 3).sensitivity::<ZeroOut>().unwrap()
     };
-    // One record: x² and x y, together X √(X² + Y²).
+    // One record: x² and x y, with joint norm X √(X² + Y²).
     for bound in [0.5f64, 1.0, 3.0] {
         assert!((moved(LossKind::Squared, bound) / (1.0 + bound * bound).sqrt() - 1.0).abs() < 1e-12);
         assert!((moved(three, bound) / 2f64.sqrt() - 1.0).abs() < 1e-12);
     }
 }
 
-/// The ridge is 0.3 of a coordinate's noise times `√d`: of one record and no eigenvalue below it, the weights by hand.
+/// The ridge is 0.3 of a coordinate's noise times `√d`: the weights of one record by hand, with no eigenvalue below the ridge.
 #[test]
 fn the_ridge_follows_its_formula() {
     let plan = |delta| NoisyMoments::new(LossKind::Squared).plan::<ZeroOut>(1, 2, budget(1.0, delta)).unwrap();

@@ -38,34 +38,33 @@ impl StepsRun {
         Ok(Self { run, sensitivity, std_dev, noise_mode, steps, weights })
     }
 
-    /// The L2 sensitivity of a step's sum, rounding allowed for: to a record's presence under Poisson sampling, else to
-    /// the relation's change of a record.
+    /// Returns the L2 sensitivity of a step's sum, rounding included: to a record's presence under Poisson sampling, otherwise
+    /// to the relation's change of a record.
     pub fn sensitivity(&self) -> f64 {
         self.sensitivity
     }
 
-    /// Standard deviation of the noise on each coordinate of a step's sum.
+    /// Returns the noise's standard deviation on each coordinate of a step's sum.
     pub fn std_dev(&self) -> f64 {
         self.std_dev
     }
 
-    /// Number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> u64 {
         self.run.updates()
     }
 
-    /// What a step's sum is divided by: the mean number of records in a batch.
+    /// Returns the divisor of a step's sum, the mean number of records in a batch.
     pub fn divisor(&self) -> f64 {
         self.run.divisor
     }
 
-    /// Standard deviation of the noise in the sum of all steps up to one, the largest over the steps, where the noise of
-    /// the steps is correlated; else NaN.
+    /// Returns the maximum over the steps of the standard deviation of the noise in the sum of all steps so far, for
+    /// correlated noise; otherwise NaN.
     pub fn error_of_sums(&self) -> f64 {
         self.run.factor.as_ref().map_or(f64::NAN, |factor| self.std_dev * factor.largest_error())
     }
 
-    /// The first step size.
     #[cfg(feature = "audit")]
     pub(crate) fn first_step(&self) -> f64 {
         self.steps.at(1)

@@ -1,4 +1,4 @@
-//! The update rules of such runs, as one type: what is written for any model is compiled once for all of them.
+//! The update rules of such runs as one type, so that generic code is compiled once for all of them.
 
 use nalgebra::RealField;
 
@@ -10,7 +10,6 @@ use crate::engine::{
 use crate::error::Error;
 use crate::schedule::StepSizes;
 
-/// Any update rule.
 pub(super) enum Rule<F> {
     Descent(AcceleratedDescent<F>),
     Adam(Adam<F>),
@@ -19,7 +18,7 @@ pub(super) enum Rule<F> {
 }
 
 impl<F: RealField + Copy> Rule<F> {
-    /// That of a run with noise of this standard deviation on each sum.
+    /// Creates the rule of a run with noise of this standard deviation on each sum.
     pub(super) fn new(run: &NoisyRun, steps: &StepSizes, std_dev: f64, start: &[F]) -> Result<Self, Error> {
         let (lambda, radius) = (run.lambda, run.radius);
         let map = run.proximal_map(steps)?;

@@ -1,4 +1,4 @@
-//! Noise that is correlated over the steps of passes in one order.
+//! Noise correlated over the steps of passes in one order.
 
 use dp_accountant::{Adjacency, DpEvent, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::L2Sensitivity;
@@ -11,10 +11,10 @@ use crate::recipes::linear::size;
 use crate::recipes::recipe::{Budget, least_scale};
 
 impl NoisyRun {
-    /// The same run with noise that is correlated over its steps, by a factor of as many steps.
+    /// Correlates the noise of the run's steps by a factor of as many steps.
     ///
-    /// Batches must be pieces of a pass in one order, the same in each: then a record takes part once a pass, as many steps
-    /// apart as a pass has, whatever the records are.
+    /// Batches must be parts of a pass in the same order in each pass: then a record takes part once per pass, at a distance
+    /// of the number of steps per pass, whatever the records are.
     pub(in crate::recipes) fn correlated(self, factor: Factor) -> Result<Self, Error> {
         let Batching::Passes { .. } = self.batching else {
             let why = "correlated noise is for batches that are pieces of a pass";
@@ -23,7 +23,6 @@ impl NoisyRun {
         Ok(Self { factor: Some(factor), ..self })
     }
 
-    /// In which steps a record takes part.
     pub(crate) fn participation(&self) -> Result<Participation, Error> {
         Ok(match self.plan {
             StepPlan::DisjointBatches { passes, steps_per_pass } => Participation::repeated(passes, steps_per_pass)?,
@@ -31,7 +30,7 @@ impl NoisyRun {
         })
     }
 
-    /// The mechanism of all steps, where their noise is correlated.
+    /// Returns the mechanism of all steps, if their noise is correlated.
     pub(super) fn stream<A: Adjacency>(&self, std_dev: f64) -> Result<Option<MatrixFactorisation<A>>, Error> {
         let Some(factor) = &self.factor else { return Ok(None) };
         let each = L2Sensitivity::<A>::new(self.sensitivity()?)?;
@@ -39,11 +38,12 @@ impl NoisyRun {
         Ok(Some(MatrixFactorisation::from_std_dev(factor.clone(), participation, each, dim, std_dev)?))
     }
 
-    /// The least standard deviation of a row's noise with which all copies meet the budget: the whole stream is one Gaussian.
+    /// Returns the least standard deviation of a row's noise with which all copies meet the budget: the whole stream is one
+    /// Gaussian.
     pub(super) fn least_std_dev_of_stream(&self, factor: &Factor, budget: Budget, copies: u64) -> Result<f64, Error> {
         let one = |multiplier| DpEvent::Gaussian { std_dev: multiplier, sensitivity: 1.0 };
         let multiplier = NoiseMultiplier::new(least_scale(budget, copies, one)?)?;
-        // Of the relation the sensitivity of a step knows.
+        // The sensitivity of a step already accounts for the relation.
         let each = L2Sensitivity::<ZeroOut>::new(self.sensitivity()?)?;
         let (participation, dim) = (self.participation()?, size("dimension", self.parameters())?);
         let stream = MatrixFactorisation::from_noise_multiplier(factor.clone(), participation, each, dim, multiplier)?;

@@ -1,4 +1,4 @@
-//! The run itself.
+//! The training.
 
 use std::sync::Arc;
 
@@ -22,7 +22,6 @@ use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 use crate::schedule::StepSizes;
 
-/// What a training follows beside the run: noise and step sizes.
 pub(in crate::recipes) struct Following<'t> {
     pub(in crate::recipes) std_dev: f64,
     pub(in crate::recipes) noise_mode: NoiseMode,
@@ -31,7 +30,6 @@ pub(in crate::recipes) struct Following<'t> {
 }
 
 impl NoisyRun {
-    /// Trains and returns the released output with its log.
     pub(in crate::recipes) fn train<F: Real, A: RecordAdjacency>(
         &self,
         following: &Following<'_>,
@@ -46,12 +44,12 @@ impl NoisyRun {
         Ok((released, A::from_null_records(log)))
     }
 
-    /// Passes, how they are cut, and the order of the records.
+    /// Returns the number of passes, their batch sizes, and the order of the records.
     pub(in crate::recipes) fn passes(&self, key: [u8; 32]) -> (u64, BatchSizes, Order) {
         let count = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         match self.batching {
             Batching::Parties { rounds, parties, declared_order } => {
-                // Parts that differ by one record at most.
+                // Parts that differ by at most one record.
                 let part = |party: u64| count(self.n / parties + u64::from(party < self.n % parties));
                 let parts: Arc<[usize]> = (0..parties).map(part).collect();
                 // A record stays with its party.
@@ -61,7 +59,7 @@ impl NoisyRun {
             Batching::Passes { passes, batch_size, declared_order } => {
                 // A sum of all records has the same sensitivity in any order.
                 let as_held = declared_order || batch_size >= self.n;
-                // Correlated noise is for a record that takes part as many steps apart in each pass.
+                // Correlated noise requires that a record takes part at the same distance in each pass.
                 let keyed = Order::Keyed { key, fresh_each_pass: self.factor.is_none() };
                 (passes, BatchSizes::Equal(count(batch_size)), if as_held { Order::Declared } else { keyed })
             }
@@ -69,7 +67,7 @@ impl NoisyRun {
         }
     }
 
-    /// The batches of all steps, as they are paid for and driven.
+    /// Returns the batches of all steps, as they are paid for and driven.
     fn step_batches(&self) -> StepBatches {
         match self.batching {
             Batching::Drawn(law) => StepBatches::Drawn { n: self.n, law, steps: self.updates() },
@@ -92,7 +90,7 @@ impl NoisyRun {
             Some(stream) => Law::Stream(Box::new(stream.with_noise_mode(following.noise_mode)?)),
             None => Law::Steps(self.noise::<A>(following.std_dev, following.noise_mode)?),
         };
-        // A key of its own for each training, for the batches or the order: independent of the noise and of other runs.
+        // A fresh key for each training, for the batches or the order, independent of the noise and of other runs.
         let mut key = [0; 32];
         rng.fill_bytes(&mut key);
         let training = Training { run: self, noise, following, key, source, rng, control };
@@ -100,15 +98,13 @@ impl NoisyRun {
     }
 }
 
-/// The law of the noise.
 enum Law<A: Adjacency> {
-    /// On each step's sum by itself.
+    /// Independent noise on each step's sum.
     Steps(Gaussian<A>),
-    /// Correlated over the steps.
+    /// Noise correlated over the steps.
     Stream(Box<MatrixFactorisation<A>>),
 }
 
-/// Receives the model as a type.
 struct Training<'t, 'c, 'r, F, A: Adjacency> {
     run: &'t NoisyRun,
     noise: Law<A>,

@@ -1,4 +1,4 @@
-//! One perturbed objective around a released centre: what certifies its minimiser, what its release costs, and the release.
+//! A perturbed objective around a released centre: the certificate of its minimiser, the cost of its release, and the release.
 
 use dp_accountant::{DpEvent, EventLog, MarginLoss, ZeroOut, objective_perturbation};
 use dp_data::{Block, Order, RowSource};
@@ -16,68 +16,69 @@ use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::Problem;
 
-/// The noise multiplier of the release over that of the objective, Gaussian, least and most: the least leaves the objective
-/// five sixths of its noise multiplier, the most costs a thousandth of ε.
+/// Minimum and maximum of the release's noise multiplier over that of the objective, for Gaussian noise. The minimum leaves
+/// the objective five sixths of its noise multiplier; the maximum costs a thousandth of ε.
 const RELEASE_MULTIPLIERS: [f64; 2] = [1.5, 30.0];
 
-/// The same for noise without delta, whose costs add up: half of ε at least, a thousandth at most.
+/// The same for noise without delta, whose costs add up: half of ε at the minimum, a thousandth at the maximum.
 const PURE_RELEASE_MULTIPLIERS: [f64; 2] = [2.0, 1000.0];
 
-/// The standard deviation, in a prediction, of noise on the minimiser that nobody sees: the multiplier is at most the one with
-/// this. Of numbers it is so much of their bound; a prediction of classes is a margin or a score, which is of the order of one.
+/// The standard deviation, in a prediction, of negligible noise on the minimiser: the multiplier is at most the one with this
+/// value. For regression it is relative to the targets' bound; for classification a prediction is a margin or a score of order
+/// one.
 pub(crate) const UNSEEN: f64 = 0.02;
 
-/// The noise on the minimiser, at the largest multiplier, over the least that the noise in the objective makes of a weight,
-/// `σ/(βn)`: no nearer point is looked for, since it takes longer to reach and changes nothing.
+/// Ratio of the noise on the minimiser, at the largest multiplier, to the least effect of the objective's noise on a weight,
+/// `σ/(βn)`. No smaller tolerance is used, since it takes longer to reach and changes nothing.
 const FINE_ENOUGH: f64 = 0.01;
 
-/// The centre is brought into the ball of this radius, for rows of norm 1: noisy least squares may be anywhere.
+/// Radius of the ball onto which the centre is projected, for rows of norm 1: noisy least squares has no bound.
 const CENTRE_RADIUS: f64 = 1000.0;
 
-/// The tolerance over the least that rounding lets be certified for the expected noise: room for more noise than expected.
+/// Ratio of the tolerance to the least that can be certified for the expected noise: a margin for larger noise.
 const ROOM: f64 = 8.0;
 
 /// Releases of one [`Objective::release`]: the linear term and the minimiser.
 pub(in crate::recipes) const RELEASES: u64 = 2;
 
-/// `Σ ℓ(⟨w, x_i⟩, y_i) + (Λ/2) ‖w - c‖² + ⟨b, w⟩`, as public numbers.
+/// The public numbers of `Σ ℓ(⟨w, x_i⟩, y_i) + (Λ/2) ‖w - c‖² + ⟨b, w⟩`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::recipes) struct Objective<'o> {
-    /// Loss and bounds.
     pub(in crate::recipes) recipe: &'o ObjPert,
     pub(in crate::recipes) problem: &'o Problem,
     /// Λ.
     pub(in crate::recipes) regularization: f64,
     /// The law and scale of `b`.
     pub(in crate::recipes) noise: NoiseScale,
-    /// Whether there is a centre other than 0.
+    /// True if there is a centre other than 0.
     pub(in crate::recipes) centred: bool,
     pub(in crate::recipes) certification: Certification,
 }
 
-/// How a point near the minimiser is certified, which says how near it is.
+/// The method that certifies a point near the minimiser, which determines the tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Certification {
-    /// By a gradient that is summed plainly, whose error grows with the records: what certificates state that do not say.
+    /// A plainly summed gradient, whose error grows with the number of records: the meaning of certificates without this
+    /// field.
     #[default]
     Plain,
-    /// By a [`CompensatedGradient`](dp_losses::CompensatedGradient).
+    /// A [`CompensatedGradient`](dp_losses::CompensatedGradient).
     Compensated,
 }
 
 #[cfg(feature = "serde")]
 impl Certification {
-    /// Whether a certificate need not say.
+    /// Returns whether a certificate may omit this field.
     pub(in crate::recipes) fn is_plain(&self) -> bool {
         *self == Self::Plain
     }
 }
 
 impl Objective<'_> {
-    /// The numbers that certify the minimiser of the mean objective with a linear term of this norm.
+    /// Returns the risk: the numbers that certify the minimiser of the mean objective with a linear term of this norm.
     fn risk(&self, linear_norm: f64) -> Result<Risk, Error> {
         let Self { recipe, problem, .. } = *self;
         let n = problem.n as f64;
@@ -86,7 +87,7 @@ impl Objective<'_> {
         let constants = recipe.loss.constants(L2::new(strong_convexity)?, &domain);
         let value_at_zero = match recipe.margin_loss()? {
             MarginLoss::Logistic => core::f64::consts::LN_2,
-            // At margin 0, of which the hinge makes 1 and its smooth form no more than 1 + h/4.
+            // At margin 0 the hinge is 1 and its smooth form at most 1 + h/4.
             MarginLoss::HuberSvm { width } => 1.0 + width,
             MarginLoss::Softmax { classes } => f64::from(classes).ln(),
             _ => recipe.target_bound,
@@ -94,7 +95,7 @@ impl Objective<'_> {
         self.noise.check()?;
         let grid = Grid::new(self.noise.scale(), MAX_BITS)?;
         let parameters = problem.parameters();
-        // Half a step for each coordinate, and what the quotient by n and the centre are rounded by.
+        // Half a step for each coordinate; the second term is the rounding of the quotient by n and of the centre.
         let drawn = 0.5 * grid.step() * (parameters as f64).sqrt() / n;
         Ok(Risk {
             n: problem.n,
@@ -110,21 +111,21 @@ impl Objective<'_> {
         })
     }
 
-    /// R: the centre's norm is at most this.
+    /// Returns R, the bound on the centre's norm.
     pub(in crate::recipes) fn centre_radius(&self) -> f64 {
         if self.centred { CENTRE_RADIUS / self.recipe.row_norm } else { 0.0 }
     }
 
-    /// At most this is the norm of the linear term of the *mean* objective, but with probability `e^-32`, whatever the centre:
-    /// `(‖b‖ + ΛR)/n`.
+    /// Bounds the norm of the linear term of the *mean* objective for any centre, `(‖b‖ + ΛR)/n`, which fails with probability
+    /// below `e^-32`.
     pub(in crate::recipes) fn largest_linear_norm(&self) -> f64 {
         let noise = self.noise.largest_norm(self.problem.parameters());
         (noise + self.regularization * self.centre_radius()) / self.problem.n as f64
     }
 
-    /// τ: how near the minimiser a point must be certified to be.
+    /// Returns τ, the certified distance from the minimiser.
     pub(in crate::recipes) fn tolerance(&self) -> Result<f64, Error> {
-        // Longer noise has no certificate, which says so before any record is read.
+        // Longer noise has no certificate and is refused before any record is read.
         self.tolerance_of(&self.risk(self.largest_linear_norm())?)
     }
 
@@ -137,15 +138,15 @@ impl Objective<'_> {
                 (ROOM * Certificate::least_tolerance(risk)?).max(fine_enough)
             }
         };
-        // A gradient of γ in the mean is one of nγ in the sum, whose curvature is at least Λ.
+        // A gradient of norm γ in the mean is nγ in the sum, whose curvature is at least Λ.
         let asked = self.recipe.gradient_tolerance.map(|gamma| gamma * self.problem.n as f64 / self.regularization);
         Ok(asked.map_or(least, |asked| asked.max(least)))
     }
 
-    /// The event of the exact minimiser's release, of a record's presence.
+    /// Returns the event of releasing the exact minimiser, for a record's presence.
     fn minimiser_event(&self) -> Result<DpEvent, Error> {
         let recipe = self.recipe;
-        // Rows of norm X and weights w are rows of norm 1 and weights X w.
+        // Rows of norm X with weights w are equivalent to rows of norm 1 with weights X w.
         let inverse = recipe.row_norm.recip();
         let down = 1.0 - 4.0 * f64::EPSILON;
         let scale = self.noise.scale() * inverse * down;
@@ -158,8 +159,8 @@ impl Objective<'_> {
         })
     }
 
-    /// The events of a release of a record's presence: the exact minimiser's, and that of the noise that hides how it was
-    /// approached.
+    /// Returns the events of a release for a record's presence: of the exact minimiser, and of the noise that hides the
+    /// solver's error.
     pub(in crate::recipes) fn events(&self, release: NoiseScale) -> Result<[DpEvent; 2], Error> {
         self.noise.check()?;
         release.check()?;
@@ -171,30 +172,31 @@ impl Objective<'_> {
         Ok([self.minimiser_event()?, release.plain_event(2.0 * self.tolerance()?, parameters)])
     }
 
-    /// The least and the largest noise multiplier of the release over that of the objective.
+    /// Returns the minimum and maximum of the release's noise multiplier over that of the objective.
     fn release_multipliers(&self) -> [f64; 2] {
         if self.noise.is_pure() { PURE_RELEASE_MULTIPLIERS } else { RELEASE_MULTIPLIERS }
     }
 
-    /// What noise on a prediction is measured by: a bound on numbers, 1 for margins and scores.
+    /// Returns the unit of noise on a prediction: the targets' bound for regression, 1 for margins and scores.
     fn unit_of_predictions(&self) -> f64 {
         if self.recipe.loss.classes().is_some() { 1.0 } else { self.recipe.target_bound }
     }
 
-    /// The standard deviation of the release's noise in a prediction, at multiplier 1 and this tolerance, on a row as long as
-    /// there may be: its norm cancels.
+    /// Returns the standard deviation of the release's noise in a prediction, at multiplier 1 and this tolerance, on a row of
+    /// the largest norm, which cancels.
     fn in_a_prediction(&self, tolerance: f64) -> f64 {
         self.noise.coordinate_std_dev(self.problem.parameters()) * 2.0 * tolerance
     }
 
-    /// The multiplier for this tolerance: what makes the error of a weight least, if the noise is not seen then.
+    /// Returns the multiplier for this tolerance: the one that minimises the error of a weight, if its noise is then
+    /// negligible.
     ///
     /// # Formula
     /// ```text
     /// m = (p/(2τ β n))^{2/3} without delta,   (p/(2τ β n))^{1/2} with it,   between least and most
     /// ```
-    /// The noise in the objective makes at least `A = σ p/(β n)` of a weight, in the root of the mean square over directions,
-    /// whose curvatures add up to `β n` at most. A release at `m` raises that by a share `1/m` (pure) or `1/(2m²)`, and adds
+    /// The noise in the objective moves a weight by at least `A = σ p/(β n)`, in root mean square over the directions, whose
+    /// curvatures add up to at most `β n`. A release at `m` raises that by a fraction `1/m` (pure) or `1/(2m²)`, and adds
     /// noise of `2τ σ m`: the sum of squares is least at `m³`, or `m⁴`, `= (A/(2τ σ))²`.
     fn release_multiplier(&self, tolerance: f64, smoothness: f64) -> f64 {
         let [least, most] = self.release_multipliers();
@@ -205,46 +207,44 @@ impl Objective<'_> {
         balanced.min(unseen).clamp(least, most)
     }
 
-    /// The tolerance, and the multiplier of the release for it.
     fn release_terms(&self) -> Result<(f64, f64), Error> {
         let risk = self.risk(self.largest_linear_norm())?;
         let tolerance = self.tolerance_of(&risk)?;
         Ok((tolerance, self.release_multiplier(tolerance, risk.smoothness)))
     }
 
-    /// The standard deviation of the noise on the minimiser in a prediction, in its unit: above [`UNSEEN`] only where
-    /// rounding lets no nearer point be certified.
+    /// Returns the standard deviation of the noise on the minimiser in a prediction, in its unit: above [`UNSEEN`] only if
+    /// rounding prevents the certification of a nearer point.
     pub(in crate::recipes) fn release_in_a_prediction(&self) -> Result<f64, Error> {
         let (tolerance, multiplier) = self.release_terms()?;
         Ok(multiplier * self.in_a_prediction(tolerance) / self.unit_of_predictions())
     }
 
-    /// The noise on the minimiser for a sensitivity of 1: a multiple of that of the objective in units of a row's norm.
+    /// Returns the noise on the minimiser for sensitivity 1: a multiple of the objective's noise divided by the row norm.
     fn release_in_units(&self) -> NoiseScale {
         let [_, most] = self.release_multipliers();
-        // A tolerance that cannot be had is refused where the plan asks for it.
+        // An unattainable tolerance is refused where the plan computes it.
         let times = self.release_terms().map_or(most, |(_, multiplier)| multiplier);
         self.noise.with_scale(times * self.noise.scale() / self.recipe.row_norm)
     }
 
-    /// The events with noise on the minimiser in units of its sensitivity, for calibration.
+    /// Returns the events with noise on the minimiser in units of its sensitivity, for calibration.
     pub(in crate::recipes) fn events_in_units(&self) -> Result<[DpEvent; 2], Error> {
         let release = self.release_in_units().plain_event(1.0, self.problem.parameters());
         Ok([self.minimiser_event()?, release])
     }
 
-    /// The noise on the minimiser.
     pub(in crate::recipes) fn release_noise(&self) -> Result<NoiseScale, Error> {
         let in_units = self.release_in_units();
         Ok(in_units.with_scale(in_units.scale() * 2.0 * self.tolerance()? * (1.0 + 8.0 * f64::EPSILON)))
     }
 
-    /// Draws the linear term, finds the minimiser around a released centre of norm at most
+    /// Draws the linear term, computes the minimiser around a released centre of norm at most
     /// [`centre_radius`](Self::centre_radius), and releases it.
     ///
     /// # Errors
-    /// A source that fails, [`Error::Interrupted`], single precision, and noise so long that rounding could not be told from
-    /// it, which depends on no record and has probability below `e^-32`. Nothing has been released then.
+    /// A failing source, [`Error::Interrupted`], single precision, and noise too long to certify rounding errors, which is
+    /// independent of the records and has probability below `e^-32`. Nothing has been released then.
     pub(in crate::recipes) fn release<F: Real, R: ReleaseRng + ?Sized>(
         &self,
         release: NoiseScale,
@@ -255,7 +255,7 @@ impl Objective<'_> {
         control: &mut Control<'_>,
     ) -> Result<Released<Vec<F>>, Error> {
         let (parameters, mode) = (self.problem.parameters(), self.recipe.noise_mode);
-        // The linear term is a release of nothing: of zeros, under noise.
+        // The linear term is a release of zeros with noise.
         let of_gradient = L2Sensitivity::<ZeroOut>::new(self.recipe.row_norm)?;
         let zeros = Bounded::with_proven_sensitivity(vec![0.0f64; size("dimension", parameters)?], of_gradient);
         let noise = self.noise.release(zeros, parameters, mode, Some(MAX_BITS), log, rng)?;
@@ -265,8 +265,8 @@ impl Objective<'_> {
         release.release(Bounded::with_proven_sensitivity(weights, apart), parameters, mode, None, log, rng)
     }
 
-    /// A point within the tolerance of the minimiser of the objective with the linear term `⟨noise - Λ centre, w⟩` in the sum
-    /// over records, looked for from the centre: as private as the data.
+    /// Returns a point within the tolerance of the minimiser of the objective with the linear term `⟨noise - Λ centre, w⟩` in
+    /// the sum over records. The search starts from the centre; the result is as private as the data.
     pub(in crate::recipes) fn minimiser<F: Real>(
         &self,
         tolerance: f64,
@@ -277,7 +277,7 @@ impl Objective<'_> {
     ) -> Result<Vec<F>, Error> {
         let Self { recipe, problem, regularization, .. } = *self;
         let n = problem.n as f64;
-        // Of the terms, not of their sum: what rounds is each of them.
+        // The sum of the terms' norms, since each term is rounded.
         let largest = (norm_above(noise) + regularization * norm_above(centre)) / n;
         let certificate = Certificate::new(&self.risk(largest)?, tolerance)?;
         let linear: Vec<F> = noise.iter().zip(centre).map(|(b, c)| convert((b - regularization * c) / n)).collect();
@@ -287,13 +287,13 @@ impl Objective<'_> {
     }
 }
 
-/// A vector's norm, with room for what its sum rounds.
+/// Returns a vector's norm, rounded up.
 fn norm_above(vector: &[f64]) -> f64 {
     vector.iter().fold(0.0f64, |norm, entry| norm.hypot(*entry)) * (1.0 + 1e-12)
 }
 
-/// The least tolerance of a gradient that is summed plainly, in two levels: what certificates rest on that were made before
-/// gradients that certify were [compensated](dp_losses::CompensatedGradient). Nothing is trained by it.
+/// Returns the least tolerance for a plainly summed gradient, in two levels: the basis of certificates that predate
+/// [compensated](dp_losses::CompensatedGradient) gradients. No training uses it.
 fn least_tolerance_of_plain_sums(risk: &Risk) -> f64 {
     let Risk { n, smoothness, strong_convexity, data_lipschitz, outputs, .. } = *risk;
     let reach = 3.0 * risk.radius();
@@ -305,7 +305,6 @@ fn least_tolerance_of_plain_sums(risk: &Risk) -> f64 {
     4.01 * (sums + risk.linear_error) / strong_convexity
 }
 
-/// Receives the model as a type.
 struct Minimise<'t, 'c, 'd, F> {
     source: &'t mut dyn RowSource<F>,
     linear: &'t [F],
@@ -340,8 +339,8 @@ mod tests {
         Problem::new(recipe, n, dim, AdjacencyKind::ZeroOut).unwrap()
     }
 
-    /// Each rounding of a plain gradient by itself, in units of it: within what is allowed for, and not much more. A gradient's
-    /// error is doubled for the test, and doubled for the fallback.
+    /// Each rounding of a plain gradient alone, in its unit, is within the allowance, which is not much larger. A gradient's
+    /// error is doubled for the test, and doubled again for the fallback.
     #[test]
     fn every_rounding_of_a_plain_sum_is_allowed_for() {
         let unit = f64::EPSILON / 2.0;
@@ -361,13 +360,13 @@ mod tests {
             let found = least_tolerance_of_plain_sums(&risk) * risk.strong_convexity / (4.0 * unit);
             assert!(found >= needed && found <= most * needed, "{found} {needed}");
         };
-        // Sums of gradients of length 2: of many chunks, of one.
+        // Sums of gradients of length 2: over many chunks, and over one.
         let long = Risk { data_lipschitz: 2.0, ..risk };
         near(Risk { n: 1 << 40, ..long }, 2f64.powi(40) / CHUNK as f64 * 2.0, 1.02);
         near(long, (CHUNK as f64 + 24.0) * 2.0, 1.1);
-        // Of a softmax, an exponential of each class and their sum.
+        // For softmax, an exponential for each class and their sum.
         near(Risk { outputs: 100_000, ..long }, 2.0 * 100_000.0 * 2.0, 1.02);
-        // Margins at thrice the radius, `L/γ`: of many features, of one.
+        // Margins at three times the radius, `L/γ`: for many features, and for one.
         let curved = Risk { smoothness: 1e6, ..long };
         let reach = 3.0 * 2.0 / 0.125;
         near(Risk { parameters: 10_000, ..curved }, 10_000.0 * reach * 1e6, 1.02);
@@ -375,17 +374,17 @@ mod tests {
         // Subtracting the largest of several scores, and the errors of all of them.
         let one_more = |outputs| least_tolerance_of_plain_sums(&Risk { outputs, ..curved });
         assert!(one_more(2) - one_more(1) >= 2.0 * unit * reach * 1e6 * 4.0 / 0.125);
-        // The linear term, and the regulariser at thrice the radius that it makes.
+        // The linear term, and the regulariser at three times the radius that the linear term gives.
         near(Risk { linear_norm: 5.0, smoothness: 1e-12, ..risk }, 4.0 * (3.0 * 5.0 + 5.0), 1.03);
-        // What the linear term was rounded by, in full.
+        // The rounding error of the linear term, in full.
         near(Risk { linear_error: 1e-3, smoothness: 1e-12, ..risk }, 1e-3 / unit, 1.01);
-        // A loss that is small at 0 holds the minimiser nearer: by value, `√(2ℓ₀/γ)`.
+        // A loss that is small at 0 gives a smaller radius: from values, `√(2ℓ₀/γ)`.
         let by_value = Risk { value_at_zero: 1e-4, parameters: 10_000, ..curved };
         near(by_value, 10_000.0 * 3.0 * (2.0 * 1e-4 / 0.125f64).sqrt() * 1e6, 1.02);
     }
 
-    /// What a risk says of the loss at prediction 0 is no less than it is, and of the linear term that noise may be off by half a
-    /// step of the grid in each coordinate.
+    /// A risk's bound on the loss at prediction 0 is no less than the loss there, and its error of the linear term allows for
+    /// half a grid step in each coordinate.
     #[test]
     fn a_risk_knows_the_value_at_zero_and_the_grid() {
         use dp_losses::{HuberSvm, Logistic, Loss as _, Softmax};
@@ -396,10 +395,10 @@ mod tests {
             (LossKind::Logistic, Logistic.value(0.0f64, 1.0)),
             (LossKind::HuberSvm(narrow), narrow.value(0.0, 1.0)),
             (LossKind::HuberSvm(wide), wide.value(0.0, 1.0)),
-            // Of ten equal scores each has probability 1/10.
+            // With ten equal scores each class has probability 1/10.
             (LossKind::Softmax(softmax), -(0.1f64.ln())),
         ] {
-            // Whatever the bound on targets is.
+            // Whatever the bound on the targets is.
             let recipe = ObjPert { target_bound: 0.5, ..ObjPert::new(loss) };
             let noise = NoiseScale::Gaussian { std_dev: 3.0 };
             let certification = Certification::Compensated;
@@ -412,12 +411,12 @@ mod tests {
             let half = 0.5 * Grid::new(3.0, MAX_BITS).unwrap().step() / 1000.0;
             let corner = (0..risk.parameters).fold(0.0f64, |norm, _| norm.hypot(half));
             assert!(risk.linear_error >= corner * (1.0 - 1e-12), "{} {corner}", risk.linear_error);
-            // As long as the linear term is, so much its quotient and difference round.
+            // The rounding of the quotient and of the difference is proportional to the linear term.
             assert!(objective.risk(7.0).unwrap().linear_error >= corner + 2.0 * f64::EPSILON * 7.0);
         }
     }
 
-    /// Every figure of an objective by its formula, for rows and targets whose bounds are not 1, with a centre and without.
+    /// Every number of an objective by its formula, for rows and targets whose bounds are not 1, with and without a centre.
     #[test]
     fn every_figure_follows_its_formula() {
         let close = |found: f64, expected: f64, what: &str| {
@@ -477,9 +476,9 @@ mod tests {
                     assert_eq!(release.is_pure(), noise.is_pure());
                     let scale = multiplier * noise.scale() / 0.5 * 2.0 * tolerance;
                     close(release.scale(), scale, "noise on the minimiser");
-                    // Never below the multiple of the sensitivity that it was calibrated for.
+                    // Never below the multiple of the sensitivity for which it was calibrated.
                     assert!(release.scale() > objective.release_in_units().scale() * 2.0 * tolerance);
-                    // Rows of norm 1/2 and weights w are rows of norm 1 and weights w/2.
+                    // Rows of norm 1/2 with weights w are equivalent to rows of norm 1 with weights w/2.
                     let [minimiser, hidden] = objective.events(release).unwrap();
                     assert_eq!(hidden, release.plain_event(2.0 * objective.tolerance().unwrap(), dim));
                     let down = 1.0 - 4.0 * f64::EPSILON;
@@ -505,13 +504,13 @@ mod tests {
         let of_classes =
             Objective { recipe: &classes, problem, regularization: 50.0, noise, centred: false, certification };
         assert_eq!(of_classes.unit_of_predictions(), 1.0);
-        // What earlier certificates rest on.
+        // The basis of earlier certificates.
         let risk = of_classes.risk(of_classes.largest_linear_norm()).unwrap();
         assert_eq!(of_classes.tolerance().unwrap(), 8.0 * least_tolerance_of_plain_sums(&risk));
     }
 
     /// A release logs two noises: that of the linear term against a row's norm, and that of the minimiser against twice the
-    /// tolerance, which is what the plan charges for.
+    /// tolerance, as the plan charges.
     #[test]
     fn a_release_logs_both_of_its_noises() {
         let (n, dim) = (20u64, 2u64);

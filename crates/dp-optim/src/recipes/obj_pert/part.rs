@@ -1,4 +1,4 @@
-//! What is recommended for one of several releases that share a budget.
+//! The recommended parameters of one of several releases that share a budget.
 
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, MarginLoss, gaussian};
 
@@ -10,28 +10,28 @@ use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::Problem;
 use crate::recipes::recipe::Budget;
 
-/// Λ over `n q^{3/2}`: what served best at small budgets.
+/// Λ over `n q^{3/2}`: the best value at small budgets.
 const BALANCE: f64 = 0.3;
-/// Of log-cosh, the least regularisation in units of the curvature over epsilon: from 2 on its curvature costs nothing, and
-/// the rest leaves room for what hides the minimiser's error.
+/// For log-cosh, the least regularisation in units of the curvature over epsilon: from 2 on the curvature costs nothing, and
+/// the rest is a margin for the noise that hides the minimiser's error.
 const LOG_COSH_LEAST: f64 = 2.4;
-/// The same around a centre.
+/// `BALANCE` around a centre.
 const CENTRED_BALANCE: f64 = 0.35;
 
-/// What one of the copies may cost of a record's presence, for what is recommended: that it is enough is the
-/// calibration's to see to.
+/// The cost that one of the copies may have for a record's presence, used for recommendations; the calibration ensures that it
+/// suffices.
 pub(in crate::recipes) struct Part {
     epsilon: Epsilon,
     /// The noise multiplier of a Gaussian release at that cost, or the inverse of epsilon.
     pub(super) multiplier: f64,
     pub(in crate::recipes) pure: bool,
-    /// Whether others are composed with it.
+    /// True if others are composed with it.
     composed: bool,
 }
 
 impl Part {
-    /// Under the law that was chosen: by default the one with less noise, and around a centre the Gaussian, which the centre
-    /// needs.
+    /// Returns the part for the recipe's law: by default the law with less noise; around a centre the Gaussian, which the
+    /// centre needs.
     pub(in crate::recipes) fn of(
         recipe: &ObjPert,
         problem: &Problem,
@@ -71,7 +71,7 @@ impl Part {
         Ok(Self { epsilon, multiplier, pure, composed: copies > 1.0 })
     }
 
-    /// What a paper prescribes, if one was asked: each copy has its part of the budget.
+    /// Returns the noise and regulariser of the requested paper, if any: each copy has its part of the budget.
     pub(super) fn published(
         &self,
         recipe: &ObjPert,
@@ -92,18 +92,18 @@ impl Part {
         published(recipe.calibration, recipe.margin_loss()?, in_units, of_one, relation).map(Some)
     }
 
-    /// The noise multiplier of the moments at this share of the cost: of the squares of multipliers' inverses, or of
+    /// Returns the noise multiplier of the moments at this share of the cost: of the squared inverse multipliers, or of
     /// epsilon.
     pub(super) fn of_moments(&self, share: f64) -> f64 {
         self.multiplier / if self.pure { share } else { share.sqrt() }
     }
 
-    /// The root of the mean squared norm of the noise on a gradient of that many parameters.
+    /// Returns the root of the mean squared norm of the noise on a gradient with this many parameters.
     fn length(&self, parameters: u64) -> f64 {
         NoiseScale::new(self.pure, self.multiplier).coordinate_std_dev(parameters) * (parameters as f64).sqrt()
     }
 
-    /// Λ from public numbers.
+    /// Returns Λ, computed from public numbers.
     pub(in crate::recipes) fn regularization(&self, recipe: &ObjPert, problem: &Problem) -> Result<f64, Error> {
         let n = problem.n as f64;
         let loss = recipe.margin_loss()?;
@@ -111,9 +111,9 @@ impl Part {
         let noise = of_gradient * self.length(problem.parameters()) / n;
         let centred = recipe.centre_share > 0.0;
         let least = match loss {
-            // At half of 1/ε the noise is a seventh more, and the model better.
+            // At half of 1/ε the noise is a seventh larger, but the model is better.
             MarginLoss::Logistic if self.pure => 0.5 - recipe.centre_share,
-            // Composed releases are charged for both directions at once, which is dear below this.
+            // Composed releases are charged for both directions at once, which is expensive below this.
             MarginLoss::Logistic if self.composed => 3.0,
             MarginLoss::Logistic => {
                 if centred {
@@ -123,7 +123,8 @@ impl Part {
                 }
             }
             MarginLoss::HuberSvm { width } => 5.0 / width,
-            // What the curvature costs ends at twice of it; composed releases are charged for both directions at once.
+            // The curvature costs nothing from twice the curvature over epsilon on; composed releases are charged for both
+            // directions at once.
             MarginLoss::LogCosh { width } if self.composed => 6.0 / width,
             MarginLoss::LogCosh { width } => LOG_COSH_LEAST / width,
             MarginLoss::BoundedSlope { curvature, .. } => 10.0 * curvature,

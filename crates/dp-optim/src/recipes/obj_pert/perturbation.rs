@@ -1,4 +1,4 @@
-//! What calibration finds: the regulariser and the noises.
+//! The calibration: the regulariser and the noises.
 
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, ZeroOut};
 
@@ -10,13 +10,13 @@ use crate::recipes::problem::Problem;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, least_scale};
 
-/// A centre with noise of this many times that of a single release is none.
+/// Limit of the noise on a centre, relative to that of a single release, beyond which the centre is useless.
 const MOST_NOISE_OF_MOMENTS: f64 = 1000.0;
 
-/// By what shares the noise is raised until its event, with numbers rounded to the units of the data, keeps the promise.
+/// Relative increases of the noise, tried until the event, with numbers rounded to the units of the data, keeps the promise.
 const MORE_NOISE: [f64; 3] = [1e-12, 1e-10, 1e-8];
 
-/// What calibration found: the regulariser and the noises.
+/// The result of calibration: the regulariser and the noises.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -27,15 +27,15 @@ pub struct Perturbation {
     pub noise: NoiseScale,
     /// The noise on the minimiser.
     pub release: NoiseScale,
-    /// The noise on the moments from which the centre `c` is solved; without them it is 0.
+    /// The noise on the moments from which the centre `c` is solved; if `None`, `c` is 0.
     pub centre: Option<NoiseScale>,
-    /// How the released point was certified to be near the minimiser.
+    /// The certification of the released point.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Certification::is_plain"))]
     pub certification: Certification,
 }
 
 impl Perturbation {
-    /// With the least noise, or as much as a paper prescribes, with which `copies` releases stay within the budget.
+    /// Calibrates the least noise, or that of a paper if larger, with which `copies` releases stay within the budget.
     pub(super) fn calibrated(recipe: &ObjPert, problem: &Problem, budget: Budget, copies: u64) -> Result<Self, Error> {
         let Problem { n, relation, .. } = *problem;
         let part = Part::of(recipe, problem, budget, copies)?;
@@ -52,7 +52,7 @@ impl Perturbation {
             0.0 => None,
             share => Some(unit.with_scale(part.of_moments(share) * recipe.stage(problem).sensitivity::<ZeroOut>()?)),
         };
-        // One release that needs no delta promises none.
+        // A single release that needs no delta promises delta = 0.
         let delta = if part.pure && copies == 1 { Delta::ZERO } else { budget.delta };
         let budget_of_calibration = Budget { delta, ..budget };
         let mut found = loop {
@@ -62,11 +62,11 @@ impl Perturbation {
                 Self { regularization, noise, release: noise, centre, certification }
             };
             at(1.0).event_in_units(recipe, problem)?;
-            // What cannot be stated protects nothing.
+            // Invalid events count as non-private.
             let event_at = |scale| at(scale).event_in_units(recipe, problem).unwrap_or(DpEvent::NonPrivate);
             match (least_scale(budget_of_calibration, copies, event_at), centre) {
                 (Ok(scale), _) => break at(scale),
-                // The centre alone is more than the bounds of compositions allow: less of it.
+                // The centre alone exceeds the bounds for compositions: add noise to it.
                 (Err(_), Some(noise)) if noise.scale() < MOST_NOISE_OF_MOMENTS * noise_of_one => {
                     centre = Some(noise.with_scale(2.0 * noise.scale()));
                 }
@@ -84,20 +84,18 @@ impl Perturbation {
             found.release = at_least(found.objective(recipe, problem).release_noise()?, of_release);
             match (Promise::new(found.event(recipe, problem)?, budget, copies), more.next()) {
                 (Ok(_), _) => return Ok(found),
-                // Rounded to the release's units, the noise costs a hair more than what it was calibrated by.
+                // Rounded to the release's units, the noise costs slightly more than in calibration.
                 (Err(_), Some(more)) => found.noise = least.with_scale(least.scale() * (1.0 + more)),
                 (Err(error), None) => return Err(error),
             }
         }
     }
 
-    /// The objective, as public numbers.
     pub(super) fn objective<'o>(&self, recipe: &'o ObjPert, problem: &'o Problem) -> Objective<'o> {
         let Self { regularization, noise, certification, .. } = *self;
         Objective { recipe, problem, regularization, noise, centred: self.centre.is_some(), certification }
     }
 
-    /// The event of a release.
     pub(super) fn event(&self, recipe: &ObjPert, problem: &Problem) -> Result<DpEvent, Error> {
         if self.centre.is_some() != (recipe.centre_share > 0.0) {
             return Err(Error::NotProved { recipe: RECIPE, why: "there is noise on a centre where there is a centre" });
@@ -105,13 +103,13 @@ impl Perturbation {
         self.event_of(recipe, problem, self.objective(recipe, problem).events(self.release)?)
     }
 
-    /// The event with noise on the minimiser in units of its sensitivity, for calibration.
+    /// Returns the event with noise on the minimiser in units of its sensitivity, for calibration.
     fn event_in_units(&self, recipe: &ObjPert, problem: &Problem) -> Result<DpEvent, Error> {
         self.event_of(recipe, problem, self.objective(recipe, problem).events_in_units()?)
     }
 
-    /// The event of a release: composed of the centre's and of `events`, of the exact minimiser's and of the noise that hides
-    /// how that was approached.
+    /// Returns the event of a release: the composition of the centre's event and `events`, of the exact minimiser and of the
+    /// noise that hides the solver's error.
     fn event_of(&self, recipe: &ObjPert, problem: &Problem, events: [DpEvent; 2]) -> Result<DpEvent, Error> {
         let stage = recipe.stage(problem);
         let of_centre = |noise: NoiseScale| -> Result<DpEvent, Error> {
@@ -124,12 +122,12 @@ impl Perturbation {
     }
 }
 
-/// The noise, or as much of the same law as a paper prescribes where that is more.
+/// Returns the noise, or the published one of the same law if larger.
 fn at_least(noise: NoiseScale, published: Option<f64>) -> NoiseScale {
     noise.with_scale(published.unwrap_or(0.0).max(noise.scale()))
 }
 
-/// The event under this relation of one of a record's presence: a replacement takes one record out and puts another in.
+/// Converts the event for a record's presence to this relation: a replacement is a removal and an addition.
 pub(in crate::recipes) fn under_relation(relation: AdjacencyKind, event: DpEvent) -> DpEvent {
     if relation == AdjacencyKind::ZeroOut { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
 }

@@ -1,7 +1,7 @@
-//! The noise and the regulariser as the papers calibrate them, for comparison: more than is needed.
+//! The published calibrations of noise and regulariser, for comparison: they add more noise than needed.
 //!
-//! In the sum over records, for rows of norm at most 1, a slope of at most 1 and a curvature of at most `c` of a loss of one
-//! prediction; `ζ` is by how much the summed gradient may change: 1 for a record more or less, 2 for a replaced one.
+//! In the sum over records, for rows of norm at most 1 and a loss of one prediction with slopes of at most 1 and curvature of
+//! at most `c`; `ζ` is the sensitivity of the summed gradient: 1 for an added or removed record, 2 for a replaced one.
 //!
 //! | [`Calibration`] | noise | regulariser | source |
 //! |---|---|---|---|
@@ -11,12 +11,12 @@
 //! | [`Amp`](Calibration::Amp) | `σ = ζ (1 + √(2 ln(1/δ₁)))/ε₃`, on the minimiser `2τ (1 + √(2 ln(1/δ₂)))/ε₂` | at least `ζc/(ε₁ - ε₃)` | Iyengar, Near, Song, Thakkar, Thakurta, Wang 2019, Algorithm 1 |
 //!
 //! `ζ ln(1 + c/Λ)` is the paper's `ln(1 + 2c/Λ + c²/Λ²)` for a replaced record. The constants of Kifer et al. are proved for
-//! `ζ = 1`; those of Iyengar et al. lack the factor 2 of the minimiser's noise, since two points within `τ` of one another's
-//! centre are `2τ` apart; their shares of the budget are `ε₁ = 0.99 ε`, `ε₃ = 0.9 ε₁`, and a hundredth of `δ` is `δ₂`.
+//! `ζ = 1`. Those of Iyengar et al. omit the factor 2 of the minimiser's noise, although two points within `τ` of the same
+//! minimiser may be `2τ` apart; their shares of the budget are `ε₁ = 0.99 ε`, `ε₃ = 0.9 ε₁`, and `δ₂` is a hundredth of `δ`.
 //!
 //! # Privacy
-//! A plan takes the larger of this noise and the least that the exact accounting finds enough; its guarantee is that
-//! accounting's, never the paper's.
+//! A plan uses the larger of this noise and the least that the exact accounting requires; its guarantee is that of the
+//! accounting, never the paper's.
 
 use dp_accountant::rdp::conversion::epsilon_improved;
 use dp_accountant::{AdjacencyKind, Delta, MarginLoss, RdpOrder, objective_perturbation};
@@ -26,12 +26,12 @@ use crate::error::{Error, positive};
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::recipe::Budget;
 
-/// Which calibration says how much noise there is.
+/// The calibration of the noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Calibration {
-    /// The least noise that the exact accounting finds enough.
+    /// The least noise that suffices by the exact accounting.
     #[default]
     Exact,
     /// Chaudhuri, Monteleoni and Sarwate 2011: noise without delta.
@@ -45,38 +45,39 @@ pub enum Calibration {
 }
 
 impl Calibration {
-    /// Whether it is today's.
+    /// Returns whether it is the exact calibration.
     pub const fn is_exact(&self) -> bool {
         matches!(self, Self::Exact)
     }
 
-    /// Whether its noise needs no delta; of today's that is the [law](super::ObjPert::law)'s to say.
+    /// Returns whether its noise needs no delta; for the exact calibration the [law](super::ObjPert::law) decides.
     pub(super) const fn is_pure(self) -> bool {
         matches!(self, Self::Cms11)
     }
 }
 
-/// Noise and regulariser as a paper has them, for rows of norm 1.
+/// Noise and regulariser of a paper, for rows of norm 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
     /// The noise in the linear term.
     pub noise: NoiseScale,
-    /// Λ: what was asked for, or the least that the paper allows.
+    /// Λ: the requested value, or the least that the paper allows.
     pub regularization: f64,
-    /// The noise on the minimiser over its sensitivity, where the paper has any.
+    /// Ratio of the noise on the minimiser to its sensitivity, if the paper has any.
     pub release: Option<f64>,
 }
 
-/// The orders at which the Renyi bound is asked; more would change the fourth digit.
+/// Returns the orders at which the Renyi bound is evaluated; more would change the fourth digit only.
 fn orders() -> impl Iterator<Item = RdpOrder> {
     (0..=160).filter_map(|step| RdpOrder::new(1.0 + (-4.0 + 0.08 * f64::from(step)).exp()).ok())
 }
 
-/// What `calibration` prescribes for `loss` and the regulariser `regularization` in the sum over records, for rows of norm 1.
+/// Returns the noise and regulariser of `calibration` for `loss` and the regulariser `regularization` in the sum over records,
+/// for rows of norm 1.
 ///
 /// # Errors
-/// [`Calibration::Exact`], which prescribes nothing; a loss of several outputs; no delta where one is needed; a regulariser
-/// that is not positive, or for [`Calibration::Rdp`] not above the curvature.
+/// [`Calibration::Exact`], which has no publication; a loss of several outputs; delta = 0 if the calibration needs delta > 0;
+/// a regulariser that is not positive, or for [`Calibration::Rdp`] not above the curvature.
 ///
 /// # Examples
 /// ```
@@ -143,7 +144,7 @@ pub fn published(
                 let (name, range) = ("lambda", "above the loss's curvature over n");
                 return Err(Error::OutOfRange { name, value: regularization, range });
             }
-            // Two records, each more or less.
+            // A replacement is two changes of one record each.
             let epsilon_of_one = epsilon / zeta;
             let delta_of_one = if zeta > 1.0 { delta / (1.0 + epsilon_of_one.exp()) } else { delta };
             let std_dev = renyi(epsilon_of_one, Delta::new(delta_of_one)?, regularization, curvature, slope)?;
@@ -162,7 +163,7 @@ pub fn published(
     }
 }
 
-/// The least standard deviation at which the published Renyi bound gives `epsilon` at `delta`.
+/// Returns the least standard deviation at which the published Renyi bound gives `epsilon` at `delta`.
 fn renyi(epsilon: f64, delta: Delta, regularization: f64, curvature: f64, slope: f64) -> Result<f64, Error> {
     let reaches = |std_dev: f64| -> Result<bool, Error> {
         for order in orders() {

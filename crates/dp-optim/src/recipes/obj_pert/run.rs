@@ -1,4 +1,4 @@
-//! Objective perturbation with everything derived that does not need data, and the training that follows it.
+//! The run of objective perturbation, with all numbers that do not depend on data, and its training.
 
 use dp_accountant::{DpEvent, EventLog, ZeroOut};
 use dp_data::RowSource;
@@ -15,7 +15,7 @@ use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
-/// A release by objective perturbation, resolved: regulariser, noises and tolerance.
+/// A resolved release by objective perturbation: regulariser, noises and tolerance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjPertRun {
     recipe: ObjPert,
@@ -33,32 +33,32 @@ impl ObjPertRun {
         Ok(Self { recipe: recipe.clone(), problem: *problem, perturbation, tolerance, event })
     }
 
-    /// Λ: coefficient of `‖w - c‖²/2` in the sum over records.
+    /// Returns Λ, the coefficient of `‖w - c‖²/2` in the sum over records.
     pub fn regularization(&self) -> f64 {
         self.perturbation.regularization
     }
 
-    /// The noise in the linear term: the law and scale of `b`.
+    /// Returns the noise in the linear term: the law and scale of `b`.
     pub fn noise(&self) -> NoiseScale {
         self.perturbation.noise
     }
 
-    /// τ: how near the minimiser a point is certified to be before it is released.
+    /// Returns τ, the distance from the minimiser that is certified before the release.
     pub fn tolerance(&self) -> f64 {
         self.tolerance
     }
 
-    /// The noise on the minimiser.
+    /// Returns the noise on the minimiser.
     pub fn release_noise(&self) -> NoiseScale {
         self.perturbation.release
     }
 
-    /// The noise on the moments from which the centre is solved, if there is one.
+    /// Returns the noise on the moments from which the centre is solved, if there is one.
     pub fn centre_noise(&self) -> Option<NoiseScale> {
         self.perturbation.centre
     }
 
-    /// The minimiser for a given linear term, not released.
+    /// Returns the minimiser for a given linear term, not released.
     #[cfg(any(test, feature = "audit"))]
     pub(crate) fn minimiser<F: Real>(
         &self,
@@ -71,7 +71,7 @@ impl ObjPertRun {
         objective.minimiser(self.tolerance, source, noise, centre, control)
     }
 
-    /// The centre: released least squares within its ball, or the origin.
+    /// Returns the centre: released least squares projected onto its ball, or the origin.
     fn centre<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -112,8 +112,7 @@ impl Run for ObjPertRun {
         }
     }
 
-    /// Noise so long that rounding could not be told from it is an error, which depends on no record and has probability
-    /// below `e^-32`.
+    /// Fails for noise too long to certify rounding errors, independently of the records, with probability below `e^-32`.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

@@ -47,7 +47,7 @@ fn examples_of_classes(n: usize, seed: u64) -> Examples<f64> {
     Examples::dense(values.to_vec(), targets, 3).unwrap()
 }
 
-/// With Gaussian noise also where less would do.
+/// Gaussian noise, even if the other law has less.
 fn gaussian_noise(loss: LossKind) -> ObjPert {
     ObjPert { law: OutputNoise::Gaussian, ..ObjPert::new(loss) }
 }
@@ -61,7 +61,7 @@ fn losses() -> [LossKind; 4] {
     ]
 }
 
-/// Slope of the losses above at a prediction.
+/// Returns the slope of the losses above at a prediction.
 fn slope(loss: LossKind, prediction: f64, target: f64) -> f64 {
     let margin = prediction * target;
     match loss {
@@ -72,7 +72,7 @@ fn slope(loss: LossKind, prediction: f64, target: f64) -> f64 {
     }
 }
 
-/// The gradient of the objective in the sum over records, computed apart from the solver.
+/// The gradient of the objective in the sum over records, computed independently of the solver.
 fn gradient(
     plan: &Plan<ObjPert, ZeroOut>,
     data: &Examples<f64>,
@@ -99,8 +99,8 @@ fn gradient(
     gradient
 }
 
-/// What is released is near the minimiser: the gradient of the objective is no longer than the certificate says, where noise
-/// and centre have moved it far.
+/// The released point is near the minimiser: the gradient of the objective is at most as long as the certificate states, even
+/// if noise and centre have moved the minimiser far.
 #[test]
 fn the_minimiser_is_certified_whatever_the_noise() {
     let three: LossKind = "softmax:3".parse().unwrap();
@@ -126,8 +126,8 @@ fn the_minimiser_is_certified_whatever_the_noise() {
     }
 }
 
-/// The density of the minimiser in one dimension, by the change of variables, on data sets that differ in one record:
-/// delta of the two never exceeds what the accountant says, and nearly attains it.
+/// Computes the density of the minimiser in one dimension, by the change of variables, on data sets that differ in one record:
+/// their delta never exceeds the accountant's, and nearly attains it.
 #[test]
 fn brute_force_in_one_dimension() {
     let mut largest: f64 = 0.0;
@@ -141,7 +141,7 @@ fn brute_force_in_one_dimension() {
             let (lambda, s) = (plan.run().regularization(), plan.run().noise().scale());
             let mut record = || (rng.random_range(-1.0..1.0f64), if rng.random_bool(0.5) { 1.0 } else { -1.0 });
             let mut common: Vec<(f64, f64)> = (1..n).map(|_| record()).collect();
-            // Records that push to one side let the differing one keep a steep slope.
+            // Records that push to one side leave the differing one a steep slope.
             common.iter_mut().for_each(|(x, y)| *y = x.signum());
             let differing = (1.0, -1.0);
             let log_density = |w: f64, with: bool| {
@@ -197,7 +197,7 @@ fn what_is_logged_is_what_was_planned_and_what_a_reader_recomputes() {
         assert_eq!(again.weights.get(), trained.weights.get());
         let other = plan.train::<f64>(&mut source, &mut SeededRng::new(6), &mut Control::default()).unwrap();
         assert_ne!(other.weights.get(), trained.weights.get());
-        // A reader who is told of less noise finds more epsilon.
+        // A stated noise below the actual one gives more epsilon.
         let mut edited = plan.derivation().clone();
         let release = &mut edited.calibrated.release;
         *release = release.with_scale(release.scale() / 1000.0);
@@ -209,7 +209,7 @@ fn what_is_logged_is_what_was_planned_and_what_a_reader_recomputes() {
             let edited = with(Perturbation { centre: Some(centre.with_scale(centre.scale() / 10.0)), ..found });
             assert!(bound::epsilon(&edited.event().unwrap(), delta).unwrap().value > 1.1);
         }
-        // One law for both.
+        // Both noises have the same law.
         let release = NoiseScale::new(!plan.run().noise().is_pure(), plan.run().release_noise().scale());
         let other = with(Perturbation { release, ..found });
         assert!(matches!(other.event(), Err(Error::NotProved { .. })));
@@ -230,7 +230,8 @@ fn it_costs_what_one_gaussian_release_costs() {
     let replaced = recipe.plan::<ReplaceOne>(5000, 10, budget(1.0, 1e-8)).unwrap();
     let ratio = replaced.run().noise().scale() / plan.run().noise().scale();
     assert!((1.95..2.2).contains(&ratio), "{ratio}");
-    // The noise that hides the solver is nothing beside that of the objective, turned into weights by the curvature.
+    // The noise that hides the solver's error is negligible beside that of the objective, converted to weights by the
+    // curvature.
     assert!(
         plan.run().release_noise().scale() < 1e-2 * plan.run().noise().scale() / (0.25 * 5000.0),
         "{:e}",
@@ -238,7 +239,7 @@ fn it_costs_what_one_gaussian_release_costs() {
     );
 }
 
-/// Rows twice as long with a regulariser four times as large are the same problem.
+/// Rows twice as long with a regulariser four times as large are an equivalent problem.
 #[test]
 fn the_scale_of_the_rows_does_not_matter() {
     let one = ObjPert { lambda: Some(0.01), ..ObjPert::new(LossKind::Logistic) };
@@ -251,8 +252,8 @@ fn the_scale_of_the_rows_does_not_matter() {
     assert!((ratio - 4.0).abs() < 1e-9, "{ratio}");
 }
 
-/// Without delta, and with one where that is less noise: a Laplace release of one gradient, and a thousandth of it for what
-/// hides the solver.
+/// Without delta, and with delta if it gives less noise: the cost is that of a Laplace release of one gradient, plus a
+/// thousandth for the noise that hides the solver's error.
 #[test]
 fn without_delta_it_costs_what_one_laplace_release_costs() {
     let recipe = ObjPert { lambda: Some(1.0 / 5000.0), ..ObjPert::new(LossKind::Logistic) };
@@ -268,7 +269,7 @@ fn without_delta_it_costs_what_one_laplace_release_costs() {
         let replaced = replaced.plan::<ReplaceOne>(5000, 10, budget(1.0, delta)).unwrap();
         assert!((replaced.run().noise().scale() / plan.run().noise().scale() - 2.0).abs() < 1e-4);
     }
-    // In many dimensions the Gaussian is less.
+    // In many dimensions the Gaussian has less noise.
     assert!(!recipe.plan::<ZeroOut>(5000, 60, budget(1.0, 1e-8)).unwrap().run().noise().is_pure());
     // Softmax: gradients of norm √2, and the determinants.
     let softmax = ObjPert { law: OutputNoise::LaplaceBall, ..ObjPert::new("softmax:4".parse().unwrap()) };
@@ -288,7 +289,7 @@ fn a_centre_is_a_tenth_of_the_cost() {
     let gaussian = gaussian::noise_multiplier(Epsilon::new(1.0).unwrap(), Delta::new(1e-8).unwrap()).unwrap().get();
     let centre = plan.run().centre_noise().unwrap().scale();
     assert!((centre / (gaussian * 20f64.sqrt()) - 1.0).abs() < 1e-6, "{centre}");
-    // The square root of 10/9 more noise on the rest, and a little for the small regulariser.
+    // √(10/9) times the noise on the rest, and a little more for the small regulariser.
     let ratio = plan.run().noise().scale() / gaussian;
     assert!((1.054..1.09).contains(&ratio), "{ratio}");
     let DpEvent::Composed { events } = plan.event() else { panic!("a composition") };
@@ -296,7 +297,7 @@ fn a_centre_is_a_tenth_of_the_cost() {
     assert_eq!(usual.plan::<ZeroOut>(5000, 10, budget(1.0, 1e-8)).unwrap().run().centre_noise(), None);
 }
 
-/// The regulariser pulls to the centre and not to 0: with one this large, a model around 0 has hardly any weights.
+/// The regulariser shrinks towards the centre and not towards 0: with one this large, a model around 0 has tiny weights.
 #[test]
 fn the_model_is_near_its_centre() {
     let heavy = ObjPert { lambda: Some(3.0), ..gaussian_noise(LossKind::Logistic) };
@@ -309,8 +310,8 @@ fn the_model_is_near_its_centre() {
     assert!(around_0[0].abs() < 0.2 && around_centre[0] > 2.0, "{around_0:?} {around_centre:?}");
 }
 
-/// What rounding lets be certified grows with the records; the noise that hides it is not to be seen in a prediction all the
-/// same, and what that costs is small.
+/// The least tolerance grows with the number of records; the noise that hides the error still has a negligible effect on
+/// predictions, and costs little.
 #[test]
 fn the_noise_on_the_minimiser_is_not_seen() {
     for (delta, law) in [(1e-8, OutputNoise::Gaussian), (0.0, OutputNoise::LaplaceBall)] {
@@ -331,7 +332,7 @@ fn the_noise_on_the_minimiser_is_not_seen() {
     }
 }
 
-/// Targets, the loss's width and the tolerance in other units are weights in those units: the noise on them follows.
+/// A change of the units of targets, loss width and tolerance scales the weights, and the noise on them, by the same factor.
 #[test]
 fn the_unit_of_the_targets_does_not_matter() {
     let plan = |unit: f64| {
@@ -345,7 +346,7 @@ fn the_unit_of_the_targets_does_not_matter() {
     let ratio = hundred.run().release_noise().scale() / one.run().release_noise().scale();
     assert!((ratio / 100.0 - 1.0).abs() < 1e-6, "{ratio}");
     assert!((hundred.run().noise().scale() / one.run().noise().scale() - 1.0).abs() < 1e-6);
-    // Between the two ends, so that it is the balance that counts.
+    // Between the two limits, so that the balance determines it.
     let multiplier = one.run().release_noise().scale() / (2.0 * one.run().tolerance() * one.run().noise().scale());
     assert!(multiplier > 1.6 && multiplier < 29.0, "{multiplier}");
 }
@@ -409,7 +410,7 @@ fn what_is_not_proved_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Within the budget and close to it, for any public numbers; more budget is less noise.
+    /// The plan is within the budget and close to it, for any public numbers; a larger budget gives less noise.
     #[test]
     fn budgets_are_kept(epsilon in 0.05..4.0f64, log_delta in -12.0..-3.0f64, n in 50u64..100_000, dim in 1u64..200, copies in 1u64..4) {
         let delta = 10f64.powf(log_delta);
@@ -449,12 +450,12 @@ proptest! {
     }
 }
 
-/// Whatever a paper prescribes, the plan has at least the noise that is needed, and promises what the accounting says.
+/// For every published calibration, the plan has at least the necessary noise and promises the result of the accounting.
 fn published_is_enough<A: RecordAdjacency>(calibration: Calibration, loss: LossKind, lambda: f64, budget: Budget) {
     let published = ObjPert { calibration, lambda: Some(lambda), row_norm: 2.0, ..ObjPert::new(loss) };
     let plan = match published.plan::<A>(4000, 5, budget) {
         Ok(plan) => plan,
-        // What needs a regulariser above the curvature, or above what its determinant costs, says so.
+        // Calibrations that need a regulariser above the curvature, or above the cost of its determinant, return an error.
         Err(Error::OutOfRange { name: "lambda", .. } | Error::NotProved { .. }) => {
             assert!(calibration == Calibration::Rdp, "{calibration:?} {loss}");
             return;
@@ -488,7 +489,7 @@ fn published_calibrations_are_never_below_what_is_needed() {
     assert!(without.centred().plan::<ZeroOut>(1000, 5, budget(1.0, 1e-6)).is_err());
 }
 
-/// A larger tolerance is a point farther from the minimiser, under as much more noise; the guarantee is the same.
+/// A larger tolerance gives a point farther from the minimiser, under proportionally more noise; the guarantee is the same.
 #[test]
 fn a_tolerance_buys_time_for_noise() {
     let usual = ObjPert { lambda: Some(0.01), ..ObjPert::approximate(LossKind::Logistic) };
@@ -513,8 +514,8 @@ fn a_tolerance_buys_time_for_noise() {
     assert!(apart <= loose.run().tolerance() && apart > 0.0, "{apart}");
 }
 
-/// The recommended regulariser, `max(0.3 n q^{3/2}, least/ε)` and 0.35 around a centre, of rows of norm 2: with many records
-/// the first, with few the least of each loss and law.
+/// The recommended regulariser, `max(0.3 n q^{3/2}, least/ε)`, or with 0.35 around a centre, for rows of norm 2: the first
+/// term with many records, with few the least of each loss and law.
 #[test]
 fn the_regulariser_follows_its_formula() {
     use super::part::Part;
@@ -549,13 +550,13 @@ fn the_regulariser_follows_its_formula() {
             }
         }
     }
-    // Around a centre the noise is Gaussian, whatever is less.
+    // Around a centre the noise is Gaussian, even if the other law has less.
     for (centre_share, pure) in [(0.0, true), (0.1, false)] {
         let recipe = ObjPert { centre_share, ..ObjPert::new(LossKind::Logistic) };
         let part = Part::of(&recipe, &problem(&recipe, 20, 2), budget(0.8, 1e-9), 1).unwrap();
         assert_eq!(part.pure, pure);
     }
-    // What a paper prescribes for each of several copies is that of its part of the budget, in units of the rows' norm.
+    // The published noise for each of several copies is that of its part of the budget, in units of the rows' norm.
     for calibration in [Calibration::Kst12, Calibration::Amp] {
         let recipe = ObjPert { calibration, row_norm: 2.0, ..ObjPert::new(LossKind::Logistic) };
         let part = Part::of(&recipe, &problem(&recipe, 20, 9), budget(0.8, 1e-6), 4).unwrap();
@@ -570,7 +571,7 @@ fn the_regulariser_follows_its_formula() {
     }
 }
 
-/// Certificates that were made before gradients were compensated do not say how a minimiser was certified, and keep their form.
+/// Certificates that predate compensated gradients have no certification field, and keep their form.
 #[cfg(feature = "serde")]
 #[test]
 fn an_earlier_certification_is_not_written() {

@@ -1,4 +1,4 @@
-//! What a certificate needs to say again how the models of several classes were made.
+//! The derivation of a release of one model for each class, as a certificate states it.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
@@ -11,28 +11,28 @@ use crate::lattice::ReleaseLattice;
 use crate::recipes::AnyDerivation;
 use crate::recipes::recipe::repeated;
 
-/// How a release of one model for each class follows from public parameters.
+/// The derivation of a release of one model for each class.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct OneVsAllDerivation {
     /// Number of classes, public.
     pub classes: u32,
-    /// How they share the budget.
+    /// The division of the budget.
     pub share: Share,
-    /// The derivation of one model; in a joint release with the noise of all of them.
+    /// The derivation of one model; for a joint release with the noise of all of them.
     pub each: Box<AnyDerivation>,
 }
 
 impl OneVsAllDerivation {
-    /// The terms of one model: of a private recipe for two classes.
+    /// Returns the terms of one model, which must be that of a private binary recipe.
     pub(super) fn terms_of_each(&self) -> Result<ModelTerms, Error> {
         Softmax::new(self.classes)?;
         let of_two = || Error::NotProved {
             recipe: RECIPE,
             why: "each class is trained by a private algorithm with a loss of two classes: logistic, huber-svm or hinge",
         };
-        // Nor one that is a choice of candidates: derivations that hold each other again and again would take for ever.
+        // A choice among candidates is refused too: nested derivations would take too long to verify.
         if matches!(
             *self.each,
             AnyDerivation::OneVsAll(_) | AnyDerivation::Portions(_) | AnyDerivation::RandomStopping(_)
@@ -91,7 +91,7 @@ impl DerivesModel for OneVsAllDerivation {
                 target_bound: classes.saturating_sub(1) as f64,
                 ..each
             },
-            // No private recipe: its event is refused, and so is every model.
+            // Not a private recipe: its event is refused, and so is every model.
             Err(_) => ModelTerms::NONE,
         }
     }

@@ -1,4 +1,4 @@
-//! One release of all classes' models together.
+//! The joint release of all classes' models.
 
 use dp_accountant::{Adjacency, DpEvent};
 
@@ -12,7 +12,7 @@ use crate::recipes::noise_scale::OneNoise;
 use crate::recipes::problem::Problem;
 use crate::recipes::recipe::Budget;
 
-/// The event of the release of `classes` stacked models, from the derivation of one with the noise of all.
+/// Returns the event of the release of `classes` stacked models, from the derivation of one with the noise of all.
 pub(super) fn event(one: &Derivation<BoltOn>, classes: u32) -> Result<DpEvent, Error> {
     let noise = one.calibrated.noise;
     if matches!(noise, NoiseScale::HiddenPositionGaussian { .. }) {
@@ -21,7 +21,7 @@ pub(super) fn event(one: &Derivation<BoltOn>, classes: u32) -> Result<DpEvent, E
     OutputRun::new(&one.recipe, &one.problem()?, classes, noise)?.event()
 }
 
-/// The joint release, planned, with the derivation of one model with the noise of all.
+/// Plans the joint release, with the derivation of one model with the noise of all.
 pub(super) fn plan<A: Adjacency>(
     recipe: &AnyRecipe,
     n: u64,
@@ -36,7 +36,7 @@ pub(super) fn plan<A: Adjacency>(
             why: "only the bolt-on recipes release once, at the end: choose the composed share",
         });
     };
-    // The stack's sensitivity holds for every position; nothing is gained by hiding it.
+    // The stack's sensitivity holds for every position, so hiding it gains nothing.
     let recipe = BoltOn { hide_position: false, ..recipe.clone() };
     let run = OutputRun::calibrated(&recipe, &Problem::new(&recipe, n, dim, A::KIND)?, classes, budget, copies)?;
     let calibrated = OneNoise { noise: run.noise() };

@@ -1,4 +1,4 @@
-//! The models of all classes, planned together, and their training one after the other.
+//! The joint plan of the models of all classes, and their training one after the other.
 
 use dp_accountant::{Delta, Epsilon, EventLog};
 use dp_data::RowSource;
@@ -19,7 +19,7 @@ use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, repeated};
 use crate::trained::Trained;
 
-/// One model for each class, planned.
+/// The plan of one model for each class.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<A: RecordAdjacency> {
     classes: Softmax,
@@ -29,7 +29,6 @@ pub struct Plan<A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// How they are released.
 #[derive(Debug, Clone, PartialEq)]
 enum Models<A: RecordAdjacency> {
     Each(Box<AnyPlan<A>>),
@@ -71,7 +70,7 @@ impl<A: RecordAdjacency> Plan<A> {
         Ok(Self { classes: Softmax::new(recipe.classes)?, models, derivation, terms, promise })
     }
 
-    /// How the release follows from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &OneVsAllDerivation {
         &self.derivation
     }
@@ -89,7 +88,7 @@ impl<A: RecordAdjacency> Plan<A> {
             Models::Each(plan) => {
                 let mut train = |class| {
                     let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
-                    // Behind a pointer: the type of a source of sources of sources would have no end.
+                    // A pointer keeps the type of nested sources finite.
                     let source: &mut dyn RowSource<F> = &mut source;
                     let Trained { weights, log: of_class, .. } = plan.train::<F>(source, rng, control)?;
                     log.record_all(of_class);
@@ -118,7 +117,7 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 }
 
-/// An equal part of a budget, rounded down.
+/// Returns an equal part of a budget, rounded down.
 fn part(budget: Budget, parts: u64) -> Result<Budget, Error> {
     let down = 1.0 - 4.0 * f64::EPSILON;
     Ok(Budget {

@@ -1,14 +1,14 @@
-//! A source of several classes, seen as one class against all others.
+//! A source of several classes, presented as one class against all others.
 
 use dp_data::{Block, Description, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{Real, Softmax};
 
 /// The rows of a source with targets +1 for one class and -1 for all others.
 ///
-/// Rows are borrowed, never copied. A null record stays one, and a record whose target is no class index becomes one:
-/// it keeps its place and contributes nothing.
+/// Rows are borrowed, never copied. A null record stays null, and a record whose target is no class index becomes null: it
+/// keeps its place and contributes nothing.
 ///
-/// The source's own [`finish`](RowSource::finish) is not called: other classes are still to be read.
+/// The source's own [`finish`](RowSource::finish) is not called, since other classes are still to be read.
 ///
 /// # Examples
 /// ```
@@ -30,7 +30,7 @@ pub struct OneAgainstRest<'s, F, S: ?Sized> {
     relabel: Relabel<F>,
 }
 
-/// Targets in place of a block's own.
+/// A buffer of targets that replace a block's own.
 struct Relabel<F> {
     classes: Softmax,
     class: usize,
@@ -39,7 +39,7 @@ struct Relabel<F> {
 }
 
 impl<'s, F, S: ?Sized> OneAgainstRest<'s, F, S> {
-    /// `class` of `classes` against all others.
+    /// Presents `class` of `classes` against all others.
     pub fn new(source: &'s mut S, classes: Softmax, class: usize) -> Self {
         Self { source, relabel: Relabel { classes, class, targets: Vec::new(), valid: Vec::new() } }
     }
@@ -80,7 +80,6 @@ impl<F: Real, S: RowSource<F> + ?Sized> RowSource<F> for OneAgainstRest<'_, F, S
     }
 }
 
-/// A pass with its targets replaced.
 struct Relabelled<'a, F> {
     stream: Box<dyn RowStream<F> + 'a>,
     relabel: &'a mut Relabel<F>,

@@ -48,7 +48,7 @@ fn cases() -> Vec<Value> {
     cases
 }
 
-/// The noise of plans whose models have a sensitivity of our own, scaled to the golden one: everything is proportional.
+/// The noise of plans scaled to the sensitivity of the golden values, since noise is proportional to it.
 #[test]
 fn golden_noise_of_the_shares() {
     for case in cases() {
@@ -124,7 +124,7 @@ fn every_share_trains_within_its_budget_and_its_derivation_says_so() {
                 let mut source = MemorySource::new(examples(60, 4, &mut rng), 1.0, 3.0);
                 let trained = Planned::train::<f64>(&plan, &mut source, &mut rng, &mut Control::default()).unwrap();
                 assert_eq!(trained.weights.get().len(), 12);
-                // What the log says, what the plan says and what a reader recomputes are one.
+                // The log, the plan and the reader's recomputation agree.
                 assert_eq!(trained.log.to_event(), plan.event());
                 assert_eq!(trained.derivation.event().unwrap(), plan.event());
                 let of_all = crate::recipes::recipe::repeated(plan.event(), copies);
@@ -145,7 +145,7 @@ fn each_model_is_that_of_its_class_against_the_rest() {
     let mut rng = SeededRng::new(2);
     let data = examples(40, 3, &mut rng);
     let recipe = BoltOn { declared_order: true, ..BoltOn::strongly_convex(LossKind::Logistic, 0.2) };
-    // So much budget that hardly any noise is left.
+    // A budget so large that hardly any noise remains.
     let budget = budget(1e7, 0.0);
     let stack = |share| {
         let mut source = MemorySource::new(data.clone(), 1.0, 2.0);
@@ -201,7 +201,7 @@ fn the_stack_moves_by_root_of_classes_times_what_one_model_does_and_no_more() {
         let (mut others, mut other_targets) = (rows.clone(), targets.clone());
         let at = rng.random_range(0..6usize);
         if trial % 2 == 0 {
-            // The same class in the opposite direction, among records that push nowhere.
+            // The same class in the opposite direction, among records with no gradient.
             rows = vec![0.0; 12];
             (rows[2 * at], others) = (1.0, rows.clone());
             others[2 * at] = -1.0;
@@ -248,7 +248,7 @@ fn what_is_not_proved_or_makes_no_sense_is_refused() {
             assert!(matches!(refused, Err(Error::NotProved { .. })), "{refused:?}");
         }
     }
-    // A source that clips class indices would take one class for another.
+    // A source that clips class indices would change the class of a record.
     let mut rng = SeededRng::new(6);
     let mut source = MemorySource::new(examples(100, 3, &mut rng), 1.0, 1.0);
     let plan = plan(OneVsAll::new(inner.into(), 3)).unwrap();
@@ -273,8 +273,7 @@ fn recipes_and_derivations_round_trip() {
     }
 }
 
-/// A model's terms and parts of a budget: three models of three weights each; the parts together are never more than the
-/// whole.
+/// A model's terms and parts of a budget: three models of three weights each; the parts together never exceed the whole.
 #[test]
 fn stacks_and_parts_follow_their_formulas() {
     for classes in [2u32, 3, 7, 11] {
@@ -284,7 +283,7 @@ fn stacks_and_parts_follow_their_formulas() {
         let alone = BoltOn { hide_position: false, ..recipe.clone() };
         let alone = alone.plan::<ReplaceOne>(1000, 3, budget(1.0, 1e-6)).unwrap();
         let DpEvent::Gaussian { std_dev, sensitivity } = plan.event() else { panic!("{:?}", plan.event()) };
-        // Rounded up: strictly above √c times, by a few units.
+        // Rounded up: above √c times, by a few ulps.
         let least = alone.run().sensitivity() * f64::from(classes).sqrt();
         assert!(sensitivity > least && sensitivity < least * (1.0 + 6.0 * f64::EPSILON), "{classes}");
         let summary = plan.summary();
@@ -329,7 +328,7 @@ fn stacks_and_parts_follow_their_formulas() {
     }
 }
 
-/// A record that does not count does not count for any class, however many there are of them.
+/// A record that does not count does not count for any class.
 #[test]
 fn what_does_not_count_is_marked_in_every_model() {
     let classes = Softmax::new(3).unwrap();

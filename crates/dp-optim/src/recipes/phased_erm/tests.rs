@@ -62,7 +62,7 @@ fn every_recipe_trains_and_its_certificate_verifies() {
 
 #[test]
 fn an_edited_derivation_gives_another_event() {
-    // Without a given step, rows half as long would have steps twice as long, and the same event.
+    // Without a given step, halving the rows would double the step and give the same event.
     let recipe = PhasedErm { step: Some(0.1), ..PhasedErm::new(LossKind::Hinge, 3.0) };
     let plan = recipe.plan::<ReplaceOne>(300, 4, budget()).unwrap();
     let event = plan.derivation().event().unwrap();
@@ -123,8 +123,8 @@ fn the_released_point_comes_near_what_separates() {
     assert!(weights[0] > 0.8 * norm && norm > 1.0, "{weights:?}");
 }
 
-/// One phase on all pairs of a few extreme records, from starts within and on the sphere: never farther apart than
-/// claimed, and as far, but for the tolerance, where the two gradients are opposite all the way.
+/// One phase on all pairs of a few extreme records, from starts inside and on the sphere: the distance never exceeds the
+/// sensitivity, and attains it, up to the tolerance, if the two gradients stay opposite.
 #[test]
 fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
     let (dim, n) = (2, 10); // a first phase of 5
@@ -138,7 +138,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
     ];
     let others: [([f64; 2], f64); 3] = [([0.0, 0.0], 1.0), ([1.0, 0.0], 1.0), ([-0.6, 0.8], 1.0)];
     for loss in losses() {
-        // Without smoothness at 0 the subgradients of opposite records stay ±x, for as far as a record can move.
+        // For losses with a kink at 0 the subgradients of opposite records stay ±x, for as far as a record can move.
         let attained = match loss {
             LossKind::Hinge | LossKind::HuberSvm(_) => 0.98,
             LossKind::Absolute | LossKind::HuberRegression(_) => 0.9,
@@ -169,7 +169,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
     }
 }
 
-/// The noise that is shown is that of the event: of each phase, and of the last one's weights.
+/// The displayed noise is that of the event: for each phase, and for the last one's weights.
 #[test]
 fn noise_is_shown_as_it_is_drawn() {
     let plan = PhasedErm::new(LossKind::Logistic, 2.0).plan::<ReplaceOne>(300, 4, budget()).unwrap();

@@ -120,8 +120,8 @@ fn the_released_point_comes_near_what_separates() {
     assert!(weights[0] > 0.9 * norm && norm > 1.0, "{weights:?}");
 }
 
-/// One phase on all pairs of a few extreme records at each place, from starts within and on the sphere: never farther
-/// apart than claimed, and as far where nothing contracts.
+/// One phase on all pairs of a few extreme records at each place, from starts inside and on the sphere: the distance never
+/// exceeds the sensitivity, and attains it if nothing contracts.
 #[test]
 fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
     let (dim, radius) = (2, 1.5);
@@ -170,7 +170,7 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
 
 #[test]
 fn records_of_other_phases_and_the_last_of_each_do_not_count() {
-    let n = 13; // phases of 6 and 3 records; a third of 1 and four left over
+    let n = 13; // phases of 6 and 3 records; a third of 1 and four unused
     let plan = PhasedSgd::new(LossKind::Logistic, 3.0).plan::<ReplaceOne>(n, 2, budget()).unwrap();
     assert_eq!(plan.run().phases().iter().map(|phase| phase.records).collect::<Vec<_>>(), [6, 3]);
     let run = |changed: usize| {
@@ -186,7 +186,7 @@ fn records_of_other_phases_and_the_last_of_each_do_not_count() {
     }
 }
 
-/// The noise that is shown is that of the event: of each phase, and of the last one's weights.
+/// The displayed noise is that of the event: for each phase, and for the last one's weights.
 #[test]
 fn noise_is_shown_as_it_is_drawn() {
     for recipe in recipes() {

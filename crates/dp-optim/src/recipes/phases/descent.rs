@@ -1,4 +1,4 @@
-//! One pass over the rows, cut into phases.
+//! Gradient steps on one pass over the rows, cut into phases.
 
 use dp_data::{Block, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::growth::Arithmetic;
 use crate::recipes::linear::size;
 
-/// Runs the phases in this order of the rows, and returns what received their results.
+/// Runs the phases in this order of the rows, and returns the sink of their results.
 pub(super) fn run<F: Real, K: PhaseSink<F>>(
     phased: &PhasedRun,
     arithmetic: Arithmetic,
@@ -33,7 +33,6 @@ pub(super) fn run<F: Real, K: PhaseSink<F>>(
     problem.setting.loss.visit_model(size("dimension", problem.dim)?, visitor)
 }
 
-/// Receives the model as a type.
 struct Visitor<'t, 'c, 'r, F, K> {
     phased: &'t PhasedRun,
     arithmetic: Arithmetic,
@@ -91,23 +90,23 @@ impl<F: Real, K: PhaseSink<F>> Visitor<'_, '_, '_, F, K> {
     }
 }
 
-/// The phases as they read one row after the other.
+/// The state of the phases, which read one row after the other.
 struct Descent<'d, 'c, 'r, M, K, I, B> {
     model: &'d M,
     phases: &'d [Phase],
     weights: &'d [AveragingWeights],
     sink: K,
     begin: B,
-    /// Of the phase that is under way; `None` after the last.
+    /// The iterate of the current phase; `None` after the last.
     iterate: Option<I>,
-    /// Records that this phase has read.
+    /// Number of records read in this phase.
     read: u64,
     rng: &'d mut LentRng<'r>,
     pace: Pace<'d, 'c>,
 }
 
 impl<M, K, I, B> Descent<'_, '_, '_, M, K, I, B> {
-    /// The average of all points of the phase: its start, and those after each update.
+    /// Ends a phase with the average of all its points: its start, and those after each update.
     fn end<F>(&mut self, phase: Phase) -> Result<(), Error>
     where
         F: Real,
@@ -142,7 +141,7 @@ where
     #[inline]
     fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
         let index = self.sink.phase();
-        // What the phases leave over is read, so that the count of rows can be checked, and not used.
+        // Rows after the phases are read, so that their number can be checked, but not used.
         if let (Some(&phase), Some(weights), Some(iterate)) =
             (self.phases.get(index), self.weights.get(index), &mut self.iterate)
         {

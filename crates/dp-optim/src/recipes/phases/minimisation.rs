@@ -1,4 +1,4 @@
-//! One pass over the source, a phase's records at a time.
+//! Minimisation over one pass of the source, one phase's records at a time.
 
 use dp_data::{Block, Order, RowSource};
 use dp_losses::{LinearModel, ProximalLoss, ProximalVisitor, Real};
@@ -12,7 +12,7 @@ use crate::engine::{BatchSizes, Batches, Control, RowBatches, Visit, expect_rows
 use crate::error::Error;
 use crate::recipes::linear::size;
 
-/// What one phase minimises, and how closely.
+/// The objective of one phase, and the certificate of its minimiser.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::recipes) struct Objective {
     /// `λ + λ_i`.
@@ -22,7 +22,7 @@ pub(in crate::recipes) struct Objective {
     pub(in crate::recipes) certificate: Certificate,
 }
 
-/// Runs the phases in this order of the rows, and returns what received their results.
+/// Runs the phases in this order of the rows, and returns the sink of their results.
 pub(super) fn run<F: Real, K: PhaseSink<F>>(
     phased: &PhasedRun,
     objectives: &[Objective],
@@ -37,7 +37,6 @@ pub(super) fn run<F: Real, K: PhaseSink<F>>(
     phased.problem.setting.loss.visit_proximal(visitor).unwrap_or(Err(unbounded))
 }
 
-/// Receives the loss as a type.
 struct Visitor<'t, 'c, 'r, F, K> {
     phased: &'t PhasedRun,
     objectives: &'t [Objective],
@@ -64,7 +63,7 @@ impl<F: Real, K: PhaseSink<F>> ProximalVisitor<F> for Visitor<'_, '_, '_, F, K> 
     }
 }
 
-/// The phases as they receive their records.
+/// The state of the phases, which receive their records.
 struct Minimisation<'d, 'c, 'r, L, K> {
     loss: L,
     objectives: &'d [Objective],

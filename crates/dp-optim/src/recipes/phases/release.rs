@@ -1,4 +1,4 @@
-//! The noise of the phases: each a release from records of its own, all with the same ratio of noise to sensitivity.
+//! The noise of the phases: each is a release from separate records, all with the same ratio of noise to sensitivity.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog};
@@ -12,13 +12,12 @@ use crate::engine::project;
 use crate::error::{Error, positive};
 use crate::recipes::recipe::{Budget, least_scale};
 
-/// The Gaussian noise of each phase.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PhaseNoise<A: Adjacency> {
     mechanisms: Vec<Gaussian<A>>,
 }
 
-/// A random order under a fresh key, unless the source's own is declared to do.
+/// Returns a random order under a fresh key, unless the source's own order is declared.
 pub(super) fn order(declared: bool, rng: &mut LentRng<'_>) -> Order {
     if declared {
         return Order::Declared;
@@ -28,16 +27,16 @@ pub(super) fn order(declared: bool, rng: &mut LentRng<'_>) -> Order {
     Order::Keyed { key, fresh_each_pass: false }
 }
 
-/// What calibration found: how much noise each phase has.
+/// The result of calibration: the noise of each phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct NoiseMultiplier {
-    /// Standard deviation of each phase's noise over its sensitivity: `1/ρ`, which the default step size depends on too.
+    /// Ratio of each phase's noise to its sensitivity, `1/ρ`, on which the default step size also depends.
     pub noise_multiplier: f64,
 }
 
-/// The least noise multiplier with which one phase, and so all of them, stays within the budget `copies` times.
+/// Returns the least noise multiplier with which one phase, and so all of them, stays within the budget `copies` times.
 pub(in crate::recipes) fn noise_multiplier(recipe: &'static str, budget: Budget, copies: u64) -> Result<f64, Error> {
     if budget.delta.get() == 0.0 {
         return Err(Error::NotProved { recipe, why: "its noise is Gaussian, which needs delta > 0" });
@@ -46,7 +45,7 @@ pub(in crate::recipes) fn noise_multiplier(recipe: &'static str, budget: Budget,
 }
 
 impl<A: Adjacency> PhaseNoise<A> {
-    /// Noise of `multiplier` times each phase's sensitivity.
+    /// Creates noise of `multiplier` times each phase's sensitivity.
     pub(super) fn new(sensitivities: &[f64], multiplier: f64, mode: NoiseMode) -> Result<Self, Error> {
         positive("noise multiplier", multiplier)?;
         let mechanism = |&sensitivity: &f64| -> Result<Gaussian<A>, Error> {
@@ -58,12 +57,11 @@ impl<A: Adjacency> PhaseNoise<A> {
         Ok(Self { mechanisms: sensitivities.iter().map(mechanism).collect::<Result<_, _>>()? })
     }
 
-    /// What all phases together release.
     pub(super) fn event(&self) -> DpEvent {
         DpEvent::Parallel { events: self.mechanisms.iter().map(PrivacyEvent::event).collect() }
     }
 
-    /// The grid of the last phase's release, which is the model but for its projection.
+    /// Returns the grid of the last phase's release, which is the model before its projection.
     pub(super) fn last_grid(&self) -> Option<Grid> {
         self.mechanisms.last().map(Gaussian::grid)
     }
@@ -77,25 +75,24 @@ impl<A: Adjacency> PhaseNoise<A> {
         Ok(PhaseRun { noise: self, parts, releases, origin, radius })
     }
 
-    /// Standard deviation of the noise of each phase.
     pub(super) fn std_devs(&self) -> impl Iterator<Item = f64> {
         self.mechanisms.iter().map(Gaussian::std_dev)
     }
 }
 
-/// What receives the phases' results, and says where the next phase starts.
+/// A sink of the phases' results, which also determines the start of the next phase.
 pub(super) trait PhaseSink<F> {
-    /// Where the next phase starts; public.
+    /// Returns the public start of the next phase.
     fn start(&self) -> &[F];
 
-    /// Number of the next phase, from 0.
+    /// Returns the number of the next phase, from 0.
     fn phase(&self) -> usize;
 
-    /// Takes a phase's result.
+    /// Receives a phase's result.
     fn take(&mut self, output: Vec<F>, rng: &mut LentRng<'_>) -> Result<(), Error>;
 }
 
-/// Releases each phase's result; the next one starts there, projected.
+/// Releases each phase's result; the next phase starts at its projection.
 pub(super) struct PhaseRun<'n, F, A: Adjacency> {
     noise: &'n PhaseNoise<A>,
     parts: Vec<EventLog<A>>,
@@ -113,7 +110,7 @@ impl<F: Real, A: Adjacency> PhaseSink<F> for PhaseRun<'_, F, A> {
         self.parts.len()
     }
 
-    /// Releases the result, whose sensitivity the noise was made for.
+    /// Releases the result, to whose sensitivity the noise was calibrated.
     fn take(&mut self, output: Vec<F>, rng: &mut LentRng<'_>) -> Result<(), Error> {
         // There are as many mechanisms as phases.
         let Some(mechanism) = self.noise.mechanisms.get(self.parts.len()) else { return Ok(()) };
@@ -131,8 +128,8 @@ impl<F: Real, A: Adjacency> PhaseSink<F> for PhaseRun<'_, F, A> {
 }
 
 impl<F: Real, A: Adjacency> PhaseRun<'_, F, A> {
-    /// What the phases released, projected, and the log of all; an error where phases are missing, which the count of
-    /// rows rules out.
+    /// Returns the projected releases of the phases and their joint log; an error if phases are missing, which the check of
+    /// the row count excludes.
     pub(super) fn finish(self) -> Result<Releases<F, A>, Error> {
         let (planned, found) = (self.noise.mechanisms.len() as u64, self.parts.len() as u64);
         let mut earlier = self.releases;
@@ -147,18 +144,15 @@ impl<F: Real, A: Adjacency> PhaseRun<'_, F, A> {
     }
 }
 
-/// Everything that the phases released.
 pub(crate) struct Releases<F, A: Adjacency> {
     /// The model.
     pub(crate) last: Released<Vec<F>>,
-    /// Where it came by.
     #[cfg_attr(not(feature = "audit"), expect(dead_code, reason = "only an audit looks at them"))]
     pub(crate) earlier: Vec<Released<Vec<F>>>,
-    /// What it cost.
     pub(crate) log: EventLog<A>,
 }
 
-/// Keeps the results without noise, and starts every phase at one point: for audits and tests of the sensitivities.
+/// Keeps the results without noise, and starts every phase at one point; for audits and tests of the sensitivities.
 #[cfg(any(test, feature = "audit"))]
 pub(super) struct Unreleased {
     pub(super) start: Vec<f64>,

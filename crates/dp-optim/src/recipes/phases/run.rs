@@ -15,16 +15,16 @@ use crate::recipes::algorithm::Run;
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
-/// What is done with a phase's records.
+/// The method applied to a phase's records.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::recipes) enum Method {
-    /// A gradient step on each, carried in this arithmetic.
+    /// A gradient step on each record, in this arithmetic.
     Descent(Arithmetic),
-    /// Each phase's objective is minimised.
+    /// Minimisation of each phase's objective.
     Minimisation(Vec<Objective>),
 }
 
-/// A training in phases: how many records each reads, what it does with them, and its noise.
+/// A training in phases: their records, method and noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PhasedRun {
     pub(in crate::recipes) inputs: Inputs,
@@ -36,33 +36,33 @@ pub struct PhasedRun {
 }
 
 impl PhasedRun {
-    /// The phases, in order.
+    /// Returns the phases, in order.
     pub fn phases(&self) -> &[Phase] {
         &self.phases
     }
 
-    /// The L2 sensitivity of each phase's point, rounding and the distance from the minimiser allowed for.
+    /// Returns the L2 sensitivity of each phase's point, rounding included and for the distance from the minimiser.
     pub fn sensitivities(&self) -> &[f64] {
         &self.sensitivities
     }
 
-    /// Standard deviation of each phase's noise.
+    /// Returns the standard deviation of each phase's noise.
     pub fn std_devs(&self) -> Vec<f64> {
-        // A scale says nothing of the relation: any will do.
+        // The scale does not depend on the relation: any will do.
         self.noise::<ReplaceOne>().map_or_else(|_| Vec::new(), |noise| noise.std_devs().collect())
     }
 
-    /// Root of the expected squared norm of the last phase's noise, which stays.
+    /// Returns the root of the expected squared norm of the last phase's noise, which remains in the model.
     pub fn noise_norm(&self) -> f64 {
         self.std_devs().last().copied().unwrap_or(0.0) * (self.problem.parameters() as f64).sqrt()
     }
 
-    /// The modulus of strong convexity of each phase's objective; none where phases take gradient steps.
+    /// Returns the strong convexity of each phase's objective; empty if phases take gradient steps.
     pub fn moduli(&self) -> Vec<f64> {
         self.objectives().iter().map(|objective| objective.modulus).collect()
     }
 
-    /// The distance from the minimiser that is certified in each phase; none where phases take gradient steps.
+    /// Returns the distance from the minimiser that is certified in each phase; empty if phases take gradient steps.
     pub fn tolerances(&self) -> Vec<f64> {
         self.objectives().iter().map(|objective| objective.certificate.tolerance()).collect()
     }
@@ -74,14 +74,13 @@ impl PhasedRun {
         }
     }
 
-    /// The noise of each phase.
     fn noise<A: Adjacency>(&self) -> Result<PhaseNoise<A>, Error> {
         PhaseNoise::new(&self.sensitivities, self.noise_multiplier, self.problem.setting.noise_mode)
     }
 
-    /// Where the model is released.
+    /// Returns the lattice of the released model.
     pub(in crate::recipes) fn lattice(&self) -> Result<ReleaseLattice, Error> {
-        // A grid says nothing of the relation: any will do.
+        // The grid is the same for any relation.
         let grid = self.noise::<ReplaceOne>()?.last_grid();
         let released = grid.map_or(ReleaseLattice::ORIGIN, |grid| ReleaseLattice::on_grid(grid.step()));
         Ok(released.within(Some(self.inputs.radius)))
@@ -101,7 +100,6 @@ impl PhasedRun {
         }
     }
 
-    /// All that a training releases.
     pub(crate) fn releases<F: Real, A: Adjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -114,7 +112,7 @@ impl PhasedRun {
         self.run(sink, source, order, rng, control)?.finish()
     }
 
-    /// The first phase's result before its noise, for audits and tests of the sensitivity.
+    /// Returns the first phase's result before its noise, for audits and tests of the sensitivity.
     #[cfg(any(test, feature = "audit"))]
     pub(crate) fn first_phase_without_noise(
         &self,
@@ -124,7 +122,7 @@ impl PhasedRun {
         use dp_mechanisms::ReleaseRng as _;
 
         let sink = super::release::Unreleased { start, outputs: Vec::new() };
-        // What is drawn from the generator is not used.
+        // Values drawn from the generator are not used.
         let rng = &mut dp_mechanisms::SeededRng::new(0);
         let run = self.run(sink, source, Order::Declared, &mut rng.lend(), &mut Control::default());
         Ok(run?.outputs.swap_remove(0))
@@ -133,14 +131,14 @@ impl PhasedRun {
 
 impl Run for PhasedRun {
     fn event(&self) -> Result<DpEvent, Error> {
-        // An event says nothing of the relation: any will do.
+        // The event is the same for any relation.
         Ok(self.noise::<ReplaceOne>()?.event())
     }
 
     fn summary(&self) -> Summary {
         let first = self.phases.first().map_or(0.0, |phase| phase.step);
         Summary {
-            // Each phase has its own.
+            // Each phase has a different sensitivity.
             sensitivity: None,
             rows: self.problem.n,
             text: format!(

@@ -1,4 +1,4 @@
-//! What both phased recipes derive from their public parameters.
+//! The numbers that both phased recipes derive from their public parameters.
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::Assumption;
@@ -8,19 +8,19 @@ use super::{Phase, Problem, localising};
 use crate::error::{Error, positive};
 use crate::recipes::problem;
 
-/// C in the excess loss `C D L (1/√n + √d/(ρn))` of the phases: their bound's 5/3 and 16, whichever is larger.
+/// C in the excess loss `C D L (1/√n + √d/(ρn))` of the phases: the larger of 5/3 and 16 in their bound.
 const EXCESS_CONSTANT: f64 = 16.0;
 
-/// Where gradients are taken.
+/// The set in which gradients are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::recipes) enum Reach {
-    /// In the ball that every iterate is projected onto.
+    /// The ball onto which every iterate is projected.
     Ball,
-    /// Wherever the minimiser of a phase lies.
+    /// The whole space, since the minimiser of a phase is unconstrained.
     Anywhere,
 }
 
-/// The public parameters that the phased recipes have in common, beside the problem.
+/// The public parameters common to the phased recipes, besides the problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::recipes) struct Inputs {
     pub(in crate::recipes) recipe: &'static str,
@@ -33,7 +33,6 @@ pub(in crate::recipes) struct Inputs {
 }
 
 impl Inputs {
-    /// Checks the parameters.
     pub(in crate::recipes) fn check(&self) -> Result<(), Error> {
         positive("radius", self.radius)?;
         if !(self.radius <= 1e30) {
@@ -54,7 +53,7 @@ impl Inputs {
         Ok(())
     }
 
-    /// The loss's constants over what can be reached, and G under this relation.
+    /// Returns the loss's constants within this radius, and G under this relation.
     pub(in crate::recipes) fn constants(
         &self,
         problem: &problem::Problem,
@@ -76,7 +75,7 @@ impl Inputs {
         Ok((constants, gradient_difference))
     }
 
-    /// The phases under noise of this ρ; steps no longer than keep points together, where they are not given.
+    /// Returns the phases under noise of this ρ; default steps are non-expansive.
     pub(in crate::recipes) fn phases(
         &self,
         public: &problem::Problem,
@@ -89,8 +88,7 @@ impl Inputs {
         let lipschitz = constants.data_lipschitz + self.lambda * self.radius;
         let distance = self.distance.unwrap_or(self.radius);
         let problem = Problem { lipschitz, gradient_difference, distance, dim: public.parameters(), rho };
-        // The longest step under which a gradient step does not drive two points apart is 2/β, and the first phase's is
-        // a fourth of η.
+        // The longest non-expansive gradient step is 2/β, and the first phase's step is a fourth of η.
         let longest = if reach == Reach::Ball { 8.0 / constants.smoothness * (1.0 - 1e-15) } else { f64::INFINITY };
         let step = |problem: &Problem, records| problem.step(records).min(longest);
         if !self.restarts {
@@ -108,7 +106,6 @@ impl Inputs {
         Ok(stages.collect())
     }
 
-    /// What a release takes on trust.
     pub(in crate::recipes) fn assumptions(&self, problem: &problem::Problem) -> Vec<Assumption> {
         let mut assumptions = problem.setting.assumptions();
         if self.declared_order {

@@ -20,7 +20,7 @@ fn sizes_are_floors_and_leave_no_phase_empty() {
     }
 }
 
-/// `⌈log₂ log₂ n⌉` at powers of two, where a logarithm in floating point may round either way.
+/// `⌈log₂ log₂ n⌉` at powers of two, where floating-point logarithms may round either way.
 #[test]
 fn the_number_of_stages_is_exact() {
     let problem = Problem { lipschitz: 1.0, gradient_difference: 2.0, distance: 1.0, dim: 3, rho: 1.0 };
@@ -45,8 +45,8 @@ fn the_number_of_stages_is_exact() {
 }
 
 proptest! {
-    /// All phases have the ratio that one Gaussian release needs: the whole costs what one costs, whatever the
-    /// sensitivities, and is exactly within the budget.
+    /// All phases have the ratio that one Gaussian release needs: the run costs as much as one release, for any sensitivities,
+    /// and is within the budget.
     #[test]
     fn phases_cost_what_one_costs(
         sensitivities in prop::collection::vec(1e-12..10.0_f64, 1..12), epsilon in 0.1..5.0_f64, copies in 1..4_u64,
@@ -69,7 +69,7 @@ fn without_delta_there_is_no_gaussian_noise() {
     assert!(matches!(noise_multiplier("phases", budget, 1), Err(Error::NotProved { .. })));
 }
 
-/// Every figure by its formula, of a problem none of whose numbers is 1.
+/// Every number by its formula, for a problem in which no number is 1.
 #[test]
 fn bounds_and_stages_follow_their_formulas() {
     let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-14, "{found} {expected}");
@@ -91,14 +91,14 @@ fn bounds_and_stages_follow_their_formulas() {
         radius = (2.0 * 7.0 * 3.0 * radius * rate / 0.25).sqrt().min(radius);
     }
     close(reduction.excess_bound, 7.0 * 3.0 * reduction.radii[3] * rate);
-    // Where strong convexity tells more than the distance.
+    // A case in which strong convexity gives a smaller bound than the distance.
     let tight = problem.reduction(300, 400.0, 7.0).unwrap();
     close(tight.radii[1], (2.0 * 7.0 * 3.0 * 2.0 * rate / 400.0).sqrt());
     close(tight.radii[2], (2.0 * 7.0 * 3.0 * tight.radii[1] * rate / 400.0).sqrt());
 }
 
-/// The phases that recipes run: their steps balance optimisation and noise, are at most `8/β` where gradient steps are
-/// taken, and follow the stages' distances.
+/// The phases of the recipes: their steps balance optimisation and noise, are at most `8/β` for gradient steps, and follow the
+/// stages' distances.
 #[test]
 fn recipes_take_the_steps_of_the_formulas() {
     use crate::recipes::{PhasedSgd, problem};
@@ -131,13 +131,13 @@ fn recipes_take_the_steps_of_the_formulas() {
         2.0 * 4.0 / (0.8 * 1024.0),
     );
     close(everywhere(Inputs { step: Some(0.3), ..curved }, 100, 0.5)[0].step, 0.3 / 4.0);
-    // In the ball β = X²/4 + λ, and the longest η is 8/β, never a rounding more.
+    // In the ball β = X²/4 + λ, and the longest η is 8/β, which rounding must not exceed.
     let far = Inputs { distance: Some(1e6), lambda: 0.1, ..usual };
     let (smoothness, longest) = (0.0625 + 0.1, phases(far, 100, 50.0, Reach::Ball)[0].step * 4.0);
     close(longest, 8.0 / smoothness);
     assert!(longest < 8.0 / smoothness);
     assert!(everywhere(far, 100, 50.0)[0].step > 1e3);
-    // In stages: from at most 2L/λ, on as many records, for each stage's distance.
+    // In stages: from at most 2L/λ, on their number of records, for each stage's distance.
     let n = 1u64 << 22;
     for (lambda, distance, step) in [
         (0.1, None, None),
@@ -171,7 +171,7 @@ fn recipes_take_the_steps_of_the_formulas() {
     for (radius, accept) in [(1e30, true), (1.1e30, false), (0.0, false), (f64::NAN, false)] {
         assert_eq!(Inputs { radius, ..usual }.check().is_ok(), accept, "{radius}");
     }
-    // A loss without a bound on its slope.
+    // A loss with unbounded slope.
     let refused = |radius| usual.constants(&public(LossKind::Squared, 100), radius).is_err();
     assert!(refused(None) && !refused(Some(3.0)));
 }

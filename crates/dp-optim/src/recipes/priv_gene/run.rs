@@ -16,7 +16,7 @@ use crate::recipes::linear::size;
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
-/// Rounds of choices among steps along the coordinates.
+/// A run of PrivGene: rounds of choices among steps along the coordinates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeneRun {
     pub(super) recipe: PrivGene,
@@ -27,17 +27,17 @@ pub struct GeneRun {
 }
 
 impl GeneRun {
-    /// r.
+    /// Returns r, the number of rounds.
     pub fn rounds(&self) -> u64 {
         self.rounds.rounds
     }
 
-    /// e: the range of a round's privacy loss.
+    /// Returns e, the range of a round's privacy loss.
     pub fn epsilon_of_round(&self) -> f64 {
         self.rounds.epsilon_of_round
     }
 
-    /// The mechanism that chooses, for utilities in units of `C s`.
+    /// Returns the mechanism of the choices, for utilities in units of `C s`.
     ///
     /// # Errors
     /// None for a run that was planned.
@@ -46,8 +46,8 @@ impl GeneRun {
         Ok(Exponential::new(units, Epsilon::new(self.rounds.epsilon_of_round)?)?)
     }
 
-    /// The utility of every candidate in units of `C s`, the step along coordinate `j` at `2 j` and the one back at
-    /// `2 j + 1`: as private as the data.
+    /// Returns the utility of every candidate in units of `C s`, at `2 j` for the positive step along coordinate `j` and at
+    /// `2 j + 1` for the negative one: as private as the data.
     pub(crate) fn utilities<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -101,7 +101,6 @@ impl Run for GeneRun {
     }
 }
 
-/// Receives the loss as a type.
 struct Utilities<'t, 'c, F> {
     source: &'t mut dyn RowSource<F>,
     weights: &'t [f64],

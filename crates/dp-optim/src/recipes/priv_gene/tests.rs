@@ -89,7 +89,7 @@ fn utilities_are_those_of_the_formula() {
     }
 }
 
-/// Over random neighbours no utility moves by more than is claimed, the exact law of the choice has a range of at most
+/// Over random neighbours no utility moves by more than its sensitivity, the exact law of the choice has a range of at most
 /// the round's epsilon, and both are nearly attained.
 #[test]
 fn brute_force_over_neighbours() {
@@ -162,8 +162,8 @@ fn trains_within_its_budget_and_derives_its_event() {
     }
 }
 
-/// Of one feature that tells the labels apart and others that are 0, every round chooses a step along it, in the direction
-/// that helps: the weights are the sum of all steps there and 0 elsewhere.
+/// With one informative feature and others that are 0, every round chooses a step along it, in the improving direction: its
+/// weight is the sum of all steps, and the others are 0.
 #[test]
 fn steps_are_taken_along_the_coordinate_that_is_chosen() {
     let recipe = PrivGene { rounds: Some(4), ..PrivGene::new(LossKind::Logistic) };
@@ -221,7 +221,7 @@ fn nonsense_is_refused() {
     assert!(matches!(plan.event(), DpEvent::BoundedRange { .. }));
 }
 
-/// Lengths of steps, the cost of a round, and every bound at its limit.
+/// Step lengths, the cost of a round, and every bound at its limit.
 #[test]
 fn rounds_and_limits_follow_their_formulas() {
     let usual = PrivGene::new(LossKind::Logistic);
@@ -240,7 +240,7 @@ fn rounds_and_limits_follow_their_formulas() {
     accepts(&usual, (1 << 31) + 1, false);
     for (row_norm, accept) in [(1.0, true), (0.5, true), (1.0 + 1e-15, false), (0.0, false), (f64::NAN, false)] {
         accepts(&PrivGene { row_norm, ..usual.clone() }, 3, accept);
-        // With a slope that is given no loss is asked for its own.
+        // With a given slope the loss's own is not needed.
         accepts(&PrivGene { row_norm, slope: Some(1.0), ..usual.clone() }, 3, accept);
     }
     for (target_bound, accept) in [(1.0, true), (0.5, true), (1.0 + 1e-15, false), (0.0, false)] {

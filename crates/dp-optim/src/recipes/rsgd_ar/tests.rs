@@ -49,7 +49,7 @@ fn only_rsgd_ar_hides_the_position() {
     assert!(matches!(event(hidden.clone()), DpEvent::GaussianMixture { .. }));
     assert!(matches!(event(nsgd), DpEvent::Gaussian { .. }));
     assert!(matches!(event(full), DpEvent::Gaussian { .. }));
-    // Told that the position is not hidden, the same run needs the noise of the worst one.
+    // If the position is not hidden, the same run needs the noise for the worst one.
     let DpEvent::Gaussian { sensitivity, .. } = event(RsgdAr { hide_position: false, ..hidden.clone() }) else {
         panic!()
     };
@@ -57,7 +57,7 @@ fn only_rsgd_ar_hides_the_position() {
     assert_eq!(sensitivities.into_iter().fold(0.0, f64::max), sensitivity);
 }
 
-/// One object says what is trained and what is bounded: another schedule gives another sensitivity and another run.
+/// One object determines both the training and the bound: another schedule gives another sensitivity and another run.
 #[test]
 fn the_schedule_that_runs_is_the_one_that_is_bounded() {
     let base = RsgdAr::new(LossKind::HuberSvm(HuberSvm::USUAL), 1e-3);
@@ -118,7 +118,7 @@ fn nonsense_is_refused() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever is asked for is refused or kept, and the derivation agrees with the plan.
+    /// Every request is refused or met, and the derivation agrees with the plan.
     #[test]
     fn plans_keep_their_budget(
         n in 1u64..3000, batch_size in 1u64..200, passes in 1u64..12, step in 0.01..8.0f64, tau in prop::option::of(1u64..6),
@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// What is bounded and trained is the recipe with every one of its parameters.
+/// The bounded and trained run has every parameter of the recipe.
 #[test]
 fn every_parameter_reaches_the_run() {
     let loss = LossKind::HuberSvm(HuberSvm::USUAL);
@@ -182,7 +182,7 @@ fn every_parameter_reaches_the_run() {
         ..usual.clone()
     };
     assert_eq!(recipe.as_bolt_on(100), expected);
-    // Each differs from what a bolt-on recipe has by itself, so that none is lost unseen.
+    // Each differs from the bolt-on default, so that an omission would be noticed.
     assert!(usual.divisor != Divisor::Actual && usual.arithmetic != Arithmetic::Scaled && usual.target_bound != 0.75);
     let nsgd = RsgdAr::nsgd(loss, 0.03);
     assert!(nsgd.steps == PassSteps::Falling && nsgd.restart_every.is_none() && !nsgd.hide_position);
@@ -192,7 +192,7 @@ fn every_parameter_reaches_the_run() {
     let suited = RsgdAr::new(LossKind::Squared, 0.03);
     let suited = suited.with_suited_steps(1000, 3, budget(1.0, 1e-6), AdjacencyKind::ReplaceOne).unwrap();
     assert_eq!(suited.radius, Some(SQUARED_RADIUS));
-    // Whatever the step was.
+    // For any previous step.
     let other = RsgdAr { step: 7.0, ..RsgdAr::new(LossKind::Squared, 0.03) };
     let other = other.with_suited_steps(1000, 3, budget(1.0, 1e-6), AdjacencyKind::ReplaceOne).unwrap();
     assert_eq!(other.step, suited.step);

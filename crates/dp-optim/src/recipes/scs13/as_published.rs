@@ -1,14 +1,14 @@
-//! The noise as the papers print it, on the *mean* gradient of a batch: for tables and comparisons.
+//! The published noise, on the *mean* gradient of a batch, for tables and comparisons.
 //!
-//! All are sound for gradients of norm at most `lipschitz` under replace-one (they differ by at most `G = 2 lipschitz`),
-//! the Gaussian where each pass's epsilon is below 1; they are more than is needed, since the passes are composed by
-//! adding up, and since the classical Gaussian is.
+//! All are sound for gradients of norm at most `lipschitz` under replace-one (they differ by at most `G = 2 lipschitz`); the
+//! Gaussian only if each pass's epsilon is below 1. They are larger than needed, since the passes are composed by adding up
+//! and the Gaussian is the classical one.
 
 use dp_accountant::{Delta, Epsilon};
 
 use crate::error::{Error, positive};
 
-/// The epsilon of each of `passes` passes that add up to `epsilon`.
+/// Returns the epsilon of each of `passes` passes that add up to `epsilon`.
 ///
 /// # Examples
 /// ```
@@ -21,13 +21,13 @@ pub fn epsilon_per_pass(passes: u64, epsilon: Epsilon) -> f64 {
     epsilon.get() / passes.max(1) as f64
 }
 
-/// The scale `θ` of the density `exp(-‖z‖/θ)` of the noise on a mean gradient.
+/// Returns the scale `θ` of the density `exp(-‖z‖/θ)` of the noise on a mean gradient.
 ///
 /// # Formula
 /// ```text
 /// θ = k G / (b ε),   G = 2L
 /// ```
-/// For one pass over single records and L = 1 that is the density `exp(-(ε/2)‖z‖)`.
+/// For one pass over single records and L = 1 the density is `exp(-(ε/2)‖z‖)`.
 ///
 /// # Errors
 /// A constant or a batch size that is not positive.
@@ -40,13 +40,13 @@ pub fn laplace_ball_scale(passes: u64, batch_size: u64, lipschitz: f64, epsilon:
     Ok(difference / (batch_size * epsilon_per_pass(passes, epsilon)))
 }
 
-/// The standard deviation of the noise on a mean gradient, by basic composition and the classical Gaussian.
+/// Returns the standard deviation of the noise on a mean gradient, by basic composition and the classical Gaussian.
 ///
 /// # Formula
 /// ```text
 /// σ = (G/b) (k/ε) √(2 ln(1.25 k/δ)),   G = 2L
 /// ```
-/// Proved where `ε/k < 1`; the value is returned for any, for tables.
+/// Proved for `ε/k < 1`; the value is returned for any ε/k, for tables.
 ///
 /// # Errors
 /// A constant or a batch size that is not positive, and delta = 0.

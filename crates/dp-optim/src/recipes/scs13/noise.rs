@@ -9,14 +9,13 @@ use super::{NoiseScale, RECIPE, Scs13, StepCalibration, StepLaw, Terms, as_publi
 use crate::error::Error;
 use crate::recipes::recipe::{Budget, least_scale, repeated};
 
-/// Calibrated noise on the sum of a batch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Calibrated {
     pub(super) scale: NoiseScale,
 }
 
 impl Calibrated {
-    /// The noise with which all passes of all copies meet the budget.
+    /// Calibrates the noise with which all passes of all copies meet the budget.
     pub(super) fn new(recipe: &Scs13, terms: &Terms, budget: Budget, copies: u64) -> Result<Self, Error> {
         let pure = budget.delta.get() == 0.0;
         if recipe.law == StepLaw::Gaussian && pure {
@@ -29,7 +28,7 @@ impl Calibrated {
             StepLaw::LaplaceBall => ball(),
             StepLaw::Gaussian => gaussian(),
             StepLaw::Least if pure => ball(),
-            // A thousand dimensions on, the ball needs a thousandth less at best.
+            // From a thousand dimensions on, the ball's noise is at best a thousandth smaller.
             StepLaw::Least if terms.dim > 10_000 => gaussian(),
             StepLaw::Least => {
                 let (ball, gaussian): (Self, Self) = (ball()?, gaussian()?);
@@ -39,7 +38,6 @@ impl Calibrated {
         }
     }
 
-    /// `E‖Z‖²` in `dim` dimensions.
     pub(super) fn mean_squared_norm(&self, dim: u64) -> f64 {
         let dim = dim as f64;
         match self.scale {
@@ -48,7 +46,6 @@ impl Calibrated {
         }
     }
 
-    /// The mechanism that draws it.
     pub(super) fn mechanism<A: Adjacency>(&self, recipe: &Scs13, terms: &Terms) -> Result<StepNoise<A>, Error> {
         let sensitivity = L2Sensitivity::<A>::new(terms.sensitivity)?;
         Ok(match self.scale {
@@ -62,13 +59,13 @@ impl Calibrated {
     }
 }
 
-/// The Lipschitz constant that the papers tabulate.
+/// Returns the Lipschitz constant that the papers tabulate.
 fn published_lipschitz(recipe: &Scs13, terms: &Terms) -> Result<f64, Error> {
     let lipschitz = match recipe.clipping {
         Some(norm) => norm.get(),
         None => Constants::of_the_papers(&recipe.loss, L2::NONE, &terms.domain).data_lipschitz,
     };
-    // What the arithmetic rounds is ours to add.
+    // The papers do not include rounding errors: add them.
     Ok(lipschitz.max(0.5 * terms.sensitivity) * (1.0 + 4.0 * f64::EPSILON))
 }
 
@@ -84,7 +81,7 @@ fn ball(recipe: &Scs13, terms: &Terms, budget: Budget, copies: u64) -> Result<f6
         return least_scale(budget, copies, event_at);
     }
     let mut scale = terms.sensitivity / (budget.epsilon.get() / times);
-    // The accountant rounds the quotient up; lift the scale by its last bits until it agrees.
+    // The accountant rounds the quotient up: increase the scale by ulps until it agrees.
     for _ in 0..8 {
         if bound::epsilon(&repeated(event_at(scale), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
             break;

@@ -1,4 +1,4 @@
-//! A run with noise in every update, resolved.
+//! The resolved run with noise in every update.
 
 use dp_accountant::{DpEvent, EventLog};
 use dp_data::RowSource;
@@ -26,37 +26,37 @@ pub struct UpdatesRun {
 }
 
 impl UpdatesRun {
-    /// Refuses noise that is none, and steps that leave the range of the float type.
+    /// Creates the run; refuses noise that is not positive and finite, and steps that may exceed the range of the float type.
     pub(super) fn new(recipe: &Scs13, problem: &Problem, terms: Terms, noise: Calibrated) -> Result<Self, Error> {
         noise.scale.check()?;
         recipe.check_range(&terms, noise.mean_squared_norm(terms.dim).sqrt())?;
         Ok(Self { recipe: recipe.clone(), problem: *problem, terms, noise })
     }
 
-    /// The L2 sensitivity of the sum of a batch's gradients, rounding allowed for.
+    /// Returns the L2 sensitivity of the sum of a batch's gradients, rounding included.
     pub fn sensitivity(&self) -> f64 {
         self.terms.sensitivity
     }
 
-    /// The noise on the sum of each batch.
+    /// Returns the noise on the sum of each batch.
     pub fn noise(&self) -> NoiseScale {
         self.noise.scale
     }
 
-    /// Root of the expected squared norm of the noise on a batch's sum.
+    /// Returns the root of the expected squared norm of the noise on a batch's sum.
     pub fn noise_norm(&self) -> f64 {
         self.noise.mean_squared_norm(self.terms.dim).sqrt()
     }
 
-    /// How the steps share the records.
+    /// Returns the step plan, which determines how the steps compose.
     pub fn steps(&self) -> StepPlan {
         self.terms.steps
     }
 
-    /// Trains, showing every update, and returns the model with the log of its release.
+    /// Trains, passing every update to `observe`, and returns the model with the log of its release.
     ///
     /// # Privacy
-    /// What is shown is covered by the event, like the released model. It may be published once the training has ended.
+    /// The event covers the observed values as well as the released model. They may be published once the training has ended.
     ///
     /// # Errors
     /// As [`Planned::train`](crate::recipes::Planned::train).
@@ -86,7 +86,7 @@ impl UpdatesRun {
         self.recipe.loss.visit_model(dim, Training { planned: self, noise, source, rng, control, observe })
     }
 
-    /// The sum of the gradients of a batch at some parameters, as training computes it before its noise.
+    /// Returns the sum of a batch's gradients at given parameters, as training computes it before adding noise.
     #[cfg(feature = "audit")]
     pub(crate) fn sum_without_noise(
         &self,

@@ -85,7 +85,7 @@ fn each_pass_costs_one_noisy_sum() {
     assert_eq!(plan.run().steps(), StepPlan::DisjointBatches { passes: 3, steps_per_pass: 20 });
     let once = Scs13 { passes: 1, ..recipe.clone() }.plan::<ReplaceOne>(1000, 5, budget(1.0, 1e-6)).unwrap();
     assert!(matches!(once.event(), DpEvent::Gaussian { .. }));
-    // Three Gaussians are one of √3 times the sensitivity; the batch size does not matter.
+    // Three Gaussians are equivalent to one with √3 times the sensitivity; the batch size does not matter.
     assert!((plan.run().noise_norm() / once.run().noise_norm() - 3f64.sqrt()).abs() < 1e-6);
     let single = Scs13 { batch_size: 1, passes: 1, ..recipe }.plan::<ReplaceOne>(1000, 5, budget(1.0, 1e-6)).unwrap();
     assert!((single.run().noise_norm() / once.run().noise_norm() - 1.0).abs() < 1e-9);
@@ -120,7 +120,7 @@ fn many_passes_of_the_ball_are_composed_tightly() {
         pure.run().noise_norm()
     );
     assert_eq!((pure.reached().delta, joint.reached().delta), (0.0, 1e-6));
-    // The ball needs less in few dimensions, about as much in many; the least is never much above either.
+    // The ball has less noise in few dimensions, about as much in many; the default is never much above either.
     let least = Scs13 { law: StepLaw::Least, ..recipe.clone() };
     for dim in [2u64, 30, 300, 3000] {
         let norm = |law| {
@@ -142,7 +142,7 @@ fn published_noise_is_more_than_is_needed() {
             recipe.plan::<ReplaceOne>(60_000, 50, budget(0.1, delta)).unwrap()
         };
         let ratio = |radius| plan(&published, radius).run().noise_norm() / plan(&joint, radius).run().noise_norm();
-        // Four times for ten Gaussian passes; as much as the gradients are closer within a radius for the ball.
+        // A factor of four for ten Gaussian passes; for the ball the factor by which gradients are closer within a radius.
         let expected = if law == StepLaw::Gaussian { 4.29 } else { 1.0 };
         assert!((ratio(None) / expected - 1.0).abs() < 0.01, "{}", ratio(None));
         assert!(ratio(Some(1.0)) > 1.8 * ratio(None));
@@ -191,8 +191,8 @@ fn all_iterates_are_shown_and_the_last_or_their_average_is_released() {
     }
 }
 
-/// On null records the noisy sums are noise: Kolmogorov-Smirnov at a false-alarm rate of 1e-9 each (Dvoretzky, Kiefer,
-/// Wolfowitz, Massart), for both laws and modes; and a short batch divides it by its own size.
+/// On null records the noisy sums are noise alone: Kolmogorov-Smirnov at a false-alarm rate of 1e-9 each (Dvoretzky, Kiefer,
+/// Wolfowitz, Massart), for both laws and modes. A short batch divides the noise by its own size.
 #[test]
 fn realised_noise_has_its_law() {
     let (n, dim, updates) = (20_001usize, 4usize, 10_001usize);
@@ -327,8 +327,8 @@ fn what_is_not_proved_is_refused() {
     }
 }
 
-/// Each public parameter decides about the event, or about an assumption, or changes only what is done with what was
-/// released, or is a wish about the noise that the recorded noise has answered.
+/// Each public parameter determines the event or an assumption, or affects only post-processing, or is a request for the noise
+/// that the recorded noise answers.
 #[test]
 fn every_field_of_a_derivation_that_should_count_counts() {
     let recipe = Scs13 { radius: Some(2.0), passes: 3, ..Scs13::new(LossKind::Logistic) };
@@ -386,7 +386,7 @@ proptest! {
     }
 }
 
-/// Where a sum is divided by the size of its batch, the smallest batch decides how far a step may lead: the last one.
+/// If a sum is divided by the size of its batch, the smallest batch, the last one, determines the range of a step.
 #[test]
 fn the_last_batch_decides_about_the_range() {
     let plan = |divisor, step| {
@@ -423,7 +423,7 @@ fn noise_follows_its_formulas() {
     }
 }
 
-/// Counts nothing: remembers in which orders it was asked for passes.
+/// Records the orders in which passes were requested.
 struct Asked(MemorySource<f64>, Vec<dp_data::Order>);
 
 impl dp_data::RowSource<f64> for Asked {
@@ -439,7 +439,7 @@ impl dp_data::RowSource<f64> for Asked {
     }
 }
 
-/// Rows are read as they lie where the curator vouches for that or a batch holds all of them, else under a key.
+/// Rows are read in the source's order if the curator declares it or a batch holds all of them, otherwise under a key.
 #[test]
 fn rows_are_shuffled_unless_their_order_is_vouched_for() {
     use dp_data::Order;

@@ -1,4 +1,4 @@
-//! The training itself.
+//! The training.
 
 use dp_accountant::EventLog;
 use dp_data::{Block, Order, RowSource};
@@ -17,7 +17,6 @@ use crate::growth::OrderPolicy;
 use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 
-/// One training, with what it draws from.
 pub(super) struct Training<'t, 'c, 'r, F, A: RecordAdjacency, O> {
     pub(super) planned: &'t UpdatesRun,
     pub(super) noise: StepNoise<A>,
@@ -78,18 +77,18 @@ where
     }
 }
 
-/// What an update published: see [`UpdatesRun::train_observing`].
+/// The values released in an update: see [`UpdatesRun::train_observing`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation<'o, F> {
     /// Number of the update, from 1.
     pub update: u64,
-    /// The sum of the batch's gradients, with its noise.
+    /// The noisy sum of the batch's gradients.
     pub noisy_sum: &'o [F],
     /// The iterate after the update.
     pub iterate: &'o [F],
 }
 
-/// An update rule that shows where it went.
+/// An update rule that passes its iterates to an observer.
 struct Observed<U, O> {
     rule: U,
     observe: O,

@@ -1,4 +1,4 @@
-//! The budget of a run, and the filter that keeps it.
+//! The budget of a run, and the filter that enforces it.
 
 use dp_accountant::filter::{Filter, RdpFilter, Refused, ZcdpFilter};
 use dp_accountant::{Delta, DpEvent, RdpOrder, Rho, ZeroOut};
@@ -8,18 +8,18 @@ use super::{RECIPE, SearchedDescent};
 use crate::error::{Error, positive};
 use crate::recipes::recipe::{Budget, RecordAdjacency, least_scale};
 
-/// What a filter admits in all.
+/// The total budget of a filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
 #[non_exhaustive]
 pub enum FilterBudget {
-    /// So much zCDP: with all records at each step.
+    /// A zCDP budget, for all records at each step.
     Zcdp {
         /// The budget.
         rho: f64,
     },
-    /// So much Renyi divergence at one order: with random batches.
+    /// A Renyi divergence at one order, for random batches.
     Renyi {
         /// The order.
         order: f64,
@@ -28,8 +28,7 @@ pub enum FilterBudget {
     },
 }
 
-/// What calibration found: the budget of the filter that is asked before each release. What was spent, and on what, is not
-/// among it.
+/// The result of calibration: the budget of the filter that decides before each release. The amount spent is not part of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -49,8 +48,8 @@ impl FilterBudget {
         })
     }
 
-    /// The most that `copies` runs may each spend, and what one gradient and one search cost at first, of zCDP before any
-    /// amplification.
+    /// Returns the maximum that each of `copies` runs may spend, and the initial cost of one gradient and of one search, in
+    /// zCDP before amplification.
     pub(super) fn most(
         recipe: &SearchedDescent,
         n: u64,
@@ -61,14 +60,14 @@ impl FilterBudget {
             return Self::of_samples(recipe, n, budget, copies);
         }
         let scale = least_scale(budget, copies, |scale| DpEvent::Zcdp { rho: scale.recip() })?;
-        // The reciprocal of a reciprocal may be an ulp more.
+        // The reciprocal of a reciprocal may be larger by an ulp.
         let rho = scale.recip() * (1.0 - 2.0 * f64::EPSILON);
-        // A little less than the quotient: as many must fit as were planned.
+        // Slightly below the quotient, so that the planned number fits.
         Ok((Self::Zcdp { rho }, rho / (2.0 * recipe.steps as f64) * (1.0 - 1e-9)))
     }
 
-    /// The filter's order and budget that just suffice for a run in which no search fails, with the least noise with which they
-    /// stay within the budget. Batches are drawn under zero-out alone.
+    /// Returns the filter's order and budget that just suffice for a run in which no search fails, with the least noise with
+    /// which they stay within the budget. Batches are drawn under zero-out only.
     fn of_samples(recipe: &SearchedDescent, n: u64, budget: Budget, copies: u64) -> Result<(FilterBudget, f64), Error> {
         let filter_at = |multiplier: f64| -> Result<DpEvent, Error> {
             let share = 0.5 / (multiplier * multiplier);
@@ -78,7 +77,7 @@ impl FilterBudget {
             let run = DpEvent::SelfComposed { event: Box::new(step), count: recipe.steps };
             Ok(RdpFilter::<ZeroOut>::for_plan(&run, budget.delta)?.to_event())
         };
-        // What cannot be stated protects nothing.
+        // Invalid events count as non-private.
         let multiplier = least_scale(budget, copies, |scale| filter_at(scale).unwrap_or(DpEvent::NonPrivate))?;
         let spent = match filter_at(multiplier)? {
             DpEvent::RenyiDp { orders, divergences } => match (&orders[..], &divergences[..]) {
@@ -92,7 +91,6 @@ impl FilterBudget {
     }
 }
 
-/// The filter of a run.
 pub(super) enum BudgetFilter<A: RecordAdjacency> {
     Zcdp(ZcdpFilter<A>),
     Renyi(RdpFilter<A>),

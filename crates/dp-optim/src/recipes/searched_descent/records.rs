@@ -1,5 +1,5 @@
-//! What is computed of the records at a point: the sum of clipped gradients, and sums of clamped losses along a
-//! direction. Both on grids, so that a record moves them by no more than its own part, whatever its value.
+//! The functions of the records at a point: the sum of clipped gradients, and sums of clamped losses along a direction. Both
+//! are exact sums on grids, so that a record moves them only by its own contribution.
 
 use dp_accountant::Adjacency;
 use dp_data::{Block, RowSource, SourceError};
@@ -12,7 +12,7 @@ use crate::engine::rows::{dot, features};
 use crate::engine::{Control, Sampler, check_shape};
 use crate::error::Error;
 
-/// The records, as often as they are asked for.
+/// Repeated access to the records.
 pub(super) struct Records<'s, 'c, F> {
     source: &'s mut dyn RowSource<F>,
     control: &'s mut Control<'c>,
@@ -20,7 +20,7 @@ pub(super) struct Records<'s, 'c, F> {
     n: u64,
     dim: usize,
     passes: u32,
-    /// Draws a batch for each access; else all records.
+    /// Draws a batch for each access; `None` for all records.
     sampler: Option<Sampler>,
 }
 
@@ -36,7 +36,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         Self { source, control, loss, n, dim, passes: 0, sampler }
     }
 
-    /// Hands all records to `of_block`, or those of a fresh batch.
+    /// Passes all records, or those of a fresh batch, to `of_block`.
     fn each(&mut self, mut of_block: impl FnMut(&Block<'_, F>)) -> Result<(), Error> {
         if let Some(sampler) = &mut self.sampler {
             self.control.check()?;
@@ -47,7 +47,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
                 let what = "rows are not those asked for";
                 return Err(SourceError::Shape { engine: description.engine, what }.into());
             }
-            // A batch without rows is stored neither way.
+            // An empty batch is stored neither dense nor sparse.
             if !positions.is_empty() {
                 check_shape(&batch, description.dim, &mut None, description.engine)?;
                 of_block(&batch);
@@ -59,7 +59,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         each_record(&mut *self.source, pass, self.control, of_block)
     }
 
-    /// `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
+    /// Returns `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
     pub(super) fn gradient<A: Adjacency>(
         &mut self,
         weights: &[f64],
@@ -74,7 +74,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         Ok(sum.finish())
     }
 
-    /// `Σ_i clamp(ℓ_i(w - η d), [0, C_o]) / C_o` for no step and for each of `steps`.
+    /// Computes `Σ_i clamp(ℓ_i(w - η d), [0, C_o]) / C_o` for no step and for each of `steps`.
     pub(super) fn losses(
         &mut self,
         weights: &[f64],
@@ -87,7 +87,6 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     }
 }
 
-/// Receives the loss as a type.
 struct Gradients<'g, 's, 'c, F, A: Adjacency> {
     records: &'g mut Records<'s, 'c, F>,
     weights: &'g [f64],
@@ -110,7 +109,7 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
                         *entry = slope * x;
                     }
                 });
-                // For its shape or for their number only, which were checked.
+                // Errors of shape and number only, which were checked.
                 if let Err(error) = sum.add(&gradient) {
                     *refused = Err(error);
                 }
@@ -119,7 +118,6 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
     }
 }
 
-/// Receives the loss as a type.
 struct Losses<'l, 's, 'c, F> {
     records: &'l mut Records<'s, 'c, F>,
     weights: &'l [f64],
@@ -141,7 +139,7 @@ impl<F: Real> LossVisitor<f64> for Losses<'_, '_, '_, F> {
                 let (here, along) = (dot(&block.rows, i, weights), dot(&block.rows, i, direction));
                 for (cells, step) in cells.iter_mut().zip(core::iter::once(0.0).chain(steps.iter().copied())) {
                     let share = loss.value(here - step * along, target) / most_loss;
-                    // What is no number counts as the largest loss.
+                    // NaN counts as the largest loss.
                     *cells += grid.cell(if share < 0.0 { 0.0 } else { share });
                 }
             }

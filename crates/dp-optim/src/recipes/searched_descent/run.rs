@@ -1,4 +1,4 @@
-//! Descent with a private line search, with everything that does not need data.
+//! The run of descent with a private line search, with all numbers that do not need data.
 
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, EventLog};
 use dp_data::RowSource;
@@ -15,7 +15,7 @@ use crate::recipes::algorithm::Run;
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};
 
-/// A run of descent with a private line search: what it may spend, and how it starts.
+/// A run of descent with a private line search: its budget and its initial costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRun {
     pub(super) recipe: SearchedDescent,
@@ -25,12 +25,12 @@ pub struct SearchRun {
     start: Option<Start>,
 }
 
-/// How a run starts. A certificate states the budget alone, and from that no training starts.
+/// The initial costs of a run. A certificate states the budget only, from which no training can start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Start {
-    /// What one gradient and one search cost at first, of zCDP before any amplification.
+    /// Initial cost of one gradient and of one search, in zCDP before amplification.
     pub(super) share: f64,
-    /// What the filter's guarantee is told at; it admits the same at any other.
+    /// The delta of the filter's guarantee; the filter admits the same releases at any other.
     pub(super) delta: Delta,
 }
 
@@ -42,22 +42,22 @@ impl SearchRun {
         start: Option<Start>,
     ) -> Result<Self, Error> {
         let loss = recipe.check(problem)?;
-        // Of a random batch's release nothing is known at another order, of another at one alone.
+        // The divergence of a sampled release is known at one order only; that of other releases at all orders.
         if matches!(budget, FilterBudget::Renyi { .. }) != recipe.batch_size.is_some() {
             return Err(Error::NotProved { recipe: RECIPE, why: "its filter is of another kind" });
         }
         Ok(Self { recipe: recipe.clone(), problem: *problem, loss, budget, start })
     }
 
-    /// What no run exceeds.
+    /// Returns the budget, which no run exceeds.
     pub fn budget(&self) -> FilterBudget {
         self.budget
     }
 
-    /// Standard deviation of the noise on the first sum of gradients under the relation `A`.
+    /// Returns the standard deviation of the noise on the first sum of gradients under the relation `A`.
     ///
     /// # Errors
-    /// A run that was not planned but read from a certificate.
+    /// A run read from a certificate instead of planned.
     pub fn first_std_dev<A: RecordAdjacency>(&self) -> Result<f64, Error> {
         Ok(self.noise::<A>(self.start()?.share, self.recipe.clipping)?.std_dev())
     }
@@ -67,20 +67,21 @@ impl SearchRun {
         self.start.ok_or(Error::NotProved { recipe: RECIPE, why })
     }
 
-    /// How many records a sum has: on average, where that is secret.
+    /// Returns the number of records in a sum; its mean if the number is secret.
     pub(super) fn divisor(&self) -> Result<f64, Error> {
         let n = self.problem.n;
         self.recipe.law(n).map_or(Ok(n as f64), |law| law.mean_size(n))
     }
 
-    /// The mechanism of a gradient that costs `rho`.
+    /// Returns the mechanism of a gradient that costs `rho`.
     pub(crate) fn noise<A: RecordAdjacency>(&self, rho: f64, clipping: f64) -> Result<Gaussian<A>, Error> {
         let sensitivity = L2Sensitivity::<A>::new(sensitivity(A::KIND, clipping))?;
         let std_dev = sensitivity.get() / (2.0 * rho).sqrt() * (1.0 + 4.0 * f64::EPSILON);
         Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(self.recipe.noise_mode)?)
     }
 
-    /// What the private sums are compared with, for each candidate: on the grid, in units of the largest loss.
+    /// Returns, for each candidate, the public number with which the private sums are compared: on the grid, in units of the
+    /// largest loss.
     pub(crate) fn required(
         &self,
         weights: &[f64],
@@ -106,7 +107,7 @@ impl SearchRun {
         Ok(required.collect())
     }
 
-    /// [`Run::train`], showing each release to `observe`.
+    /// As [`Run::train`], passing each release to `observe`.
     pub(crate) fn train_observing<F: Real, A: RecordAdjacency>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -118,7 +119,6 @@ impl SearchRun {
     }
 }
 
-/// The L2 sensitivity of a sum of gradients.
 fn sensitivity(relation: AdjacencyKind, clipping: f64) -> f64 {
     let records = if relation == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 };
     records * clipping

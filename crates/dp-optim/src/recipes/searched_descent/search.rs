@@ -1,4 +1,4 @@
-//! One private choice of a step's length, from sums of losses on a grid.
+//! A private choice of a step's length, from sums of losses on a grid.
 
 use dp_accountant::{Adjacency, AdjacencyKind, DpEvent, Epsilon, EventLog};
 use dp_mechanisms::scores::Scores;
@@ -18,8 +18,8 @@ pub(crate) enum Searcher<A: Adjacency> {
     NoisyMin(PermuteAndFlip<A>),
 }
 
-/// Length of the interval in which all changes of the sums of a step's losses against none's lie, in units of the
-/// largest loss; it contains 0.
+/// Returns the length of the interval, containing 0, of all changes of a step's sum of losses relative to that of no step, in
+/// units of the largest loss.
 fn interval(relation: AdjacencyKind) -> Result<f64, Error> {
     match relation {
         AdjacencyKind::ReplaceOne => Ok(2.0),
@@ -28,23 +28,23 @@ fn interval(relation: AdjacencyKind) -> Result<f64, Error> {
     }
 }
 
-/// Sums of clamped losses, and what is public of each candidate's score: on one grid, in units of the largest loss.
+/// Sums of clamped losses, and the public part of each candidate's score: on one grid, in units of the largest loss.
 pub(crate) struct Sums {
-    /// Without a step, then of each candidate.
+    /// The sums for no step, then for each candidate.
     pub(crate) losses: Vec<f64>,
-    /// What is subtracted from each candidate's decrease.
+    /// The number subtracted from each candidate's decrease.
     pub(crate) required: Vec<f64>,
 }
 
 impl Sums {
-    /// By how much more than required each candidate lowers the loss.
+    /// Returns the decrease of the loss minus the required one, for each candidate.
     pub(crate) fn gains(&self) -> Vec<f64> {
         let here = self.losses.first().copied().unwrap_or(0.0);
         let candidates = self.losses.iter().skip(1).zip(&self.required);
         candidates.map(|(there, required)| (here - there) - required).collect()
     }
 
-    /// The scores of no step and of each candidate, for a choice among all of them.
+    /// Returns the scores of no step and of each candidate, for a choice among all of them.
     pub(crate) fn scores(&self, search: Search) -> Vec<f64> {
         match search {
             Search::NoisyMin => {
@@ -57,7 +57,7 @@ impl Sums {
 }
 
 impl<A: Adjacency> Searcher<A> {
-    /// A search that costs `rho` of zCDP.
+    /// Creates a search that costs `rho` of zCDP.
     pub(crate) fn new(search: Search, rho: f64) -> Result<Self, Error> {
         let interval = interval(A::KIND)?;
         let pure = (2.0 * rho).sqrt();
@@ -67,7 +67,7 @@ impl<A: Adjacency> Searcher<A> {
                 let sensitivity = LInfSensitivity::new(interval)?;
                 Self::Backtracking(AboveThreshold::from_split(sensitivity, half, half, 1)?.range_bounded()?)
             }
-            // Up to a common shift a record moves the scores by half the interval: the choice depends on gaps alone.
+            // Up to a common shift a record moves the scores by half the interval: the choice depends on gaps only.
             Search::Selection => {
                 Self::Selection(Exponential::new(LInfSensitivity::new(0.5 * interval)?, Epsilon::new(2.0 * pure)?)?)
             }
@@ -87,7 +87,7 @@ impl<A: Adjacency> Searcher<A> {
         }
     }
 
-    /// Chooses: 0 for no step, else the candidate's number from 1.
+    /// Chooses a candidate: 0 for no step, otherwise its number from 1.
     pub(crate) fn choose(
         &self,
         sums: &Sums,
@@ -118,13 +118,12 @@ impl<A: Adjacency> Searcher<A> {
         }
     }
 
-    /// The law of the choice.
     #[cfg(any(test, feature = "audit"))]
     pub(crate) fn law(&self, sums: &Sums) -> Result<Vec<f64>, Error> {
         Ok(match self {
             Self::Backtracking(mechanism) => {
                 let mut law = mechanism.first_answer(&sums.gains(), 0.0)?;
-                // The last is that of none.
+                // The last probability is that of no step.
                 law.rotate_right(1);
                 law
             }

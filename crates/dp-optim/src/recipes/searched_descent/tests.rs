@@ -63,7 +63,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-/// With next to no noise a run is the deterministic algorithm, query by query.
+/// With negligible noise a run is the deterministic algorithm, query by query.
 #[test]
 fn traces_without_noise() {
     let mut cases = golden("dp_blgd");
@@ -107,7 +107,7 @@ fn traces_without_noise() {
                     else {
                         return;
                     };
-                    // What a search costs less than its share is spent on further steps.
+                    // A search that costs less than its share leaves budget for further steps.
                     let Some(expected) = steps.get(at) else { return };
                     let losses = losses(&recipe, &data, from, direction, candidates);
                     if agd {
@@ -137,8 +137,8 @@ fn traces_without_noise() {
     }
 }
 
-/// Between neighbours all gains move by amounts in one interval that contains 0 and is no longer than claimed, and the
-/// exact law of every search changes by no more than it costs.
+/// Between neighbours all gains change by amounts in one interval that contains 0 and is no longer than claimed, and the exact
+/// law of every search changes by at most its cost.
 #[test]
 fn brute_force_over_neighbours() {
     fn search<A: Adjacency>(null: bool, trials: u32, seed: u64) -> [f64; 4] {
@@ -155,7 +155,7 @@ fn brute_force_over_neighbours() {
             let mut vector = |size: f64| (0..DIM).map(|_| rng.random_range(-size..size)).collect::<Vec<f64>>();
             let (weights, direction) = (vector(3.0), vector(3.0));
             let steps = [4.0, 2.0, 1.0, 0.1];
-            // A level at which the laws say something.
+            // A threshold at which the laws are informative.
             let required = vector(2.0).into_iter().chain([0.5]).collect::<Vec<_>>();
             let sums = [&data, &neighbour].map(|data| Sums {
                 losses: losses(&recipe, data, &weights, &direction, &steps),
@@ -176,7 +176,7 @@ fn brute_force_over_neighbours() {
                 let losses = laws[0].iter().zip(&laws[1]).filter(|(p, q)| **p > 1e-6 && **q > 1e-6);
                 let losses: Vec<f64> = losses.map(|(p, q)| (p / q).ln()).collect();
                 let (low, high) = losses.iter().fold((0.0f64, 0.0f64), |(low, high), &x| (low.min(x), high.max(x)));
-                // The range where that is what is claimed, else either end.
+                // The range for a bounded-range guarantee, otherwise either end.
                 let reached = if kind == Search::Selection { high - low } else { high.max(-low) };
                 assert!(reached <= cost * (1.0 + 1e-6), "{kind:?}: {reached} of {cost}");
                 most[i] = most[i].max(reached / cost);
@@ -220,15 +220,14 @@ fn trains_within_its_budget_and_derives_its_event() {
         assert_eq!(derivation.event().unwrap(), trained.log.to_event());
         assert_eq!(derivation.event().unwrap(), plan.event());
         assert!(!trained.log.is_private());
-        // The promise of a search that scores are monotonic is kept, not assumed.
+        // The search's promise that scores are monotonic holds by proof and is not assumed.
         assert!(trained.log.assumptions().is_empty());
         let weights = trained.weights.get();
         assert!(weights[0] > 1.0 && weights[1].abs() < weights[0], "{search:?}: {weights:?}");
     }
 }
 
-/// Whatever happens, what is released costs no more than the filter's budget in all; where no step is ever good enough,
-/// the run ends all the same, at 0.
+/// The releases never cost more than the filter's budget in total; if no step is ever good enough, the run still ends, at 0.
 #[test]
 fn no_run_spends_more_than_its_budget() {
     let mut rng = SeededRng::new(4);
@@ -268,7 +267,7 @@ fn no_run_spends_more_than_its_budget() {
     }
 }
 
-/// Random batches: each access is charged as a sample of its own, at the one order of the filter, before it is made.
+/// Random batches: each access is charged as a separate sample, at the filter's order, before it is made.
 #[test]
 fn random_batches_spend_no_more_than_the_filter_admits() {
     let mut rng = SeededRng::new(5);
@@ -317,7 +316,7 @@ fn random_batches_spend_no_more_than_the_filter_admits() {
     }
 }
 
-/// A gradient's sum is divided by the mean size of a batch, whatever its own.
+/// A gradient's sum is divided by the mean size of a batch, whatever its own size.
 #[test]
 fn divisors_are_public() {
     let data = two_classes(400, &mut SeededRng::new(6));
@@ -380,7 +379,7 @@ fn nonsense_is_refused() {
         let budget = FilterBudget::Zcdp { rho: bad };
         assert!(Derivation { calibrated: SearchBudget { budget }, ..derivation.clone() }.event().is_err());
     }
-    // Full batches have a filter for all orders, random ones for one.
+    // Full batches have a filter for all orders, random ones a filter for one order.
     let other = FilterBudget::Renyi { order: 8.0, divergence: 0.1 };
     assert!(Derivation { calibrated: SearchBudget { budget: other }, ..derivation.clone() }.event().is_err());
     let sampled = SearchedDescent { batch_size: Some(4), ..good.clone() };
@@ -406,7 +405,7 @@ proptest! {
     }
 }
 
-/// The noise of a gradient never costs more than its share, `Δ²/(2σ²) <= ρ`, rounding included, and the least rounding more.
+/// The noise of a gradient never costs more than its share, `Δ²/(2σ²) <= ρ`, rounding included, and barely less.
 #[test]
 fn noise_costs_no_more_than_its_share() {
     fn check<A: RecordAdjacency>(records: f64) {
@@ -419,7 +418,7 @@ fn noise_costs_no_more_than_its_share() {
             let least = records * clipping / (2.0 * rho).sqrt();
             assert!(noise.std_dev() > least && noise.std_dev() < least * (1.0 + 6.0 * f64::EPSILON), "{k}");
         }
-        // Of a budget of zCDP the gradients' half, a hair less of each step's so that all of them fit.
+        // For a zCDP budget the gradients have half of it, slightly reduced for each step so that all of them fit.
         let FilterBudget::Zcdp { rho } = plan.run().budget() else { panic!("{:?}", plan.run().budget()) };
         let first = plan.run().noise::<A>(rho / (2.0 * recipe.steps as f64) * (1.0 - 1e-9), 0.7).unwrap().std_dev();
         assert_eq!(plan.run().first_std_dev::<A>().unwrap(), first);
@@ -434,8 +433,8 @@ fn noise_costs_no_more_than_its_share() {
     assert!(noisy_min.search == Search::NoisyMin && noisy_min.step == 2.0);
 }
 
-/// What a step must gain: its share of the squared direction, and what the regulariser loses or gains by it, in units of the
-/// largest loss and for as many records as there are.
+/// The required gain of a step: its fraction of the squared direction, and the regulariser's change, in units of the largest
+/// loss and for the number of records.
 #[test]
 fn what_is_required_follows_its_formula() {
     let recipe = SearchedDescent { lambda: 0.5, armijo: 0.25, ..SearchedDescent::dp_blgd(LossKind::Logistic) };

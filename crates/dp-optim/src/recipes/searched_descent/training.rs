@@ -1,4 +1,4 @@
-//! The run itself: gradients and searches until the filter refuses.
+//! The training: gradients and searches until the filter refuses.
 
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{DpEvent, EventLog};
@@ -19,30 +19,30 @@ use crate::error::Error;
 use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 
-/// ξ: by how much a share of the budget grows.
+/// ξ: relative growth of a share of the budget.
 const GROWTH: f64 = 0.3;
-/// The same of DP-AGD's gradients, which costs the difference alone.
+/// The same for DP-AGD's gradients, where only the difference is paid.
 const INCREMENT: f64 = 0.1;
-/// Two gradients at one point disagree at more, and agree at less, than so many times the usual angle between steps.
+/// Multiples of the usual angle between steps: two gradients at one point agree below the first, and disagree above the
+/// second.
 const ANGLES: (f64, f64) = (0.5, 1.1);
-/// ψ: how slowly the usual angle follows.
+/// ψ: smoothing factor of the usual angle.
 const SLOWNESS: f64 = 0.8;
-/// τ: after so many steps the longest candidate is set by those that were taken, and by how much above.
+/// τ: number of steps after which the longest candidate is reset, and its ratio to the longest step taken since.
 const REVIEW: (usize, f64) = (10, 1.2);
-/// The same of DP-AGD.
+/// The same for DP-AGD.
 const REVIEW_OF_MIN: (usize, f64) = (10, 1.1);
 
-/// What a run released.
+/// The releases of a run.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(any(test, feature = "audit")), expect(dead_code, reason = "for tests and audits"))]
 pub(crate) enum Observation<'o> {
     /// A noisy sum of gradients at these weights.
     Gradient { weights: &'o [f64], noisy_sum: &'o [f64], std_dev: f64, clipping: f64 },
-    /// A choice among steps along a direction, at this share of the budget: 0 for none.
+    /// A choice among steps along a direction, at this cost: 0 for no step.
     Choice { weights: &'o [f64], direction: &'o [f64], steps: &'o [f64], rho: f64, chosen: usize },
 }
 
-/// A run under way.
 pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     run: &'r SearchRun,
     records: Records<'s, 'c, F>,
@@ -63,7 +63,6 @@ pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     most_loss: f64,
 }
 
-/// An estimate of the mean gradient, and its precision.
 #[derive(Debug, Clone)]
 struct Estimate {
     mean: Vec<f64>,
@@ -71,7 +70,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// The mean by precision, which is as good as one measurement for both prices.
+    /// Returns the mean weighted by precision, as good as one measurement for both costs.
     fn with(self, other: &Self) -> Self {
         let precision = self.precision + other.precision;
         let (own, others) = (self.precision / precision, other.precision / precision);
@@ -80,7 +79,7 @@ impl Estimate {
     }
 }
 
-/// The angle between two vectors in degrees; 90 where one of them is zero.
+/// Returns the angle between two vectors in degrees; 90 if one of them is zero.
 pub(super) fn angle(one: &[f64], other: &[f64]) -> f64 {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let norms = (product(one, one) * product(other, other)).sqrt();
@@ -102,7 +101,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         let sampler = match recipe.law(problem.n) {
             None => None,
             Some(law) => {
-                // A key of its own for each training, from which nothing else is drawn.
+                // A fresh key for each training, from which nothing else is drawn.
                 let mut key = [0; 32];
                 rng.fill_bytes(&mut key);
                 Some(Sampler::new(law, problem.n, key)?)
@@ -125,7 +124,6 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         })
     }
 
-    /// Descends until the filter refuses.
     pub(super) fn descend(mut self) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         self.steps()?;
         let Self { releases, admitted, weights, .. } = self;
@@ -139,7 +137,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         Ok(is_admitted)
     }
 
-    /// A noisy gradient for this price; `None` where the budget is spent.
+    /// Measures a noisy gradient at this cost; `None` if the budget is spent.
     fn measure(&mut self, rho: f64) -> Result<Option<Estimate>, Error> {
         let noise = self.run.noise::<A>(rho, self.clipping)?;
         if !self.admitted(noise.event())? {
@@ -155,7 +153,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         Ok(Some(Estimate { mean, precision: noise.std_dev().powi(-2) }))
     }
 
-    /// Chooses a step along `direction`: `Some(0.0)` for none, `None` where the budget is spent.
+    /// Chooses a step along `direction`: `Some(0.0)` for no step, `None` if the budget is spent.
     fn search(&mut self, direction: &[f64]) -> Result<Option<f64>, Error> {
         let recipe = &self.run.recipe;
         let searcher = Searcher::<A>::new(recipe.search, self.of_search)?;
@@ -171,7 +169,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         Ok(Some(chosen.checked_sub(1).and_then(|candidate| steps.get(candidate)).copied().unwrap_or(0.0)))
     }
 
-    /// Where a step leads: along the gradient of loss and regulariser, normalised under [`Search::NoisyMin`].
+    /// Returns the direction of a step: the gradient of loss and regulariser, normalised for [`Search::NoisyMin`].
     fn direction(&self, gradient: &Estimate) -> Vec<f64> {
         let recipe = &self.run.recipe;
         let mut direction: Vec<f64> =
@@ -185,7 +183,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         direction
     }
 
-    /// Clips more, down to next to nothing.
+    /// Shrinks the clipping norms, down to a tiny minimum.
     fn shrink_clipping(&mut self) {
         let kept = 1.0 - self.run.recipe.clip_decay;
         self.clipping = (kept * self.clipping).max(1e-50);

@@ -3,20 +3,20 @@
 use crate::error::{Error, positive};
 use crate::recipes::last_iterate::Updates;
 
-/// Most updates of a schedule: each needs eight bytes.
+/// Maximum number of updates of a schedule: each needs eight bytes.
 const MOST_UPDATES: u64 = 1 << 25;
 
-/// Equalities of the schedule's real numbers count as such when they hold to this relative accuracy: a ρ of 0.1 is not a
-/// double, and `B ρ √j = 2√d` should hold with it where it holds with one tenth. Privacy does not depend on it: the noise
-/// is calibrated for the batches that result.
+/// Relative accuracy at which equalities of the schedule's real numbers count: a ρ of 0.1 is not exactly a double, and
+/// `B ρ √j = 2√d` should hold with it if it holds with one tenth. Privacy does not depend on it: the noise is calibrated for
+/// the resulting batches.
 const TIE: f64 = 1e-14;
 
-/// Which step sizes.
+/// The step sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum SnowballSteps {
-    /// `η = D/(L√(2T))` throughout (Theorem 3.5). Its bound is the smaller one for fewer than some 10^12 updates.
+    /// `η = D/(L√(2T))` throughout (Theorem 3.5). Its bound is the smaller one for fewer than about 10^12 updates.
     #[default]
     Constant,
     /// Halved from phase to phase, each phase half as long (Theorem 3.6, after Jain, Nagaraj and Netrapalli 2019): no
@@ -33,8 +33,8 @@ pub enum SnowballSteps {
 /// B_t = ⌈√κ η_t / (ρ √(Σ_{s >= t} η_s²))⌉,   κ = d (G/L)²
 /// ```
 /// With noise of standard deviation `σ = L/√d` on each mean gradient, batches of these sizes cost the last iterate `ρ`:
-/// `η_t G/B_t <= ρ σ √(Σ_{s >= t} η_s²)`. `κ = 4d` is the papers' `G = 2L`. They grow towards the end, like a snowball;
-/// those of halving steps drop where a phase ends.
+/// `η_t G/B_t <= ρ σ √(Σ_{s >= t} η_s²)`. `κ = 4d` corresponds to the papers' `G = 2L`. The batches grow towards the end; for
+/// halving steps they drop at the end of a phase.
 ///
 /// # Examples
 /// ```
@@ -55,10 +55,10 @@ pub struct Snowball {
 }
 
 impl Snowball {
-    /// A schedule of so many updates.
+    /// Creates a schedule of `updates` steps.
     ///
     /// # Errors
-    /// None at all, or more than 2^25.
+    /// No updates, or more than 2^25.
     pub fn new(steps: SnowballSteps, updates: u64) -> Result<Self, Error> {
         if !(1..=MOST_UPDATES).contains(&updates) {
             return Err(Error::Count { name: "updates", value: updates, range: "1 or more, and at most 2^25" });
@@ -66,12 +66,12 @@ impl Snowball {
         Ok(Self { steps, updates })
     }
 
-    /// T: the number of updates.
+    /// Returns T, the number of updates.
     pub fn updates(&self) -> u64 {
         self.updates
     }
 
-    /// `T_0 = 0, T_1, ..`: after how many updates the phases end.
+    /// Returns `T_0 = 0, T_1, ..`, the numbers of updates after which the phases end.
     pub fn boundaries(&self) -> Vec<u64> {
         match self.steps {
             SnowballSteps::Constant => vec![0, self.updates],
@@ -83,12 +83,12 @@ impl Snowball {
         }
     }
 
-    /// `D/(L√(2T))`: the step size of the first update.
+    /// Returns `D/(L√(2T))`, the step size of the first update.
     pub fn first_step(&self, lipschitz: f64, distance: f64) -> f64 {
         distance / (lipschitz * (2.0 * self.updates as f64).sqrt())
     }
 
-    /// The smallest batches, one for each update, at which noise of `L/√d` costs `rho`; `weight` is `κ`.
+    /// Returns the smallest batches, one for each update, at which noise of `L/√d` costs `rho`; `weight` is `κ`.
     ///
     /// # Errors
     /// Parameters that are not positive and finite; batches beyond 2^53.
@@ -104,13 +104,13 @@ impl Snowball {
                 ahead += 1.0;
                 batches[t as usize] = least_batch(weight, rho, ahead)?;
             }
-            // The phase before has steps of twice the length.
+            // The previous phase has steps of twice the length.
             ahead /= 4.0;
         }
         Ok(batches)
     }
 
-    /// The updates with their step sizes, runs of equal ones together.
+    /// Returns the updates with their step sizes, with consecutive equal ones combined.
     pub(super) fn runs(&self, batches: &[u64], first_step: f64) -> Vec<Updates> {
         let mut step = first_step;
         let mut runs: Vec<Updates> = Vec::new();
@@ -126,9 +126,9 @@ impl Snowball {
         runs
     }
 
-    /// The longest schedule whose batches fit into `n` records, and how many records they use.
+    /// Returns the longest schedule whose batches fit into `n` records, and the number of records that it uses.
     ///
-    /// For halving steps, whose totals need not grow with every update, the longest one that bisection finds.
+    /// For halving steps, whose totals need not grow with every update, it is the longest one that bisection finds.
     ///
     /// # Errors
     /// As [`batch_sizes`](Self::batch_sizes), and fewer records than a single update takes.
@@ -184,8 +184,8 @@ impl Snowball {
         Ok((Self { steps, updates }, used))
     }
 
-    /// A bound on the expected excess of the population loss, `E F(w_T) - min F`, for L-Lipschitz convex losses whose
-    /// smoothness is at most `2/η_1`, with `D` a bound on the distance from the start to the minimiser.
+    /// Bounds the expected excess of the population loss, `E F(w_T) - min F`, for L-Lipschitz convex losses with smoothness at
+    /// most `2/η_1`, with `D` a bound on the distance from the start to the minimiser.
     ///
     /// # Formula
     /// ```text
@@ -205,7 +205,7 @@ impl Snowball {
         }
     }
 
-    /// The bound as the paper states it: `√2 D L (2 + ln T)/√T` for constant steps.
+    /// Returns the bound as the paper states it: `√2 D L (2 + ln T)/√T` for constant steps.
     pub fn excess_loss_of_the_paper(&self, lipschitz: f64, distance: f64) -> f64 {
         match self.steps {
             SnowballSteps::Constant => {
@@ -217,12 +217,12 @@ impl Snowball {
     }
 }
 
-/// `H_T`, summed from the small end.
+/// Returns `H_T`, summed from the smallest term.
 fn harmonic(terms: u64) -> f64 {
     (1..=terms).rev().map(|i| 1.0 / i as f64).sum()
 }
 
-/// The least `B` with `B² ρ² ahead >= weight`.
+/// Returns the least `B` with `B² ρ² ahead >= weight`.
 fn least_batch(weight: f64, rho: f64, ahead: f64) -> Result<u64, Error> {
     let guess = (weight / ahead).sqrt() / rho;
     if !(guess < 9e15) {
@@ -233,7 +233,7 @@ fn least_batch(weight: f64, rho: f64, ahead: f64) -> Result<u64, Error> {
     while batch > 1.0 && enough(batch - 1.0) {
         batch -= 1.0;
     }
-    // The tolerance of the comparison is wider than the rounding of the guess.
+    // The tolerance of the comparison exceeds the rounding of the estimate.
     debug_assert!(enough(batch));
     Ok(batch as u64)
 }

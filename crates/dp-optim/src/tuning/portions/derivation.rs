@@ -1,4 +1,4 @@
-//! What a certificate needs to say again how a model was chosen on portions.
+//! The derivation of a choice on portions, as a certificate states it.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
@@ -11,7 +11,7 @@ use crate::recipes::AnyDerivation;
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms};
 
-/// How a release that was chosen on portions of the records follows from public parameters.
+/// The derivation of a release that was chosen on portions of the records.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -22,12 +22,11 @@ pub struct PortionsDerivation {
     pub choice_epsilon: f64,
     /// The derivation of each candidate on its portion.
     pub each: Vec<AnyDerivation>,
-    /// The position of the candidate that was chosen, from 0, which is released with the model; `None` before.
+    /// The position of the chosen candidate, from 0, which is released with the model; `None` before.
     pub chosen: Option<u32>,
 }
 
 impl PortionsDerivation {
-    /// What the candidates have in common.
     pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
         check_chosen(self.chosen, self.each.len())?;
         common_terms(RECIPE, &self.each, Portions::records_of_portion(self.n, self.each.len()))

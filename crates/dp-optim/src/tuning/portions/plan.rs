@@ -1,4 +1,4 @@
-//! Candidates planned for their portions, and the training that follows.
+//! The plan of the candidates on their portions, and the training.
 
 use dp_accountant::EventLog;
 use dp_accountant::certificate::Derivation as Derives;
@@ -19,7 +19,7 @@ use crate::trained::Trained;
 use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portion::{Portion, portions};
 
-/// A choice on portions, planned.
+/// The plan of a choice on portions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<A: RecordAdjacency> {
     candidates: Vec<AnyPlan<A>>,
@@ -29,7 +29,6 @@ pub struct Plan<A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// What is released.
 struct Outcome<F, A: RecordAdjacency> {
     weights: Released<Vec<F>>,
     chosen: u32,
@@ -58,34 +57,34 @@ impl<A: RecordAdjacency> Plan<A> {
             chosen: None,
         };
         let terms = derivation.terms()?;
-        // A whole number that a double holds.
+        // An integer that a double represents exactly.
         let scores = LInfSensitivity::<A>::new(sensitivity(RECIPE, A::KIND)? as f64)?;
         let promise = Promise::new(derivation.event()?, budget, 1)?;
         let choice = Exponential::new(scores, budget.epsilon)?;
         Ok(Self { candidates, choice, derivation, terms, promise })
     }
 
-    /// Records of each portion.
+    /// Returns the number of records of each portion.
     pub fn portion(&self) -> u64 {
         Portions::records_of_portion(self.derivation.n, self.candidates.len())
     }
 
-    /// The candidates, each planned for its portion.
+    /// Returns the candidates, each planned for its portion.
     pub fn candidates(&self) -> &[AnyPlan<A>] {
         &self.candidates
     }
 
-    /// The mechanism that chooses, by the number of records that a candidate gets right less those that it gets wrong.
+    /// Returns the mechanism of the choice, whose score is a candidate's number of correct minus incorrect predictions.
     pub fn choice(&self) -> &Exponential<A> {
         &self.choice
     }
 
-    /// How the release follows from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &PortionsDerivation {
         &self.derivation
     }
 
-    /// The position of one of the models, by how many of the records of the last portion they get right.
+    /// Returns the position of one of the models, chosen by its agreement with the records of the last portion.
     pub(crate) fn choose<F: Real>(
         &self,
         models: &[&[F]],
@@ -117,7 +116,7 @@ impl<A: RecordAdjacency> Plan<A> {
         let (mut models, mut logs) = (Vec::new(), Vec::new());
         let mut done = 0u64;
         for (candidate, positions) in self.candidates.iter().zip(of_training) {
-            // Behind a pointer: the type of a source of sources of sources would have no end.
+            // A pointer keeps the type of nested sources finite.
             let portion: &mut dyn RowSource<F> = &mut Portion::new(&mut *source, positions);
             let (n, length) = (self.derivation.n, self.portion());
             let mut show = |at: Progress| {

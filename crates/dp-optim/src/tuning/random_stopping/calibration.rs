@@ -1,19 +1,19 @@
-//! The largest epsilon of a repetition with which the whole stays within the budget.
+//! Calibration of the largest epsilon of a repetition with which the whole stays within the budget.
 
 use dp_accountant::Epsilon;
 
 use crate::error::Error;
 
-/// Evaluations after which the best answer so far is taken.
+/// Maximum number of evaluations, after which the best result so far is used.
 const MOST_EVALUATIONS: u32 = 24;
-/// How close to the budget the answer should come, and how close to each other the ends of the search may.
+/// The cost relative to the budget at which the search ends, and the ratio of the ends of its interval.
 const CLOSE: f64 = 0.99;
-/// Below this share of the budget the search is given up.
+/// Fraction of the budget below which the search is given up.
 const LEAST_SHARE: f64 = 1e-4;
 
-/// Finds it by trying: `attempt(epsilon)` plans at that epsilon and says what the whole costs.
+/// Searches the largest epsilon by evaluation: `attempt(epsilon)` plans at that epsilon and returns the cost of the whole.
 ///
-/// What is returned met the budget when it was tried, whatever the search makes of it.
+/// The returned plan met the budget when it was evaluated, however the search proceeds.
 pub(super) fn largest<T>(
     target: Epsilon,
     mut attempt: impl FnMut(Epsilon) -> Result<(T, f64), Error>,
@@ -37,7 +37,7 @@ pub(super) fn largest<T>(
         if below >= CLOSE * above || above < LEAST_SHARE * goal {
             break;
         }
-        // Costs grow about linearly; aim a little below the budget, and stay well inside what is not yet excluded.
+        // Costs grow about linearly: aim slightly below the budget, within the interval that is not yet excluded.
         let aimed = if cost.is_finite() { next * goal / cost * 0.998 } else { next / 4.0 };
         next = match (below > 0.0, above.is_finite()) {
             (true, true) => aimed.clamp(below * (above / below).powf(0.1), above * (below / above).powf(0.1)),

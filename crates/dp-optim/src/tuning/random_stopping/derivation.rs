@@ -1,4 +1,4 @@
-//! What a certificate needs to say again how the best of a random number of repetitions was released.
+//! The derivation of the best of a random number of repetitions, as a certificate states it.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent, Repetitions};
@@ -11,7 +11,7 @@ use crate::recipes::AnyDerivation;
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms, repetitions};
 
-/// How the release of the best of a random number of repetitions follows from public parameters.
+/// The derivation of the release of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -24,13 +24,11 @@ pub struct RandomStoppingDerivation {
     pub score: ScoreNoise,
     /// The derivation of each candidate.
     pub each: Vec<AnyDerivation>,
-    /// The position of the candidate that was best, from 0, which is released with the model; `None` before, and where
-    /// there was no repetition.
+    /// The position of the best candidate, from 0, which is released with the model; `None` before, and without a repetition.
     pub chosen: Option<u32>,
 }
 
 impl RandomStoppingDerivation {
-    /// What the candidates have in common.
     pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
         check_chosen(self.chosen, self.each.len())?;
         common_terms(RECIPE, &self.each, self.n)
@@ -74,7 +72,7 @@ impl DerivesModel for RandomStoppingDerivation {
     }
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
-        // Without a repetition the model is that of zeros.
+        // Without a repetition the model is zero.
         lattice::of_chosen(&self.each, self.chosen).unwrap_or(Ok(ReleaseLattice::ORIGIN))
     }
 

@@ -1,4 +1,4 @@
-//! Candidates planned for a repetition, and the repetitions.
+//! The plan of the candidates for a repetition, and the repetitions.
 
 use dp_accountant::certificate::Derivation as Derives;
 use dp_accountant::{Delta, Epsilon, EventLog, Repetitions, bound};
@@ -22,7 +22,7 @@ use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portion::Unfinished;
 use crate::tuning::repetitions;
 
-/// The best of a random number of repetitions, planned.
+/// The plan of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan<A: RecordAdjacency> {
     candidates: Vec<AnyPlan<A>>,
@@ -33,7 +33,6 @@ pub struct Plan<A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// What a trained repetition is.
 struct Outcome<F, A: RecordAdjacency> {
     score: i64,
     candidate: u32,
@@ -81,27 +80,26 @@ impl<A: RecordAdjacency> Plan<A> {
         })
     }
 
-    /// The candidates, each planned for one repetition.
+    /// Returns the candidates, each planned for one repetition.
     pub fn candidates(&self) -> &[AnyPlan<A>] {
         &self.candidates
     }
 
-    /// The epsilon at which each candidate is planned, at the budget's delta; the score comes on top.
+    /// Returns the epsilon at which each candidate is planned, at the budget's delta; the score's cost is added.
     pub fn repetition_epsilon(&self) -> f64 {
         self.repetition_epsilon
     }
 
-    /// The noise on a score.
+    /// Returns the noise on a score.
     pub fn score_noise(&self) -> ScoreNoise {
         self.derivation.score
     }
 
-    /// How the release follows from public parameters.
+    /// Returns the derivation of the release.
     pub fn derivation(&self) -> &RandomStoppingDerivation {
         &self.derivation
     }
 
-    /// One repetition.
     fn repeat<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -109,9 +107,9 @@ impl<A: RecordAdjacency> Plan<A> {
         control: &Control<'_>,
     ) -> Result<Outcome<F, A>, Error> {
         let candidate = exact::uniform_below(self.candidates.len() as u128, rng)? as usize;
-        // Progress would tell how often it was repeated.
+        // Progress would reveal the number of repetitions.
         let quiet = &mut Control { progress: None, ..*control };
-        // Behind a pointer: the type of a source of sources of sources would have no end.
+        // A pointer keeps the type of nested sources finite.
         let all: &mut dyn RowSource<F> = &mut Unfinished(&mut *source);
         let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, &mut rng.lend(), quiet)?;
         let right = agreement(&mut Unfinished(source), weights.get(), control)?;
@@ -119,7 +117,7 @@ impl<A: RecordAdjacency> Plan<A> {
         Ok(Outcome { score, candidate: candidate as u32, weights, log })
     }
 
-    /// All repetitions, and the best.
+    /// Runs all repetitions, and returns the best.
     fn best<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
@@ -137,7 +135,7 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 }
 
-/// The model of zeros: the one outcome of a choice among one, so that it comes from a mechanism as every release does.
+/// Releases the model of zeros: a choice with one outcome, so that it comes from a mechanism like every release.
 fn zeros<F: Real, A: RecordAdjacency>(
     weights: u64,
     rng: &mut impl ReleaseRng,

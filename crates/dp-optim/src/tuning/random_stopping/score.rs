@@ -9,7 +9,7 @@ use dp_mechanisms::{
 
 use crate::error::{Error, positive};
 
-/// Noise on the integers, added to the number of records that a model gets right less those that it gets wrong.
+/// Noise on the integers, added to the number of correct minus incorrect predictions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "law", rename_all = "kebab-case", deny_unknown_fields))]
@@ -28,19 +28,18 @@ pub enum ScoreNoise {
 }
 
 impl ScoreNoise {
-    /// Noise with which a score of this sensitivity is (`epsilon`, `delta`)-DP, or nearly: what it costs is the
-    /// accountant's to say.
+    /// Returns noise with which a score of this sensitivity is roughly (`epsilon`, `delta`)-DP; the accountant determines its
+    /// actual cost.
     pub(super) fn for_budget(sensitivity: u64, epsilon: Epsilon, delta: Delta) -> Result<Self, Error> {
         let sensitivity = sensitivity as f64;
         if delta == Delta::ZERO {
             return Ok(Self::DiscreteLaplace { scale: (sensitivity / epsilon.get()).next_up() });
         }
-        // The continuous law's, whose curve is closed.
+        // Calibrated by the continuous law, whose curve has a closed form.
         let scale = calibrate::least_scale(epsilon, delta, |std_dev| DpEvent::Gaussian { std_dev, sensitivity })?;
         Ok(Self::DiscreteGaussian { scale })
     }
 
-    /// The event of a release.
     pub(super) fn event(self, sensitivity: u64) -> Result<DpEvent, Error> {
         Ok(match self {
             Self::DiscreteLaplace { scale } => {
@@ -54,7 +53,7 @@ impl ScoreNoise {
         })
     }
 
-    /// The scale.
+    /// Returns the scale.
     pub fn scale(self) -> f64 {
         match self {
             Self::DiscreteLaplace { scale } | Self::DiscreteGaussian { scale } => scale,
@@ -62,7 +61,6 @@ impl ScoreNoise {
     }
 }
 
-/// The mechanism that releases scores.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Score<A: Adjacency> {
     noise: ScoreNoise,
@@ -75,7 +73,7 @@ impl<A: Adjacency> Score<A> {
         Self { noise, sensitivity, relation: PhantomData }
     }
 
-    /// Releases a score, its cost in a log that is then thrown away: it is part of a repetition's.
+    /// Releases a score, with its cost in a log that is discarded: it is part of a repetition's.
     pub(super) fn release(
         &self,
         score: i64,

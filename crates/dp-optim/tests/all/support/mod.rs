@@ -1,4 +1,4 @@
-//! What several test files need: golden values, a source with prescribed orders and blocks, and a loss linear in the
+//! Helpers of several test files: golden values, a source with prescribed orders and blocks, and a loss linear in the
 //! prediction.
 #![allow(dead_code, missing_docs)]
 
@@ -13,8 +13,8 @@ use dp_optim::growth::{Arithmetic, Divisor, Growth, OrderPolicy};
 use dp_optim::{Averaging, Schedule};
 use serde_json::Value;
 
-/// The cases of one function from the golden values: at least one in the tree's copy; another file need not have every
-/// function, but must have some.
+/// Returns the cases of one function from the golden values: at least one in the tree's copy; another file may omit functions,
+/// but must contain some.
 pub fn golden(function: &str) -> Vec<Value> {
     let file = golden_file("optim-erm.json");
     let all = file["cases"].as_array().unwrap();
@@ -24,7 +24,7 @@ pub fn golden(function: &str) -> Vec<Value> {
     cases
 }
 
-/// The cases of one family of the golden values of the second file.
+/// Returns the cases of one family of the golden values of the second file.
 pub fn golden_family(family: &str) -> Vec<Value> {
     let cases = golden_file("optim-rdp.json")["families"][family].as_array().cloned().unwrap_or_default();
     assert!(!cases.is_empty() || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no golden case of {family}");
@@ -80,7 +80,7 @@ pub fn averaging(value: &Value) -> Averaging {
     }
 }
 
-/// A run of the last iterate with the nominal divisor in exact arithmetic; tests change what they are about.
+/// Returns a run of the last iterate with the nominal divisor in exact arithmetic, which tests modify.
 pub fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule) -> Growth {
     Growth {
         n,
@@ -98,7 +98,7 @@ pub fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule) -> Growt
     }
 }
 
-/// `ℓ(p, y) = -y p`: gradient `-y x` whatever the parameters, so that with a regulariser every sensitivity is attained.
+/// `ℓ(p, y) = -y p`: gradient `-y x` for any parameters, so that with a regulariser every sensitivity is attained.
 #[derive(Debug, Clone, Copy)]
 pub struct Inner;
 
@@ -175,7 +175,7 @@ pub fn run<F: Real, L: Loss<F>, S: RowSource<F>>(
     run_model(growth, &LinearModel::new(start.len(), loss), start, arithmetic, source)
 }
 
-/// The same for any model of rows.
+/// As `run`, for any model of rows.
 pub fn run_model<F: Real, M, S: RowSource<F>>(
     growth: &Growth,
     model: &M,
@@ -225,7 +225,7 @@ pub fn dense<F: Real>(rows: &[Vec<f64>], targets: &[f64]) -> Examples<F> {
     Examples::dense(rows.iter().flatten().map(convert).collect(), targets.iter().map(convert).collect(), dim).unwrap()
 }
 
-/// The same examples with zeros left out.
+/// Returns the same examples with zeros omitted.
 pub fn sparse<F: Real>(rows: &[Vec<f64>], targets: &[f64]) -> Examples<F> {
     let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
     for row in rows {

@@ -39,7 +39,7 @@ fn pairs_differ_in_one_record_of_those_that_are_said() {
     }
 }
 
-/// Every pair that can be written down is the same as exactly one that is listed.
+/// Every possible pair is equivalent to exactly one that is listed.
 #[test]
 fn every_pair_is_listed_once_up_to_symmetry() {
     for relation in RELATIONS {
@@ -69,9 +69,9 @@ fn every_pair_is_listed_once_up_to_symmetry() {
             }
         }
         assert_eq!(found, listed, "{relation}");
-        // Counted by another program.
+        // Counted by an independent program.
         assert_eq!(listed.len(), if relation == AdjacencyKind::ReplaceOne { 10_936 } else { 3455 });
-        // Every place and number of records, and data sets of one kind and of two.
+        // Every position and number of records, and data sets of one kind and of two.
         for n in 2..=7 {
             for at in [0, n / 2, n - 1] {
                 let there = |equal: bool| {
@@ -86,7 +86,7 @@ fn every_pair_is_listed_once_up_to_symmetry() {
     }
 }
 
-/// A map of pairs undone is none, and no two maps are one.
+/// A symmetry composed with its inverse is the identity, and the symmetries are distinct.
 #[test]
 fn symmetries_are_a_group_that_moves_records() {
     for classes in [2, 3] {

@@ -1,4 +1,4 @@
-//! Parties that agree.
+//! Tests of consensus ADMM.
 
 use dp_data::Order;
 use dp_losses::Penalty;
@@ -10,7 +10,7 @@ fn recipe(parties: u64) -> DpSgd {
     DpSgd { passes: 400, lambda: 0.05, ..DpSgd::dp_admm(LossKind::Logistic, parties) }
 }
 
-/// Two thirds of the labels follow the first feature, and the parts of the order as held are not alike.
+/// Two thirds of the labels follow the first feature, and the parts of the order as held differ.
 fn uneven(n: usize) -> MemorySource<f64> {
     let row = |i: usize| if 2 * i < n { [0.8, 0.1, 0.5] } else { [-0.3, 0.7, 0.5] };
     let rows = (0..n).flat_map(row).collect();
@@ -27,7 +27,7 @@ fn released(recipe: &DpSgd, n: usize) -> Vec<f64> {
     trained.weights.into_inner()
 }
 
-/// Without noise all parties come to where one alone would, though the parts are nothing alike; with a penalty too.
+/// Without noise all parties converge to the result of a single one, although the parts differ much; also with a penalty.
 #[test]
 fn parties_agree_on_what_one_would_find() {
     for penalty in [None, Some(Penalty::L1 { lambda: 0.03 })] {
@@ -42,8 +42,8 @@ fn parties_agree_on_what_one_would_find() {
     }
 }
 
-/// A record is in one part, the same in every round; the parts cover all of them; and what a round costs is what that part's
-/// sum costs.
+/// A record is in one part, the same in every round; the parts cover all records; and a round costs as much as the sum of one
+/// part.
 #[test]
 fn a_record_is_one_party_s() {
     for (n, parties) in [(100, 2), (101, 4), (7, 7), (9, 4)] {
@@ -61,7 +61,7 @@ fn a_record_is_one_party_s() {
             assert_eq!((count, matches!(*event, DpEvent::Gaussian { .. })), (400, true));
         }
     }
-    // Replacing a record is one party's business too.
+    // A replaced record also affects one party only.
     let plan = |relation| recipe(3).run(&recipe(3).problem(90, 3, relation).unwrap()).unwrap().sensitivity().unwrap();
     assert!(plan(AdjacencyKind::ReplaceOne) <= 2.0 * plan(AdjacencyKind::ZeroOut) * (1.0 + 1e-9));
 }
@@ -86,7 +86,7 @@ fn refuses_parties_that_cannot_be() {
     assert!(DpSgd { schedule, radius: Some(5.0), ..recipe(2) }.plan::<ZeroOut>(50, 3, budget()).is_ok());
 }
 
-/// Suited rounds come from public numbers alone: more parties, fewer of them and a shorter way.
+/// Suited rounds follow from public numbers alone: with more parties there are fewer rounds and a smaller total step.
 #[test]
 fn suited_rounds_shrink_with_the_parties() {
     let suited = |parties, rounds| {

@@ -1,4 +1,4 @@
-//! Penalties, and steps that are not straight.
+//! Tests of penalties, and of descents other than plain.
 
 use dp_losses::Penalty;
 
@@ -43,7 +43,7 @@ fn released(recipe: &DpSgd, seed: u64) -> Vec<f64> {
     trained.weights.into_inner()
 }
 
-/// Every descent, with a penalty where it takes one.
+/// Every descent, with a penalty if it takes one.
 fn descents() -> Vec<DpSgd> {
     vec![
         DpSgd { penalty: l1(0.02), ..base() },
@@ -66,7 +66,7 @@ fn descents() -> Vec<DpSgd> {
     ]
 }
 
-/// One event for all: whatever is done with the noisy sums costs nothing.
+/// All have one event: post-processing of the noisy sums costs nothing.
 #[test]
 fn no_descent_and_no_penalty_costs_anything() {
     fn check<A: RecordAdjacency>() {
@@ -103,7 +103,7 @@ fn what_is_released_is_sparse_and_the_intercept_is_not_shrunk() {
         let smooth = matches!(recipe.descent, Descent::Admm { output: AdmmOutput::Smooth, .. });
         if recipe.penalty.is_some() && !smooth {
             assert!(zeros(&weights) >= 5 && weights[0] != 0.0, "{recipe:?}: {weights:?}");
-            // A penalty that nothing else survives.
+            // A penalty under which no other weight survives.
             let strong = DpSgd { penalty: l1(5.0), ..recipe };
             let weights = released(&strong, 1);
             assert_eq!(zeros(&weights), DIM - 1, "{strong:?}: {weights:?}");
@@ -116,8 +116,7 @@ fn what_is_released_is_sparse_and_the_intercept_is_not_shrunk() {
     }
 }
 
-/// Where noise moves every weight away from zero now and then, a mean of iterates has no zero but by the map that it goes
-/// through.
+/// If noise moves every weight away from zero now and then, a mean of iterates has zeros only because of the final map.
 #[test]
 fn a_mean_of_iterates_goes_through_the_map() {
     let weights = released(&DpSgd { penalty: l1(0.006), averaging: Averaging::Uniform, ..base() }, 1);
