@@ -50,7 +50,7 @@ fn run(checked: &Checked<'_>, slack: f64) -> Result<Run, Error> {
         return Err(Error::Count {
             name: "updates",
             value: checked.updates,
-            range: "at most 2^34 in all and 2^31 per pass for this schedule and average; raise the batch size",
+            range: "at most 2^31 in all and 2^27 per pass for this schedule and average; raise the batch size",
         });
     }
     let last = positions as usize - 1;
