@@ -1,4 +1,4 @@
-//! Which accountant a question goes to.
+//! The choice of the accountant that evaluates a cost.
 
 use crate::bound;
 use crate::error::Error;
@@ -10,28 +10,28 @@ use crate::params::Delta;
 use crate::rdp::RdpCurve;
 use crate::zcdp;
 
-/// Which bound a calibration asks.
+/// The bound that a calibration evaluates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Evaluator {
-    /// The tightest of all that this crate has: [`bound`].
+    /// The tightest bound of this crate: [`bound`].
     #[default]
     Tightest,
     /// The Renyi curve at its best order: [`RdpCurve`].
     Renyi,
     /// Zero-concentrated differential privacy: [`zcdp`].
     Zcdp,
-    /// Gaussian differential privacy: [`gdp`]. Refuses what is not known to be Gaussian-DP.
+    /// Gaussian differential privacy: [`gdp`]. Refuses events that are not known to be Gaussian-DP.
     Gdp,
-    /// The exact curve's upper bound: [`exact`]. Refuses what has none.
+    /// The upper bound of the exact curve: [`exact`]. Refuses events without one.
     Exact,
 }
 
 impl Evaluator {
-    /// An upper bound of epsilon at `delta`; infinite where there is none.
+    /// Returns an upper bound on epsilon at `delta`; infinite if there is none.
     ///
     /// # Errors
-    /// A number in the tree that is out of range, or an event that the evaluator has no theorem for.
+    /// A number in the tree that is out of range, or an event for which the evaluator has no theorem.
     ///
     /// # Examples
     /// ```
@@ -58,7 +58,7 @@ impl Evaluator {
         })
     }
 
-    /// An upper bound of delta at `epsilon`; 1 where there is none.
+    /// Returns an upper bound on delta at `epsilon`; 1 if there is none.
     ///
     /// # Errors
     /// `epsilon` negative, NaN or infinite, and those of [`epsilon`](Self::epsilon).
