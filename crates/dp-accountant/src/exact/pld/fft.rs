@@ -1,10 +1,10 @@
-//! The discrete Fourier transform, with a proved bound of its rounding.
+//! The discrete Fourier transform, with a proved bound on its rounding.
 
 use core::f64::consts::PI;
 
 use crate::exact::complex::Complex;
 
-/// Bound of the rounding of one level of the transform, relative to each of the products that it sums.
+/// Bound on the rounding of one level of the transform, relative to each of the products that it sums.
 ///
 /// One rounding for the addition, `sqrt(5)` for the complex product (Brent, Percival and Zimmermann 2007), 7 for the
 /// twiddle factor ([`Roots::get`]), in units of `2^-53`; together 10.3.
@@ -68,7 +68,7 @@ fn unit(turn: f64) -> (f64, f64) {
 #[derive(Debug, Clone)]
 pub(super) struct Fft {
     roots: Roots,
-    /// For each level, the twiddle factors in the order of their use, longest level first.
+    /// For each level, the twiddle factors in the order of use, longest level first.
     twiddles: Vec<Vec<Complex>>,
 }
 
@@ -105,7 +105,7 @@ impl Fft {
         self.level(values, 0);
     }
 
-    /// Depth first, so that a part that fits into a cache is finished there.
+    /// Recurses depth first, so that a part that fits into a cache is finished there.
     fn level(&self, values: &mut [Complex], level: usize) {
         let Some(twiddles) = self.twiddles.get(level) else { return };
         let half = values.len() / 2;
@@ -122,7 +122,7 @@ impl Fft {
         self.level(right, level + 1);
     }
 
-    /// Where the value for a frequency lies.
+    /// Returns the position of the value for a frequency.
     pub(super) fn position(&self, frequency: usize) -> usize {
         let log_length = self.roots.log_length;
         if log_length == 0 { 0 } else { frequency.reverse_bits() >> (usize::BITS - log_length) }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::logspace::CompensatedSum;
 
-    /// A product of doubles with its error (two-product), and compensated sums of both: about 100 bits.
+    /// Computes a product of doubles with its error (two-product), and compensated sums of both: about 100 bits.
     fn exact_transform(values: &[Complex], frequency: usize) -> Complex {
         let n = values.len();
         let mut re = CompensatedSum::default();
@@ -166,7 +166,7 @@ mod tests {
             let mut state = 17u64;
             let mut next = || {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                // Magnitudes from 1e-8 to 1, as a law's masses have.
+                // Magnitudes from 1e-8 to 1, like the masses of a law.
                 (-(18.0 * (state >> 11) as f64 / (1u64 << 53) as f64)).exp()
             };
             let values: Vec<Complex> = (0..fft.length()).map(|_| Complex::new(next(), next())).collect();
