@@ -34,8 +34,8 @@ fn law() -> Masses {
     Masses { first: -6, finite: finite.into_iter().map(|mass| mass / total).collect(), infinite: 0.0 }
 }
 
-/// Both bounds hold about the exact composition of the same law on the grid, where delta is 1e-2 as where it is 1e-40,
-/// and leave no more than the rounding that they charge.
+/// Both bounds enclose the exact composition of the same law on the grid, for deltas from 1e-2 to 1e-40, with a width of no more
+/// than the charged rounding.
 #[test]
 fn bounds_hold_about_direct_convolution() {
     let (law, step) = (law(), 0.07);
@@ -60,7 +60,7 @@ fn bounds_hold_about_direct_convolution() {
                 let rounding = 4.0 * f64::EPSILON * (count as f64 + 4.0);
                 assert!(above >= truth - rounding, "{count} {tilt} {epsilon}: {above} < {truth}");
                 assert!(below <= truth + rounding, "{count} {tilt} {epsilon}: {below} > {truth}");
-                // Where the tilt suits epsilon.
+                // The epsilon for which the tilt was chosen.
                 let suits = cumulants(tilt * step)
                     .is_some_and(|found| (found.mean * step - epsilon).abs() < 2.0 * step * found.variance.sqrt());
                 assert!(!suits || above - below < 1e-8, "{count} {tilt} {epsilon}: {below} {above}");
