@@ -53,9 +53,9 @@ fn event(std_dev: f64, sampling_rate: f64, count: u64) -> DpEvent {
     DpEvent::SelfComposed { event: Box::new(step), count }
 }
 
-/// The searches start at the central-limit approximation: many steps are about `mu`-Gaussian-DP with `mu^2 = q^2 T (e^(1/sigma^2)
-/// - 1)` (Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy", Section 3). It is close to the result
-///   but is no bound.
+/// The searches start at the central-limit approximation: many steps are about `mu`-Gaussian-DP with
+/// `mu^2 = q^2 T (e^(1/sigma^2) - 1)` (Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy", Section
+/// 3). It is close to the result but is no bound.
 impl Calibration {
     /// Returns the least noise multiplier for `steps` batches of rate `sampling_rate`.
     ///
