@@ -1,4 +1,4 @@
-//! Accessors, conversions and post-processing on any number: an answer or an error.
+//! Accessors, conversions and post-processing on any number: a result or an error.
 
 use dp_accountant::{Epsilon, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::clip::{
@@ -142,7 +142,7 @@ fn adaptive_clipping() {
     }
 }
 
-/// Sums on grids of any step and any number of records: each refuses, or takes the extremes and stays finite.
+/// Sums on grids of any step and any number of records: each refuses, or accepts the extremes and stays finite.
 #[test]
 fn exact_sums() {
     for bound in EXTREME.into_iter().filter_map(|x| ClippingNorm::new(x).ok()) {
