@@ -86,7 +86,7 @@ impl AdjacencyKind {
         }
     }
 
-    /// Whether the number of records is public under this relation.
+    /// Returns whether the number of records is public under this relation.
     pub const fn n_public(self) -> bool {
         !matches!(self, Self::AddRemoveOne)
     }

@@ -47,7 +47,7 @@ impl FinitePair {
         self.outcomes.iter().filter(|(p, q)| p != q).map(loss).fold(0.0, f64::max)
     }
 
-    /// The masses of each outcome under both laws.
+    /// Returns the masses of each outcome under both laws.
     pub(crate) fn outcomes(&self) -> &[(f64, f64)] {
         &self.outcomes
     }

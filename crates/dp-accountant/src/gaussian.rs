@@ -58,7 +58,7 @@ pub fn log_delta(mu: f64, epsilon: f64) -> Result<f64, Error> {
     Ok(curve_point(mu, epsilon).log_delta)
 }
 
-/// The least delta for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up; see [`log_delta`].
+/// Returns the least delta for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up; see [`log_delta`].
 ///
 /// # Errors
 /// `mu` or `epsilon` negative, NaN or infinite.
@@ -73,7 +73,7 @@ pub fn delta(mu: f64, epsilon: f64) -> Result<f64, Error> {
     log_delta(mu, epsilon).map(exp_up)
 }
 
-/// The least epsilon for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up.
+/// Returns the least epsilon for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up.
 ///
 /// Zero if `delta` is at least the total variation distance, infinite if `delta` is 0 (and `mu` is not). Uses Newton's method on
 /// the logarithm of delta, which is concave in epsilon, so that every step stays on the safe side.
@@ -102,7 +102,7 @@ pub fn epsilon(mu: f64, delta: Delta) -> Result<f64, Error> {
     Ok(epsilon_at(mu, safe_log(delta)))
 }
 
-/// The least epsilon at which the logarithm of delta is at most `target`, for `mu > 0`; rounded up.
+/// Returns the least epsilon at which the logarithm of delta is at most `target`, for `mu > 0`; rounded up.
 pub(crate) fn epsilon_at(mu: f64, target: f64) -> f64 {
     if curve_point(mu, 0.0).log_delta <= target {
         return 0.0;

@@ -74,12 +74,12 @@ impl GaussianMixture {
         Self { components: vec![(mu, 1.0)] }
     }
 
-    /// The largest `mu` of a component.
+    /// Returns the largest `mu` of a component.
     pub(crate) fn largest_mu(&self) -> f64 {
         self.components.first().map_or(0.0, |component| component.0)
     }
 
-    /// The components, largest `mu` first.
+    /// Returns the components, largest `mu` first.
     pub(crate) fn components(&self) -> &[(f64, f64)] {
         &self.components
     }
@@ -127,7 +127,7 @@ impl GaussianMixture {
         Tangent { value: (reference + total.ln() + margin).min(0.0), slope: slope / total }
     }
 
-    /// The least delta at `epsilon >= 0`, rounded up.
+    /// Returns the least delta at `epsilon >= 0`, rounded up.
     pub(crate) fn delta(&self, epsilon: f64) -> f64 {
         exp_up(self.log_curve(epsilon).value)
     }
@@ -137,7 +137,7 @@ impl GaussianMixture {
         self.log_curve(epsilon).value
     }
 
-    /// The least epsilon at `delta`, rounded up.
+    /// Returns the least epsilon at `delta`, rounded up.
     pub(crate) fn epsilon(&self, delta: Delta) -> Result<f64, Error> {
         if delta.get() == 0.0 {
             gaussian::epsilon(self.largest_mu(), delta)
@@ -146,7 +146,7 @@ impl GaussianMixture {
         }
     }
 
-    /// The least epsilon at which the logarithm of delta is at most `target`, rounded up.
+    /// Returns the least epsilon at which the logarithm of delta is at most `target`, rounded up.
     pub(crate) fn epsilon_at(&self, target: f64) -> f64 {
         if self.largest_mu() == 0.0 {
             return 0.0;

@@ -113,12 +113,12 @@ impl<A: Adjacency> Guarantee<A> {
         self.delta
     }
 
-    /// The unit of privacy.
+    /// Returns the unit of privacy.
     pub fn unit(&self) -> &Unit {
         &self.unit
     }
 
-    /// The neighbouring relation.
+    /// Returns the neighbouring relation.
     pub fn adjacency(&self) -> AdjacencyKind {
         A::KIND
     }
@@ -244,7 +244,7 @@ impl Guarantee<ZeroOut> {
     }
 }
 
-/// `(size epsilon, delta (1 + e^epsilon + ... + e^((size - 1) epsilon)))`, rounded up.
+/// Returns `(size epsilon, delta (1 + e^epsilon + ... + e^((size - 1) epsilon)))`, rounded up.
 fn group(epsilon: Epsilon, delta: Delta, size: u64) -> Result<(Epsilon, Delta), Error> {
     let total = mul_up(count_up(size), epsilon.get());
     let total_delta = if delta.get() == 0.0 {

@@ -21,7 +21,7 @@
 //! divergences and to composition (Zhu, Dong and Wang 2022, Theorem 10). In one dimension the bound is exact; in many dimensions
 //! it is loose, and an exact curve may replace it.
 
-/// The least delta at `epsilon >= 0` for one Laplace release of pure epsilon `x`, rounded up.
+/// Returns the least delta at `epsilon >= 0` for one Laplace release of pure epsilon `x`, rounded up.
 pub(crate) fn delta(x: f64, epsilon: f64) -> f64 {
     if epsilon >= x {
         return 0.0;
@@ -29,7 +29,7 @@ pub(crate) fn delta(x: f64, epsilon: f64) -> f64 {
     (-(0.5 * (epsilon - x)).exp_m1() * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
 }
 
-/// The least epsilon at `delta` for one Laplace release of pure epsilon `x`, rounded up.
+/// Returns the least epsilon at `delta` for one Laplace release of pure epsilon `x`, rounded up.
 pub(crate) fn epsilon(x: f64, delta: f64) -> f64 {
     let saved = -2.0 * (-delta).ln_1p();
     let epsilon = (x - saved * (1.0 - 4.0 * f64::EPSILON)).next_up();

@@ -96,7 +96,7 @@ pub fn epsilon(x: f64, dim: u64, delta: Delta) -> Result<Bracket, Error> {
     Ok(Ball::checked(x, dim)?.epsilon(delta.get()))
 }
 
-/// The Renyi divergence of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
+/// Returns the Renyi divergence of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
 ///
 /// # Formula
 /// With `a` the order, `v = d/2 - 1`, `k = K_(v+1)(x/2)/K_v(x/2)`, and `p(z) = z^-v I_v(z)`,
@@ -262,7 +262,7 @@ impl Ball {
         (Estimate { error: numerator.error + rounding, ..numerator }, self.total(weight))
     }
 
-    /// Delta decreases as `1/m` grows: small losses gain weight, by a monotone likelihood ratio.
+    /// Returns bounds on delta, which decreases as `1/m` grows: small losses gain weight, by a monotone likelihood ratio.
     pub(crate) fn delta(&self, epsilon: f64) -> Bracket {
         let line = laplace::delta(self.x, epsilon);
         if self.is_line() || epsilon >= self.x {

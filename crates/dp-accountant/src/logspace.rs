@@ -25,12 +25,12 @@ pub(crate) fn log_one_minus_exp(x: f64) -> f64 {
     if x > -core::f64::consts::LN_2 { (-x.exp_m1()).ln() } else { (-x.exp()).ln_1p() }
 }
 
-/// `ln(e^x - 1)` for `x >= 0`, without overflow.
+/// Returns `ln(e^x - 1)` for `x >= 0`, without overflow.
 pub(crate) fn log_exp_m1(x: f64) -> f64 {
     if x == f64::INFINITY { x } else { x + log_one_minus_exp(-x) }
 }
 
-/// `ln(1 + e^x)`, without overflow.
+/// Returns `ln(1 + e^x)`, without overflow.
 pub(crate) fn log_one_plus_exp(x: f64) -> f64 {
     if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }
 }

@@ -8,12 +8,12 @@ pub(crate) const LN_SQRT_2_PI: f64 = 0.918_938_533_204_672_8;
 /// `sqrt(pi / 2)`.
 const SQRT_FRAC_PI_2: f64 = 1.253_314_137_315_500_3;
 
-/// `P(N(0,1) > x)`.
+/// Returns `P(N(0,1) > x)`.
 pub(crate) fn upper_tail(x: f64) -> f64 {
     0.5 * libm::erfc(x * FRAC_1_SQRT_2)
 }
 
-/// The normal density at `x`.
+/// Returns the normal density at `x`.
 pub(crate) fn density(x: f64) -> f64 {
     (-0.5 * x * x - LN_SQRT_2_PI).exp()
 }

@@ -176,7 +176,7 @@ pub fn published_rdp(
     Ok(total * (1.0 + 16.0 * f64::EPSILON))
 }
 
-/// `ln P(N(0,1) > x)`.
+/// Returns `ln P(N(0,1) > x)`.
 pub(crate) fn log_upper_tail(x: f64) -> f64 {
     if x < -1.0 {
         (-upper_tail(-x)).ln_1p()
@@ -330,12 +330,12 @@ fn softmax_determinant(classes: u32, regularization: f64) -> f64 {
     ((classes - 1.0) * log_one_plus((1.0 / (classes * regularization)).next_up())).next_up()
 }
 
-/// `ln(1 + x)`, rounded up.
+/// Returns `ln(1 + x)`, rounded up.
 fn log_one_plus(x: f64) -> f64 {
     x.next_up().ln_1p() * (1.0 + 4.0 * f64::EPSILON)
 }
 
-/// `ln E[e^(t y); y > from]` for `y ~ N(mu²/2, mu²)`.
+/// Returns `ln E[e^(t y); y > from]` for `y ~ N(mu²/2, mu²)`.
 fn log_tilted_tail(mu: f64, t: f64, from: f64) -> f64 {
     0.5 * t * (t + 1.0) * mu * mu + log_upper_tail(from / mu - (0.5 + t) * mu)
 }

@@ -8,7 +8,7 @@
 /// Value below which the exact error of a product may itself underflow, so that the result is always stepped up.
 const SAFELY_NORMAL: f64 = 1e-280;
 
-/// The least float not below `numerator / denominator`, for a non-negative numerator and a positive denominator.
+/// Returns the least float not below `numerator / denominator`, for a non-negative numerator and a positive denominator.
 pub(crate) fn div_up(numerator: f64, denominator: f64) -> f64 {
     let quotient = numerator / denominator;
     if numerator == 0.0 || !quotient.is_finite() {
@@ -19,7 +19,7 @@ pub(crate) fn div_up(numerator: f64, denominator: f64) -> f64 {
     if below || !product_is_exact { quotient.next_up() } else { quotient }
 }
 
-/// The least float not below `left * right`, for non-negative arguments.
+/// Returns the least float not below `left * right`, for non-negative arguments.
 pub(crate) fn mul_up(left: f64, right: f64) -> f64 {
     let product = left * right;
     if left == 0.0 || right == 0.0 || !product.is_finite() {
@@ -29,7 +29,7 @@ pub(crate) fn mul_up(left: f64, right: f64) -> f64 {
     if below || product < SAFELY_NORMAL { product.next_up() } else { product }
 }
 
-/// The least float not below `left + right`, for non-negative arguments.
+/// Returns the least float not below `left + right`, for non-negative arguments.
 pub(crate) fn add_up(left: f64, right: f64) -> f64 {
     let sum = left + right;
     if !sum.is_finite() {

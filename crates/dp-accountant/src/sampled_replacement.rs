@@ -60,8 +60,7 @@ use crate::params::{Delta, RdpOrder};
 use crate::rdp::RdpCurve;
 use crate::rounding::mul_up;
 
-/// Delta at `epsilon` of one release, rounded up; the parameters are those of
-/// [`DpEvent::PoissonSampledReplacement`].
+/// Returns delta at `epsilon` of one release, rounded up; the parameters are those of [`DpEvent::PoissonSampledReplacement`].
 ///
 /// # Privacy
 /// For one record's contribution replaced by another, in either direction.
@@ -83,7 +82,7 @@ pub fn delta(sampling_rate: f64, std_dev: f64, distance: f64, radius: f64, epsil
     Ok(PrivacyCurve::new(&event)?.delta(non_negative("epsilon", epsilon)?)?.upper)
 }
 
-/// Epsilon at `delta` of one release, rounded up; infinite for `delta` = 0. See [`delta`](fn@delta).
+/// Returns epsilon at `delta` of one release, rounded up; infinite for `delta` = 0. See [`delta`](fn@delta).
 ///
 /// # Errors
 /// A parameter out of range.
@@ -100,7 +99,7 @@ pub fn epsilon(sampling_rate: f64, std_dev: f64, distance: f64, radius: f64, del
     Ok(PrivacyCurve::new(&event)?.epsilon(delta)?.upper)
 }
 
-/// The Renyi divergence of one release, in both directions, rounded up; the parameters are those of
+/// Returns the Renyi divergence of one release, in both directions, rounded up; the parameters are those of
 /// [`DpEvent::PoissonSampledReplacement`].
 ///
 /// # Errors
@@ -163,7 +162,7 @@ const LARGE: f64 = 600.0;
 const MAX_STEPS: u32 = 300;
 
 impl Pair {
-    /// The sampling rate.
+    /// Returns the sampling rate.
     pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
@@ -176,7 +175,7 @@ impl Pair {
         Self { rate, up, down: if down > 0.0 && down + up < mu { down.next_up() } else { down.max(0.0) } }
     }
 
-    /// Whether B is the mirror image of A.
+    /// Returns whether B is the mirror image of A.
     fn is_symmetric(&self) -> bool {
         self.up == self.down
     }
@@ -290,7 +289,7 @@ impl Pair {
     }
 }
 
-/// `ln sinh x` for `x >= 0`.
+/// Returns `ln sinh x` for `x >= 0`.
 fn log_sinh(x: f64) -> f64 {
     if x > LARGE { x - core::f64::consts::LN_2 } else { x.sinh().ln() }
 }

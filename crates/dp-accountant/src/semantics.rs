@@ -229,7 +229,7 @@ fn log_factor_at_least_zero(log_factor: f64) -> Result<f64, Error> {
     if log_factor == f64::INFINITY { Ok(log_factor) } else { non_negative("log_factor", log_factor) }
 }
 
-/// `delta/(1 - e^(epsilon - t))`.
+/// Returns `delta/(1 - e^(epsilon - t))`.
 fn beyond_by_first(factor: f64, epsilon: f64, delta: f64) -> f64 {
     // exp_m1 of a difference loses digits if both are close, but then the difference is exact (Sterbenz).
     let room = -(epsilon - factor).exp_m1();

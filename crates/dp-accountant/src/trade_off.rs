@@ -186,7 +186,7 @@ impl TradeOff {
         Ok(Self { pairs: pairs.to_vec() })
     }
 
-    /// The least type II error of any attacker whose type I error is at most `type_one`, rounded down.
+    /// Returns the least type II error of any attacker whose type I error is at most `type_one`, rounded down.
     ///
     /// # Errors
     /// `type_one` outside `[0, 1]`.
@@ -216,7 +216,7 @@ impl TradeOff {
     }
 }
 
-/// The line of slope `-e^epsilon` at `type_one`, rounded down.
+/// Returns the line of slope `-e^epsilon` at `type_one`, rounded down.
 fn steep(epsilon: f64, delta: f64, type_one: f64) -> f64 {
     // With no false positives, an infinite slope loses nothing: e^inf times 0 is taken as 0.
     let loss = if type_one == 0.0 { 0.0 } else { epsilon.exp() * type_one };
@@ -224,7 +224,7 @@ fn steep(epsilon: f64, delta: f64, type_one: f64) -> f64 {
     if value.is_nan() { f64::NEG_INFINITY } else { value }
 }
 
-/// The line of slope `-e^-epsilon` at `type_one`, rounded down.
+/// Returns the line of slope `-e^-epsilon` at `type_one`, rounded down.
 fn shallow(epsilon: f64, delta: f64, type_one: f64) -> f64 {
     let value = (1.0 - delta - type_one - ROUNDING) * (-epsilon).exp();
     if value.is_nan() { f64::NEG_INFINITY } else { value * if value > 0.0 { 1.0 - ROUNDING } else { 1.0 } }

@@ -10,7 +10,7 @@
 //! value: at most 2 units in the last place for normal results (tested over the whole range); exactly 1 at 0; 0 below the
 //! smallest subnormal; infinity above the largest number; NaN for NaN.
 
-/// `e^x` for `f64`. See the [module](self) for the method and its error.
+/// Returns `e^x` for `f64`. See the [module](self) for the method and its error.
 ///
 /// # Examples
 /// ```
@@ -52,7 +52,7 @@ pub fn exp_f64(x: f64) -> f64 {
     (power * first) * second
 }
 
-/// `e^x` for `f32`. See the [module](self) for the method and its error.
+/// Returns `e^x` for `f32`. See the [module](self) for the method and its error.
 ///
 /// # Examples
 /// ```

@@ -53,7 +53,7 @@ impl HuberRegression {
         Ok(Self { h })
     }
 
-    /// The half width.
+    /// Returns the half width.
     pub const fn h(self) -> f64 {
         self.h
     }

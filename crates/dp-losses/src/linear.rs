@@ -74,7 +74,7 @@ impl<F: Real, L: Loss<F>> LinearModel<F, L> {
         Self { loss, blocks, kernels: Kernels::new(), float: PhantomData }
     }
 
-    /// The loss.
+    /// Returns the loss.
     pub fn loss(&self) -> L {
         self.loss
     }

@@ -89,7 +89,7 @@ impl ClippingNorm {
         Ok(Self(value))
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> f64 {
         self.0
     }

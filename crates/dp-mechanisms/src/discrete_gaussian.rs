@@ -150,18 +150,18 @@ impl<A: Adjacency> DiscreteGaussian<A> {
         NoiseMode::Exact
     }
 
-    /// The probability that the noise of a coordinate is `k`.
+    /// Returns the probability that the noise of a coordinate is `k`.
     pub fn pmf(&self, k: i64) -> f64 {
         law::mass(self.scale(), k) / law::normaliser(self.scale())
     }
 
-    /// The probability that the noise of a coordinate is at least `k`.
+    /// Returns the probability that the noise of a coordinate is at least `k`.
     pub fn probability_at_least(&self, k: i64) -> f64 {
         let tail = |k: u64| law::tail(self.scale(), k) / law::normaliser(self.scale());
         if k > 0 { tail(k.unsigned_abs()) } else { 1.0 - tail(k.unsigned_abs() + 1) }
     }
 
-    /// The probability that the noise of a coordinate is at most `k`.
+    /// Returns the probability that the noise of a coordinate is at most `k`.
     pub fn cdf(&self, k: i64) -> f64 {
         match k.checked_neg() {
             Some(mirrored) => self.probability_at_least(mirrored),
@@ -169,12 +169,12 @@ impl<A: Adjacency> DiscreteGaussian<A> {
         }
     }
 
-    /// Variance of each coordinate's noise.
+    /// Returns the variance of each coordinate's noise.
     pub fn variance(&self) -> f64 {
         law::variance(self.scale())
     }
 
-    /// The law of a coordinate's noise.
+    /// Returns the law of a coordinate's noise.
     fn noise(&self) -> Result<DiscreteNormal, Error> {
         // Squares of at most 53 and 62 bits.
         let square = |x: u64| u128::from(x) * u128::from(x);

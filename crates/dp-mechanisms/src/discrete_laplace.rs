@@ -147,7 +147,7 @@ impl<A: Adjacency> DiscreteLaplace<A> {
         NoiseMode::Exact
     }
 
-    /// The probability that the noise is `k`.
+    /// Returns the probability that the noise is `k`.
     ///
     /// # Formula
     /// ```text
@@ -164,7 +164,7 @@ impl<A: Adjacency> DiscreteLaplace<A> {
         if k > 0 { tail(k.unsigned_abs()) } else { 1.0 - tail(k.unsigned_abs() + 1) }
     }
 
-    /// The probability that the noise is at most `k`.
+    /// Returns the probability that the noise is at most `k`.
     pub fn cdf(&self, k: i64) -> f64 {
         match k.checked_neg() {
             Some(mirrored) => self.probability_at_least(mirrored),
@@ -172,18 +172,18 @@ impl<A: Adjacency> DiscreteLaplace<A> {
         }
     }
 
-    /// Variance of the noise, `2 q / (1 - q)² = 1 / (2 sinh²(1 / (2 t)))`.
+    /// Returns the variance of the noise, `2 q / (1 - q)² = 1 / (2 sinh²(1 / (2 t)))`.
     pub fn variance(&self) -> f64 {
         let sinh = (0.5 / self.scale()).sinh();
         0.5 / (sinh * sinh)
     }
 
-    /// Mean of the noise's absolute value, `2 q / (1 - q²) = 1 / sinh(1 / t)`.
+    /// Returns the mean of the noise's absolute value, `2 q / (1 - q²) = 1 / sinh(1 / t)`.
     pub fn mean_absolute(&self) -> f64 {
         (1.0 / self.scale()).sinh().recip()
     }
 
-    /// `q^k`.
+    /// Returns `q^k`.
     fn power(&self, k: u64) -> f64 {
         (-(k as f64) / self.scale()).exp()
     }

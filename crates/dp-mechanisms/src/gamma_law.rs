@@ -15,13 +15,13 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     (shifted - 0.5) * shifted.ln() - shifted + half_ln_two_pi + stirling_remainder(shifted) - f64::ln(product)
 }
 
-/// `ln Gamma(x) - ((x - 1/2) ln x - x + ln(2 pi)/2)` for `x >= 16`: Stirling's series, next term below 1e-16.
+/// Returns `ln Gamma(x) - ((x - 1/2) ln x - x + ln(2 pi)/2)` for `x >= 16`: Stirling's series, next term below 1e-16.
 fn stirling_remainder(x: f64) -> f64 {
     let y = 1.0 / (x * x);
     (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y * (1.0 / 1188.0))))) / x
 }
 
-/// `x/a - 1 - ln(x/a)`, without cancellation near `x = a`.
+/// Returns `x/a - 1 - ln(x/a)`, without cancellation near `x = a`.
 fn excess(a: f64, x: f64) -> f64 {
     let t = (x - a) / a;
     if t.abs() > 0.1 {
@@ -35,7 +35,7 @@ fn excess(a: f64, x: f64) -> f64 {
     t * t * sum
 }
 
-/// `x^a e^(-x) / Gamma(a)` for `a >= 1`, `x > 0`.
+/// Returns `x^a e^(-x) / Gamma(a)` for `a >= 1`, `x > 0`.
 fn scaled_density(a: f64, x: f64) -> f64 {
     if a < 16.0 {
         return (a * x.ln() - x - ln_gamma(a)).exp();
@@ -66,7 +66,7 @@ pub(crate) fn tails(a: f64, x: f64) -> (f64, f64) {
     }
 }
 
-/// `P(a, x) Gamma(a) / (x^a e^-x) = 1/a + x/(a (a+1)) + x²/(a (a+1) (a+2)) + ...`, for `x <= a`.
+/// Returns `P(a, x) Gamma(a) / (x^a e^-x) = 1/a + x/(a (a+1)) + x²/(a (a+1) (a+2)) + ...`, for `x <= a`.
 fn lower_series(a: f64, x: f64) -> f64 {
     let (mut term, mut sum, mut denominator) = (1.0 / a, 1.0 / a, a);
     // Terms fall at least as fast as exp(-k² / (2 (a + k))): about 9 √a + 40 of them contribute.
@@ -82,7 +82,7 @@ fn lower_series(a: f64, x: f64) -> f64 {
     sum
 }
 
-/// `Q(a, x) Gamma(a) / (x^a e^-x)` for `x > a`: Legendre's continued fraction by the modified Lentz method.
+/// Returns `Q(a, x) Gamma(a) / (x^a e^-x)` for `x > a`: Legendre's continued fraction by the modified Lentz method.
 fn upper_fraction(a: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - a;
     let mut c = f64::INFINITY;

@@ -128,7 +128,7 @@ impl<A: Adjacency> GaussianMixture<A> {
         &self.sensitivities
     }
 
-    /// The probability of each index.
+    /// Returns the probability of each index.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }

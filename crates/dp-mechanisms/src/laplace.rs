@@ -162,7 +162,7 @@ impl<A: Adjacency> Laplace<A> {
         self.scale
     }
 
-    /// The probability that a coordinate's noise is at most `z`.
+    /// Returns the probability that a coordinate's noise is at most `z`.
     ///
     /// # Formula
     /// ```text

@@ -162,7 +162,7 @@ impl<A: Adjacency> LaplaceBall<A> {
         (self.dim as f64 + 1.0) * self.scale * self.scale
     }
 
-    /// The probability that the noise's norm is at most `r`.
+    /// Returns the probability that the noise's norm is at most `r`.
     ///
     /// # Formula
     /// ```text

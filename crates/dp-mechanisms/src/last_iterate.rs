@@ -229,7 +229,7 @@ impl<A: Adjacency> LastIterate<A> {
         })
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> u64 {
         self.dim
     }

@@ -46,7 +46,7 @@ impl Lattice {
         self.sensitivity
     }
 
-    /// `floor(x / step)`, clamped; `x` must be finite.
+    /// Returns `floor(x / step)`, clamped; `x` must be finite.
     pub(crate) fn floor(self, x: f64) -> i128 {
         debug_assert!(x.is_finite());
         let bits = x.to_bits();
@@ -94,7 +94,7 @@ mod tests {
     use num_bigint::BigInt;
     use proptest::prelude::*;
 
-    /// `x · 2^1200` exactly.
+    /// Returns `x · 2^1200` exactly.
     fn big(x: f64) -> BigInt {
         let bits = x.to_bits();
         let (biased, fraction) = ((bits >> 52) & 0x7ff, bits & ((1 << 52) - 1));

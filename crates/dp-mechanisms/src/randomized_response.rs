@@ -125,12 +125,12 @@ impl RandomizedResponse {
         }
     }
 
-    /// The number of possible answers.
+    /// Returns the number of possible answers.
     pub fn buckets(&self) -> u64 {
         self.buckets
     }
 
-    /// The probability of a uniform answer.
+    /// Returns the probability of a uniform answer.
     pub fn noise(&self) -> f64 {
         self.noise
     }
@@ -140,12 +140,12 @@ impl RandomizedResponse {
         NoiseMode::Exact
     }
 
-    /// The probability of the true answer, `1 - noise + noise / buckets`.
+    /// Returns the probability of the true answer, `1 - noise + noise / buckets`.
     pub fn probability_of_truth(&self) -> f64 {
         1.0 - self.noise + self.probability_of_other()
     }
 
-    /// The probability of each other answer, `noise / buckets`.
+    /// Returns the probability of each other answer, `noise / buckets`.
     pub fn probability_of_other(&self) -> f64 {
         self.noise / self.buckets as f64
     }

@@ -111,7 +111,7 @@ impl<A: Adjacency> Selection<A> {
         self.scale.coin(gap, rng)
     }
 
-    /// `(max_j u_j - u_i) / b` for real scores and the ideal scale.
+    /// Returns `(max_j u_j - u_i) / b` for real scores and the ideal scale.
     pub(crate) fn exponents(&self, scores: &Scores) -> Result<Vec<f64>, Error> {
         let scores = scores.finite()?;
         let largest = scores.iter().copied().fold(f64::MIN, f64::max);

@@ -183,7 +183,7 @@ impl<A: Adjacency> LInfSensitivity<A> {
     }
 }
 
-/// `√dim`, rounded up.
+/// Returns `√dim`, rounded up.
 fn sqrt_up(dim: u64) -> Result<f64, Error> {
     let dim = dimension(dim)? as f64; // exact: at most 2^32
     let root = sqrt_down(dim);

@@ -270,7 +270,7 @@ impl<A: Adjacency> AboveThreshold<A> {
         self.parameters.sensitivity
     }
 
-    /// The number of positive answers.
+    /// Returns the number of positive answers.
     pub fn answers(&self) -> u64 {
         self.parameters.answers
     }

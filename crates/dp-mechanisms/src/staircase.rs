@@ -138,7 +138,7 @@ impl<A: Adjacency> Staircase<A> {
         Ok(Self { epsilon, sensitivity, grid, law: Law::new(value, mean_step, period as u64) })
     }
 
-    /// Epsilon of the guarantee.
+    /// Returns epsilon of the guarantee.
     pub fn epsilon(&self) -> Epsilon {
         self.epsilon
     }
@@ -174,7 +174,7 @@ impl<A: Adjacency> Staircase<A> {
         self.law.variance() * self.grid.step() * self.grid.step()
     }
 
-    /// The probability that the noise is at most `z`.
+    /// Returns the probability that the noise is at most `z`.
     pub fn cdf(&self, z: f64) -> f64 {
         let tail = 0.5 * self.law.magnitude_tail(z.abs() / self.grid.step());
         if z <= 0.0 { tail } else { 1.0 - tail }

@@ -190,7 +190,7 @@ fn gaussian_log_delta_down(mu: f64, epsilon: f64) -> f64 {
     if mu > 0.0 { curve_point(mu, epsilon).log_delta_down } else { f64::NEG_INFINITY }
 }
 
-/// `ln(1 - e^x)` for `x <= 0`, and negative infinity at 0.
+/// Returns `ln(1 - e^x)` for `x <= 0`, and negative infinity at 0.
 fn log_one_minus_exp(x: f64) -> f64 {
     crate::logspace::log_one_minus_exp(x.min(0.0))
 }

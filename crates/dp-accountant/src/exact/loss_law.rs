@@ -128,7 +128,7 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
 /// An upper bound on a pair's hockey-stick curve, `F(l) >= sup_S P(S) - e^l Q(S)`, that is itself the curve of some pair: convex
 /// and nonincreasing in `e^l`, between `max(0, 1 - e^l)` and 1.
 pub(crate) trait DominatingCurve: Debug + Send + Sync {
-    /// `F(loss)`.
+    /// Returns `F(loss)`.
     fn delta(&self, loss: f64) -> f64;
 
     /// Returns `F(loss) - 1 + e^loss`, without cancellation; it vanishes as the loss falls.

@@ -87,7 +87,7 @@ fn check(sampling_rate: f64, mu: f64, epsilon: f64) -> Result<(), Error> {
     Ok(())
 }
 
-/// `ln(1 + (e^epsilon - 1)/q)`, to a few units in the last place.
+/// Returns `ln(1 + (e^epsilon - 1)/q)`, to a few units in the last place.
 fn unsampled(rate: f64, epsilon: f64) -> f64 {
     if epsilon < LARGE {
         (epsilon.exp_m1() / rate).ln_1p()
@@ -107,7 +107,7 @@ fn relative_rounding(rate: f64, shift: f64) -> f64 {
     8.0 * f64::EPSILON * (1.0 + shift.abs() + rate.ln().abs())
 }
 
-/// The logarithm of delta at `epsilon`.
+/// Returns the logarithm of delta at `epsilon`.
 pub(crate) fn log_delta(rate: f64, mu: f64, epsilon: f64) -> Ends {
     let shift = unsampled(rate, epsilon);
     let relative = 8.0 * f64::EPSILON;
@@ -136,7 +136,7 @@ pub(crate) fn epsilon(rate: f64, mu: f64, low: f64, high: f64) -> Ends {
     }
 }
 
-/// The Gaussian's epsilon at `e^log_delta`, rounded down.
+/// Returns the Gaussian's epsilon at `e^log_delta`, rounded down.
 pub(super) fn gaussian_epsilon_down(mu: f64, log_delta: f64) -> f64 {
     if !(log_delta < 0.0) {
         return 0.0;

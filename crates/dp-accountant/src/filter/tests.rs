@@ -38,7 +38,7 @@ fn hockey_stick(epsilon: f64, loss: f64) -> f64 {
     (-(epsilon - loss).exp_m1()).max(0.0)
 }
 
-/// The largest delta at the filter's epsilon of any adversary with this menu and at most `rounds` releases.
+/// Returns the largest delta at the filter's epsilon of any adversary with this menu and at most `rounds` releases.
 fn worst<A: Adjacency, F: Filter<A> + Clone>(filter: &F, menu: &[Coin], loss: f64, rounds: u32) -> f64 {
     let mut best = hockey_stick(filter.guarantee().epsilon().get(), loss);
     if rounds == 0 {
@@ -54,7 +54,7 @@ fn worst<A: Adjacency, F: Filter<A> + Clone>(filter: &F, menu: &[Coin], loss: f6
     best
 }
 
-/// Delta at `epsilon` of randomised responses with fixed parameters, by enumeration.
+/// Returns delta at `epsilon` of randomised responses with fixed parameters, by enumeration.
 fn fixed_delta(epsilons: &[f64], epsilon: f64, loss: f64) -> f64 {
     match epsilons.split_first() {
         None => hockey_stick(epsilon, loss),

@@ -76,7 +76,7 @@ pub(super) fn growth(power: f64, z: f64) -> Growth {
     }
 }
 
-/// `p(z)/p(0) = sum_k (z²/4)^k/(k! (v+1)...(v+k))`, all terms positive; the ratio is half the logarithmic derivative in
+/// Returns `p(z)/p(0) = sum_k (z²/4)^k/(k! (v+1)...(v+k))`, all terms positive; the ratio is half the logarithmic derivative in
 /// `z²/2`.
 fn series(order: f64, quarter_square: f64) -> Growth {
     let (mut term, mut excess, mut derivative) = (1.0, 0.0, 0.0);

@@ -60,7 +60,7 @@ impl BallLaw {
         Some(Self { ball, right, left, scale, relative_error })
     }
 
-    /// `P(L <= loss)` and `P(L > loss)`.
+    /// Returns `P(L <= loss)` and `P(L > loss)`.
     fn split(&self, loss: f64) -> (f64, f64) {
         let (sine, cosine, _) = self.ball.angle(loss);
         let (below, above) = if sine >= self.ball.mode.0 {
@@ -177,7 +177,7 @@ impl Half {
         self.outer.last().copied().unwrap_or_default()
     }
 
-    /// The integrals from the support's end to a distance, and from there to the mode.
+    /// Returns the integrals from the support's end to a distance, and from there to the mode.
     fn split(&self, distance: f64) -> (f64, f64) {
         let next = self.ends.partition_point(|end| *end <= distance);
         if next == 0 || next == self.ends.len() {

@@ -48,7 +48,7 @@ pub(super) fn divergence(ball: &Ball, order: f64) -> f64 {
     quadrature::short(low, high, |z| log_derivative(ball, z)) * x * ROUND_UP
 }
 
-/// `G'(z)/G(z)`.
+/// Returns `G'(z)/G(z)`.
 fn log_derivative(ball: &Ball, z: f64) -> f64 {
     let dim = ball.power + 2.0;
     let ratio = bessel::growth(ball.power, z).ratio;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::exact::loss_law::{LossLaw, Tails};
 
-/// The density over the angle, on a plain grid: its sum is exact to rounding, as the integrand is smooth and periodic.
+/// Returns the density over the angle, on a plain grid: its sum is exact to rounding, as the integrand is smooth and periodic.
 fn grid(x: f64, dim: u64, points: u32) -> Vec<(f64, f64)> {
     let ball = Ball::new(x, dim);
     let weight = 0.5 * (ball.weight.0 + ball.weight.1);

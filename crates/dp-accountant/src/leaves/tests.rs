@@ -53,7 +53,7 @@ fn fixed_size(sampling_rate: f64, event: DpEvent) -> DpEvent {
     DpEvent::SampledWithoutReplacement { sampling_rate, event: Box::new(event) }
 }
 
-/// The event nested inside others of every kind that does not restrict the relation.
+/// Returns the event nested inside others of every kind that does not restrict the relation.
 fn wrappings(event: &DpEvent) -> Vec<DpEvent> {
     let boxed = || Box::new(event.clone());
     let mut deep = event.clone();

@@ -198,7 +198,7 @@ impl Monotone {
         }
     }
 
-    /// `y`, `M - y` and `dy/dw` at `w`.
+    /// Returns `y`, `M - y` and `dy/dw` at `w`.
     fn point(&self, kappa: f64, w: f64) -> (f64, f64, f64) {
         let half_variance = 0.5 * self.mu * self.mu;
         let p = 0.25 * (1.0 - w) * (1.0 + w);
@@ -230,7 +230,7 @@ impl Monotone {
         density(y / self.mu - (0.5 + tilt) * self.mu) / self.mu
     }
 
-    /// `M - y`.
+    /// Returns `M - y`.
     fn excess_at(&self, y: f64) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
@@ -359,7 +359,7 @@ impl Monotone {
         }
     }
 
-    /// `ln E_P e^(t L)`, rounded up: `E e^(t y) - E[e^(t y) - 1; 0 < y <= y*] + E[e^(t M) - e^(t y); y > y*]`.
+    /// Returns `ln E_P e^(t L)`, rounded up: `E e^(t y) - E[e^(t y) - 1; 0 < y <= y*] + E[e^(t M) - e^(t y); y > y*]`.
     fn log_moment(&self, t: f64) -> f64 {
         let variance = self.mu * self.mu;
         let log_gaussian = 0.5 * t * (t + 1.0) * variance;

@@ -78,7 +78,7 @@ impl Sided {
         self.loss_at(self.high)
     }
 
-    /// `M` at `z`.
+    /// Returns `M` at `z`.
     pub(super) fn loss_at(&self, z: f64) -> f64 {
         let y = self.mu * (0.5 * self.mu + z);
         y.max((y + self.shift).min(self.level))
@@ -119,7 +119,7 @@ impl Sided {
         log_add(log_add(shifted, flat), log_upper_tail(second - t * mu))
     }
 
-    /// `T(x)`.
+    /// Returns `T(x)`.
     pub(super) fn outside(&self, x: f64) -> f64 {
         self.sides * upper_tail(x)
     }

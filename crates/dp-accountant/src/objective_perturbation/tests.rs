@@ -61,7 +61,7 @@ fn density(loss: MarginLoss, rows: &[(f64, f64, f64)], lambda: f64, s: f64, w: f
     crate::normal::density(gradient / s) / s * hessian
 }
 
-/// Delta of both directions in one dimension, by the exact densities.
+/// Returns delta of both directions in one dimension, by the exact densities.
 fn exact(loss: MarginLoss, rows: &[(f64, f64, f64)], lambda: f64, s: f64, epsilon: f64) -> (f64, f64) {
     let reach = (rows.len() as f64 + 9.0 * s) / lambda;
     let steps = 20_000;
@@ -193,7 +193,7 @@ fn the_tied_pair_by_a_plain_sum() {
     }
 }
 
-/// The loss and probability of a plain grid of `y` for the logistic loss, its maximum by search over the slope.
+/// Returns the loss and probability of a plain grid of `y` for the logistic loss, its maximum by search over the slope.
 fn logistic_grid(s: f64, lambda: f64, start: f64) -> Vec<(f64, f64)> {
     let mu = 1.0 / s;
     let steps = 8000;
@@ -341,8 +341,8 @@ fn the_moments_logarithm_is_convex_in_the_order_also_where_moments_overflow() {
     }
 }
 
-/// The density of a softmax's minimiser over three classes and one feature, along the plane in which it varies: the mean of the
-/// three weights is pure noise.
+/// Returns the density of a softmax's minimiser over three classes and one feature, along the plane in which it varies: the mean
+/// of the three weights is pure noise.
 fn softmax_density(rows: &[(f64, usize, f64)], lambda: f64, s: f64, place: [f64; 2]) -> f64 {
     let axes = [
         [core::f64::consts::FRAC_1_SQRT_2, -core::f64::consts::FRAC_1_SQRT_2, 0.0],

@@ -143,12 +143,12 @@ pub fn above_threshold_gaussian_range_bounded(
     Ok(Gaussian { threshold, query, max_queries, range_bounded: true }.rdp(order.get()))
 }
 
-/// An upper bound of the Renyi divergence of order `order >= 1` with Laplace noise.
+/// Returns an upper bound on the Renyi divergence of order `order >= 1` with Laplace noise.
 pub(crate) fn rdp_laplace(order: f64, threshold: f64, query: f64) -> f64 {
     add_up(laplace::rdp(order, threshold), query).min(pure::rdp(order, pure_epsilon(threshold, query)))
 }
 
-/// The pure guarantee with Laplace noise.
+/// Returns the pure guarantee with Laplace noise.
 pub(crate) fn pure_epsilon(threshold: f64, query: f64) -> f64 {
     add_up(threshold, query)
 }
@@ -177,7 +177,7 @@ impl Gaussian {
         self.rdp(1.0)
     }
 
-    /// The slope of the bound for the whole vector of differences.
+    /// Returns the slope of the bound for the whole vector of differences.
     fn per_order(&self) -> f64 {
         let queries = count_up(self.max_queries);
         let ratio = self.threshold / self.query;

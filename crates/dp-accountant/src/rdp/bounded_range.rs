@@ -75,7 +75,7 @@ pub fn bounded_range(order: RdpOrder, range: f64) -> Result<f64, Error> {
     Ok(rdp(order.get(), non_negative("range", range)?))
 }
 
-/// An upper bound of the Renyi divergence of order `order >= 1`, exact up to rounding.
+/// Returns an upper bound on the Renyi divergence of order `order >= 1`, exact up to rounding.
 pub(crate) fn rdp(order: f64, range: f64) -> f64 {
     let excess_order = order - 1.0;
     let quadratic = 0.125 * order * range * range;
@@ -95,7 +95,7 @@ pub(crate) fn rdp(order: f64, range: f64) -> f64 {
     exact.min(quadratic).min(range)
 }
 
-/// `ln(sinh((x + y)/2) / sinh(x/2))`, a sum of positive terms.
+/// Returns `ln(sinh((x + y)/2) / sinh(x/2))`, a sum of positive terms.
 fn sinh_ratio(x: f64, y: f64) -> f64 {
     0.5 * y + (-(-y).exp_m1() / x.exp_m1()).ln_1p()
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::{SMALL, kullback_leibler, rdp};
     use crate::rdp::pure;
 
-    /// The moment of the two-point pair with losses `t` and `t - r`.
+    /// Returns the moment of the two-point pair with losses `t` and `t - r`.
     fn two_point(order: f64, range: f64, t: f64) -> f64 {
         let upper_mass = -(t - range).exp_m1() / (t.exp() - (t - range).exp());
         let moment = upper_mass * (order * t).exp() + (1.0 - upper_mass) * (order * (t - range)).exp();

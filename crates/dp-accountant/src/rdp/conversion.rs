@@ -66,7 +66,7 @@ pub fn epsilon_improved(order: RdpOrder, rdp: f64, delta: Delta) -> Result<f64, 
     Ok(improved_epsilon(order.get(), divergence(rdp)?, delta.get().ln()))
 }
 
-/// Natural logarithm of delta by the improved conversion; see [`epsilon_improved`].
+/// Returns the natural logarithm of delta by the improved conversion; see [`epsilon_improved`].
 ///
 /// # Formula
 /// ```text
@@ -137,7 +137,7 @@ pub fn delta_suffices_for_zero(rdp: f64, delta: Delta) -> Result<bool, Error> {
     Ok(delta.get().ln() > log_total_variation(divergence(rdp)?))
 }
 
-/// The smaller epsilon of the improved and the centred conversion at this order.
+/// Returns the smaller epsilon of the improved and the centred conversion at this order.
 pub(super) fn best_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
     improved_epsilon(order, rdp, log_delta).min(centred_epsilon(order, rdp, log_delta))
 }
@@ -148,7 +148,7 @@ pub(super) fn best_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     improved_log_delta(order, rdp, epsilon).min(centred_log_delta(order, rdp, epsilon))
 }
 
-/// The logarithm of a bound on the total variation distance, from the divergence of order 1.
+/// Returns the logarithm of a bound on the total variation distance, from the divergence of order 1.
 pub(super) fn log_total_variation(kullback_leibler: f64) -> f64 {
     (0.5 * log_one_minus_exp(-kullback_leibler * (1.0 + ROUNDING))) * (1.0 - ROUNDING)
 }

@@ -133,7 +133,7 @@ impl RdpCurve {
         order::minimise(|order| conversion::best_epsilon(order, divergence(order), log_delta))
     }
 
-    /// The least delta at `epsilon` over all orders above 1 and all conversions of [`conversion`].
+    /// Returns the least delta at `epsilon` over all orders above 1 and all conversions of [`conversion`].
     ///
     /// # Errors
     /// `epsilon` negative, NaN or infinite.

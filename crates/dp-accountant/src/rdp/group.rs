@@ -49,7 +49,7 @@ impl<'a> Group<'a> {
         Self { size, base: Base::new(base), pure_epsilon }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(super) fn rdp(&self, order: f64) -> f64 {
         let least = of_chain(order, self.size, |order| self.base.at(order));
         if self.pure_epsilon.is_finite() { least.min(pure::rdp(order, self.pure_epsilon)) } else { least }

@@ -54,7 +54,7 @@ impl PositiveSum {
         self.terms += 1.0;
     }
 
-    /// The logarithm of the sum, rounded up.
+    /// Returns the logarithm of the sum, rounded up.
     pub(super) fn log(&self) -> f64 {
         if self.total == 0.0 {
             return f64::NEG_INFINITY;
@@ -64,7 +64,7 @@ impl PositiveSum {
         if log.is_nan() { f64::INFINITY } else { log }
     }
 
-    /// `ln(1 + sum)/(order - 1)`, rounded up.
+    /// Returns `ln(1 + sum)/(order - 1)`, rounded up.
     pub(super) fn divergence(&self, order: f64) -> f64 {
         let log = self.log();
         if log.is_infinite() {

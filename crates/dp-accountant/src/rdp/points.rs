@@ -41,7 +41,7 @@ impl RenyiPoints {
         Ok(Self { points })
     }
 
-    /// The bound at `order >= 1`; infinite beyond the last point.
+    /// Returns the bound at `order >= 1`; infinite beyond the last point.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         let next = self.points.partition_point(|point| point.0 < order);
         let Some(&(right, at_right)) = self.points.get(next) else {

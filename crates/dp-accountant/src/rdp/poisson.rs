@@ -158,7 +158,7 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(super) fn rdp(&self, order: f64) -> f64 {
         let mut least = convexity::mixed_with_nothing(order, self.rate, self.base.at(order));
         if self.pure_epsilon.is_finite() {

@@ -54,7 +54,7 @@ pub fn poisson_sampled_gaussian(
 const LEAST_RATE: f64 = 1e-60;
 const LEAST_MU: f64 = 1e-75;
 
-/// An upper bound of the Renyi divergence of order `order >= 1`, for `0 < rate < 1`.
+/// Returns an upper bound on the Renyi divergence of order `order >= 1`, for `0 < rate < 1`.
 pub(crate) fn rdp(order: f64, rate: f64, mu: f64) -> f64 {
     let unsampled = mul_up(order, rdp_per_order(mu).next_up());
     let cap = convexity::mixed_with_nothing(order, rate, unsampled);

@@ -131,7 +131,7 @@ impl Grid {
         }
     }
 
-    /// The order at a place.
+    /// Returns the order at a place.
     fn order(place: usize) -> f64 {
         let fine = FINE as usize;
         let integer = (place + 1) as f64 - f64::from(FINE);

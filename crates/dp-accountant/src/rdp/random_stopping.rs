@@ -198,7 +198,7 @@ impl<'a> Stopping<'a> {
         Self { base, kind }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         match &self.kind {
             Kind::Unbounded => f64::INFINITY,
@@ -229,7 +229,7 @@ fn poisson_at(mean: f64, order: f64, rdp: f64, delta: f64) -> f64 {
     if bound.is_nan() { f64::INFINITY } else { bound }
 }
 
-/// `(1 - 1/b) D_b + ln(1/gamma)/b`.
+/// Returns `(1 - 1/b) D_b + ln(1/gamma)/b`.
 fn auxiliary_term(order: f64, rdp: f64, gamma: f64) -> f64 {
     let share = (order - 1.0) / order;
     let of_base = if share == 0.0 { 0.0 } else { share * rdp };

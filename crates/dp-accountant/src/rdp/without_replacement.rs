@@ -136,7 +136,7 @@ impl Table {
     }
 }
 
-/// The sum (1) at an integer order.
+/// Returns the sum (1) at an integer order.
 fn sum_at(
     order: f64,
     rate: f64,
@@ -186,7 +186,7 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(super) fn rdp(&self, order: f64) -> f64 {
         let at = |order: f64| self.base.at(order);
         let mut least = convexity::mixed_with_nothing(order, self.rate, at(order));

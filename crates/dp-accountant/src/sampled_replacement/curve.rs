@@ -40,7 +40,7 @@ impl Pair {
         (Ends { lower, upper: if upper.is_nan() { whole } else { upper } }, slope)
     }
 
-    /// The logarithm of delta at `epsilon`.
+    /// Returns the logarithm of delta at `epsilon`.
     pub(crate) fn log_delta(&self, epsilon: f64) -> Ends {
         self.log_delta_with_slope(epsilon).0
     }

@@ -93,7 +93,7 @@ impl Pair {
         (divergence > 0.0).then_some(divergence * (1.0 + 8.0 * f64::EPSILON))
     }
 
-    /// The logarithm of `A (e^((a-1) L) - 1)/(a-1) (1 - e^(-a L))`.
+    /// Returns the logarithm of `A (e^((a-1) L) - 1)/(a-1) (1 - e^(-a L))`.
     fn log_integrand(&self, order: f64, x: f64) -> f64 {
         let excess = order - 1.0;
         let Point { loss, log_above, .. } = self.at(x);

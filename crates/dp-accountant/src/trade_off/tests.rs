@@ -3,7 +3,7 @@ use crate::gaussian;
 use crate::normal::upper_tail;
 use core::cell::{Cell, RefCell};
 
-/// The exact pairs of errors of `N(0, 1)` against `N(mu, 1)`, by the test with threshold `t`.
+/// Returns the exact pairs of errors of `N(0, 1)` against `N(mu, 1)`, by the test with threshold `t`.
 fn gaussian_errors(mu: f64, threshold: f64) -> (f64, f64) {
     (upper_tail(threshold), upper_tail(mu - threshold))
 }

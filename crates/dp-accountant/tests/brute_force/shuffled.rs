@@ -6,7 +6,7 @@ use dp_accountant::DpEvent;
 
 use super::finite::{Checks, Pairs};
 
-/// The law of the counts of the answers; `records` are the true values.
+/// Returns the law of the counts of the answers; `records` are the true values.
 fn law_of_counts(records: &[usize], buckets: usize, epsilon: f64) -> BTreeMap<Vec<u8>, f64> {
     let lie = 1.0 / (epsilon.exp() + buckets as f64 - 1.0);
     let mut laws = BTreeMap::from([(vec![0u8; buckets], 1.0)]);

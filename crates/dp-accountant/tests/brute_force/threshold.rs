@@ -4,7 +4,7 @@ use dp_accountant::{DpEvent, RdpOrder, rdp};
 
 use super::finite::{Checks, Pairs, Random};
 
-/// `P(noise > x)` in units of its scale.
+/// Returns `P(noise > x)` in units of its scale.
 fn upper_tail(gaussian: bool, x: f64) -> f64 {
     if gaussian {
         0.5 * libm::erfc(x / core::f64::consts::SQRT_2)
@@ -15,7 +15,7 @@ fn upper_tail(gaussian: bool, x: f64) -> f64 {
     }
 }
 
-/// The law of the first query whose noisy value is above a noisy threshold at 0; the last entry is that of none.
+/// Returns the law of the first query whose noisy value is above a noisy threshold at 0; the last entry is that of none.
 fn stopping_law(gaussian: bool, threshold_scale: f64, query_scale: f64, queries: &[f64]) -> Vec<f64> {
     const STEPS: i32 = 4000;
     let mut law = vec![0.0; queries.len() + 1];

@@ -22,7 +22,7 @@ fn each(file: &str, function: &str, evaluate: impl Fn(&Value, &Value, &Value)) {
     }
 }
 
-/// The cases of one family of `optim-rdp.json`.
+/// Returns the cases of one family of `optim-rdp.json`.
 fn family(name: &str) -> Vec<Value> {
     let directory = std::env::var_os("DP_GOLDEN_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{check, curve_at, number};
 
-/// The Renyi divergence of one record's answer.
+/// Returns the Renyi divergence of one record's answer.
 pub fn divergence(kind: &str, input: &Value) -> f64 {
     let (buckets, noise) = match kind {
         "rdp_randomized_response" => (2, 2.0 * (1.0 - number(input, "truth_probability"))),

@@ -20,7 +20,7 @@ fn exactly(number: f64) -> BigInt {
     if number < 0.0 { -size } else { size }
 }
 
-/// The product of two numbers in units, rounded down to a unit.
+/// Returns the product of two numbers in units, rounded down to a unit.
 fn product(a: &BigInt, b: &BigInt) -> BigInt {
     (a * b) >> DIGITS
 }

@@ -40,7 +40,7 @@ fn ends_of_the_range_are_sound() {
     assert_eq!(squared_gradient_difference(1.0, f64::NAN), f64::INFINITY);
 }
 
-/// A point of the unit ball, as its coordinate along `w` and orthogonal to it.
+/// Returns a point of the unit ball, as its coordinate along `w` and orthogonal to it.
 fn ball() -> impl Strategy<Value = (f64, f64)> {
     (0.0..1.0_f64, -core::f64::consts::PI..core::f64::consts::PI).prop_map(|(area, angle)| {
         // Half of all points lie on the sphere.

@@ -228,13 +228,13 @@ fn sweep<'a, S: Simd, F: Real, const K: usize>(
     *place = held;
 }
 
-/// `|v|²`.
+/// Returns `|v|²`.
 #[inline(always)]
 pub(super) fn squared_norm<S: Simd, F: Real>(simd: S, v: &[F]) -> F {
     dot(simd, v, v)
 }
 
-/// `|v|²` in double precision.
+/// Returns `|v|²` in double precision.
 #[inline(always)]
 pub(super) fn squared_norm_in_double<F: Real>(v: &[F]) -> f64 {
     let square = |x: F| -> f64 {

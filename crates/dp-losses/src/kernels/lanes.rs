@@ -17,9 +17,9 @@ pub trait Lanes: Copy + Sized + 'static {
     fn last<S: Simd>(simd: S, slice: &[Self]) -> Self::Vector<S>;
     /// Returns a register with the same float in every lane.
     fn broadcast<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
-    /// `a + b`.
+    /// Returns `a + b`.
     fn plus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// `a · b`.
+    /// Returns `a · b`.
     fn times<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// Returns `a · b + c`, rounded once if the instruction set allows it, otherwise twice.
     fn times_plus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;

@@ -14,7 +14,7 @@ fn entries<'a, F>(rows: &Rows<'a, F>, i: usize) -> (Option<&'a [u32]>, &'a [F]) 
     }
 }
 
-/// `⟨x, w⟩`.
+/// Returns `⟨x, w⟩`.
 pub(crate) fn dot<F: RealField + Copy>(row: &[F], w: &[F]) -> F {
     row.iter().zip(w).fold(F::zero(), |sum, (&x, &w)| sum + x * w)
 }
@@ -60,7 +60,7 @@ pub(crate) fn squared_row_norms<F: RealField + Copy>(rows: &Rows<'_, F>, out: &m
     }
 }
 
-/// `|v|²`.
+/// Returns `|v|²`.
 pub(crate) fn squared_norm<F: RealField + Copy>(v: &[F]) -> F {
     v.iter().fold(F::zero(), |sum, &x| sum + x * x)
 }

@@ -81,7 +81,7 @@ fn penalty_among(kinds: u8) -> impl Strategy<Value = (Penalty, f64)> {
     })
 }
 
-/// The objective that the map minimises.
+/// Returns the objective that the map minimises.
 fn objective(penalty: &Penalty, layout: Layout, step: f64, x: &[f64], w: &[f64]) -> f64 {
     let squared: f64 = x.iter().zip(w).map(|(x, w)| (x - w) * (x - w)).sum();
     step * penalty.value(layout, w).unwrap() + 0.5 * squared

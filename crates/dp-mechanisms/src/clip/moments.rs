@@ -226,13 +226,13 @@ impl<A: Adjacency> MomentSum<A> {
         self.rows
     }
 
-    /// The number of moments: `d(d+1)/2 + d m`.
+    /// Returns the number of moments: `d(d+1)/2 + d m`.
     pub fn moments(&self) -> usize {
         self.total.len()
     }
 }
 
-/// `d(d+1)/2 + d m`.
+/// Returns `d(d+1)/2 + d m`.
 fn moments(dim: usize, outputs: usize) -> Option<usize> {
     let square = dim.checked_mul(dim.checked_add(1)?)? / 2;
     square.checked_add(dim.checked_mul(outputs)?)

@@ -228,7 +228,7 @@ impl<A: Adjacency> LayeredGaussian<A> {
         &self.parts
     }
 
-    /// `√(Σ (D_l / s_l)²)`, rounded up.
+    /// Returns `√(Σ (D_l / s_l)²)`, rounded up.
     pub fn mu(&self) -> f64 {
         self.mu
     }

@@ -186,7 +186,7 @@ impl<F: RealField + Copy> TruncatedRows<F> {
 /// # Privacy
 /// Sensitivity `C` (`2 C` if a record is replaced), of the sum as computed:
 /// * `‖t_i q_i‖ <= C`: `|t_i|` is at most the clamp, truncation only shortens, and the clamp is `C (1 - 4 2^-53)` times
-///   a lower bound of `1 / ‖q_i‖`, both products rounded to nearest, hence at most `C / ‖q_i‖` in exact arithmetic.
+///   a lower bound on `1 / ‖q_i‖`, both products rounded to nearest, hence at most `C / ‖q_i‖` in exact arithmetic.
 /// * Every product is exact: `t_i` is a whole number of steps `u` and each entry of `q_i` of steps `h`, so that the
 ///   product is a whole number of steps `p = u h`; its magnitude is at most `C <= 2^53 p`, so it is a double.
 /// * Every partial sum, of any of the records in any order, is a whole number of steps `p` and at most
@@ -369,7 +369,7 @@ impl<A: Adjacency> RankOneSum<A> {
     }
 }
 
-/// The least `e` with `x <= 2^e`.
+/// Returns the least `e` with `x <= 2^e`.
 fn exponent_up(x: f64) -> i32 {
     let below = exponent(x);
     if x == power_of_two(below) { below } else { below + 1 }

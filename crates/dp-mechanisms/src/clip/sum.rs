@@ -299,7 +299,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         self.clipping.is_some()
     }
 
-    /// The sensitivity of the sum.
+    /// Returns the sensitivity of the sum.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }

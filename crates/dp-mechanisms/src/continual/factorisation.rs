@@ -149,7 +149,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         }
     }
 
-    /// The factor.
+    /// Returns the factor.
     pub fn factor(&self) -> &Factor {
         &self.factor
     }
@@ -159,7 +159,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         self.each
     }
 
-    /// The number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> usize {
         self.dim
     }
@@ -184,12 +184,12 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         self.grid.noise().std_dev()
     }
 
-    /// The largest standard deviation of a prefix sum's coordinate.
+    /// Returns the largest standard deviation of a prefix sum's coordinate.
     pub fn largest_error(&self) -> f64 {
         self.std_dev() * self.factor.largest_error()
     }
 
-    /// The root of the mean of the prefix sums' variances.
+    /// Returns the root of the mean of the prefix sums' variances.
     pub fn rms_error(&self) -> f64 {
         self.std_dev() * self.factor.rms_error()
     }

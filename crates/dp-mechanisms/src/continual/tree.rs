@@ -153,12 +153,12 @@ impl<A: Adjacency> TreeAggregation<A> {
         self.each
     }
 
-    /// The number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -173,7 +173,7 @@ impl<A: Adjacency> TreeAggregation<A> {
         self.reduced
     }
 
-    /// The number of levels, `⌊log2 T⌋ + 1`.
+    /// Returns the number of levels, `⌊log2 T⌋ + 1`.
     pub fn levels(&self) -> u32 {
         levels(self.steps)
     }
@@ -217,7 +217,7 @@ impl<A: Adjacency> PrivacyEvent for TreeAggregation<A> {
     }
 }
 
-/// `⌊log2 steps⌋ + 1`.
+/// Returns `⌊log2 steps⌋ + 1`.
 fn levels(steps: u64) -> u32 {
     u64::BITS - steps.leading_zeros()
 }

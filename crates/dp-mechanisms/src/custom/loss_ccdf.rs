@@ -102,7 +102,7 @@ impl LossCcdf {
         Self::new(losses, above, above_reversed)
     }
 
-    /// The losses of the table.
+    /// Returns the losses of the table.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
@@ -187,7 +187,7 @@ impl Tails {
     }
 }
 
-/// `larger - smaller`, rounded up; both in `[0, 1]`.
+/// Returns `larger - smaller`, rounded up; both in `[0, 1]`.
 fn difference_up(larger: f64, smaller: f64) -> f64 {
     let difference = larger - smaller;
     // Exact error of the difference (Dekker): larger >= smaller >= 0.

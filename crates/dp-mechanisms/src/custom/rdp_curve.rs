@@ -52,7 +52,7 @@ impl RdpCurve {
         Ok(rdp::RdpCurve::new(&self.event())?.at(RdpOrder::new(order)?))
     }
 
-    /// The orders.
+    /// Returns the orders.
     pub fn orders(&self) -> &[f64] {
         &self.orders
     }

@@ -184,12 +184,12 @@ fn seeds_and_further_assumptions_reach_the_log() {
     assert!(printed.contains("\"word\"") && printed.contains("Gdp"), "{printed}");
 }
 
-/// The hockey-stick divergence of a pair, by its definition.
+/// Returns the hockey-stick divergence of a pair, by its definition.
 fn hockey_stick(pair: &FinitePair, t: f64) -> f64 {
     pair.p().iter().zip(pair.q()).map(|(p, q)| (p - t.exp() * q).max(0.0)).sum()
 }
 
-/// The tails of a pair's loss at `losses`, in both orders.
+/// Returns the tails of a pair's loss at `losses`, in both orders.
 fn tabulated(p: &[f64], q: &[f64], losses: Vec<f64>) -> LossCcdf {
     let tails = |own: &[f64], other: &[f64]| -> Vec<f64> {
         let above = |loss: f64| {

@@ -11,7 +11,7 @@ use crate::gamma_law;
 /// the integral has an error below 1e-13.
 const LARGE: f64 = 1024.0;
 
-/// `exp(-k²/(2 s²))`.
+/// Returns `exp(-k²/(2 s²))`.
 pub(super) fn mass(scale: f64, k: i64) -> f64 {
     at(scale, k as f64)
 }
@@ -34,7 +34,7 @@ fn sum(scale: f64, first: f64, g: impl Fn(f64) -> f64) -> f64 {
     total
 }
 
-/// The sum of all masses.
+/// Returns the sum of all masses.
 ///
 /// # Formula
 /// ```text
@@ -53,7 +53,7 @@ fn frequency(scale: f64) -> f64 {
     (-2.0 * (PI * scale) * (PI * scale)).exp()
 }
 
-/// The sum of the masses from `k >= 1` on.
+/// Returns the sum of the masses from `k >= 1` on.
 ///
 /// # Formula
 /// From the scale [`LARGE`] on, with `f` the mass as a function of a real number and `x = k - 1/2`,
@@ -74,7 +74,7 @@ pub(super) fn tail(scale: f64, k: u64) -> f64 {
     (integral + slope / 24.0 - 7.0 * third / 5760.0).max(0.0)
 }
 
-/// The variance.
+/// Returns the variance.
 ///
 /// # Formula
 /// ```text

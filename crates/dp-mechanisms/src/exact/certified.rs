@@ -58,7 +58,7 @@ pub(crate) fn exp_minus_interval(z: &Interval, bits: u64) -> Interval {
     Interval { low: exp_minus_bounds(&z.high, bits).low, high: exp_minus_bounds(&z.low, bits).high }
 }
 
-/// `exp(-z)` for `z` in units of `2^-bits`.
+/// Returns `exp(-z)` for `z` in units of `2^-bits`.
 fn exp_minus_bounds(z: &BigUint, bits: u64) -> Interval {
     // exp(-z) = exp(-z / 2^halvings)^(2^halvings), with the argument of the series at most 1/2.
     let halvings = (z.bits() + 1).saturating_sub(bits);

@@ -82,7 +82,7 @@ impl DiscreteNormal {
         Err(Error::StuckGenerator)
     }
 
-    /// `(|y| t d - n)²` and `2 n d t²`.
+    /// Returns `(|y| t d - n)²` and `2 n d t²`.
     fn exact_exponent(&self, candidate: i128) -> (BigUint, BigUint) {
         let (n, d, t) = (BigUint::from(self.numerator), BigUint::from(self.denominator), BigUint::from(self.scale));
         let product = BigUint::from(candidate.unsigned_abs()) * &t * &d;

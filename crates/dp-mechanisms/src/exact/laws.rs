@@ -191,7 +191,7 @@ fn wedge<const PLACE: u32, S: Source>(
     }
 }
 
-/// `t²/2` rounded down, in units of `2^-63`, for `t` in units of `2^-42`.
+/// Returns `t²/2` rounded down, in units of `2^-63`, for `t` in units of `2^-42`.
 fn half_square(t: u64) -> u64 {
     ((u128::from(t) * u128::from(t)) >> (2 * HEAD_BITS + 1 - 63)) as u64
 }

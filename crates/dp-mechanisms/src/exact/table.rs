@@ -69,7 +69,7 @@ impl Bracket {
         Self { low: low as u64, high: high as u64 }
     }
 
-    /// `exp(-2^-power)` for `power >= 4`, by its alternating series in units of `2^-120`.
+    /// Returns `exp(-2^-power)` for `power >= 4`, by its alternating series in units of `2^-120`.
     const fn exp_minus_power_of_two(power: u32) -> Self {
         let (mut sum, mut factorial, mut term) = (1u128 << 120, 1u128, 1u32);
         while term <= 20 && power * term <= 120 {
@@ -128,7 +128,7 @@ impl Table {
     }
 }
 
-/// `f(i / 32)` for each strip.
+/// Returns `f(i / 32)` for each strip.
 const fn heights(law: Law) -> [Bracket; MOST_STRIPS + 1] {
     let one = Bracket { low: ONE, high: ONE };
     let mut heights = [one; MOST_STRIPS + 1];

@@ -159,7 +159,7 @@ proptest! {
     }
 }
 
-/// The noise of one release of zeros, in standard deviations.
+/// Returns the noise of one release of zeros, in standard deviations.
 fn draw(dim: usize, std_dev: f64, seed: u64) -> Vec<f64> {
     let gaussian = Gaussian::from_std_dev(unit(), std_dev).unwrap();
     let zeros = Bounded::with_proven_sensitivity(vec![0.0f64; dim], unit());

@@ -19,7 +19,7 @@ fn expanded(stages: &[Iterates], passes: u64) -> Vec<Iterates> {
     pass.repeat(passes as usize)
 }
 
-/// The formula as written, for a record in one step.
+/// Returns the formula as written, for a record in one step.
 fn formula(stages: &[Iterates]) -> f64 {
     let steps = expanded(stages, 1);
     let mut worst: f64 = 0.0;
@@ -36,8 +36,8 @@ fn formula(stages: &[Iterates]) -> f64 {
     worst
 }
 
-/// The exact trade-off of affine maps that attain contractions and sensitivities, for a record at place `t` of each pass: both
-/// last iterates are Gaussian.
+/// Returns the exact trade-off of affine maps that attain contractions and sensitivities, for a record at place `t` of each pass:
+/// both last iterates are Gaussian.
 fn of_affine_maps(stages: &[Iterates], passes: u64, t: usize) -> f64 {
     let steps = expanded(stages, passes);
     let places = steps.len() / passes as usize;
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// `x 2^1074`, a whole number.
+/// Returns `x 2^1074`, a whole number.
 fn whole(x: f64) -> BigInt {
     let bits = x.to_bits();
     let (biased, fraction) = (bits >> 52, bits & ((1 << 52) - 1));

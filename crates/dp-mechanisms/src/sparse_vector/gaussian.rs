@@ -238,7 +238,7 @@ pub(super) fn rounded_normal<R: CryptoRng + ?Sized>(std_dev: u64, rng: &mut R) -
 }
 
 impl<A: Adjacency> PrivacyEvent for GaussianAboveThreshold<A> {
-    /// The event of one session.
+    /// Returns the event of one session.
     fn event(&self) -> DpEvent {
         DpEvent::AboveThresholdGaussian {
             threshold_std_dev: self.threshold_std_dev,

@@ -110,7 +110,7 @@ pub(super) fn transcript(
     Ok(law[0])
 }
 
-/// `query - threshold` in scales of the threshold's noise.
+/// Returns `query - threshold` in scales of the threshold's noise.
 fn margins(threshold_noise: NoiseLaw, queries: &[f64], threshold: f64) -> Result<Vec<f64>, Error> {
     let margins: Vec<f64> =
         queries.iter().map(|query| (0.5 * query - 0.5 * threshold) / threshold_noise.scale() * 2.0).collect();

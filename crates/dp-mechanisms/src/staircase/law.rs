@@ -86,7 +86,7 @@ impl Law {
         self.first_step * first * first / 3.0 + (1.0 - self.first_step) * (mean * mean + spread)
     }
 
-    /// The probability of an absolute value above `x`.
+    /// Returns the probability of an absolute value above `x`.
     pub(super) fn magnitude_tail(&self, x: f64) -> f64 {
         let (first, period) = (self.first as f64, self.period as f64);
         if x < first {

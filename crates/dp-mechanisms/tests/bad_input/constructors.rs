@@ -38,7 +38,7 @@ fn constructors() -> impl Iterator<Item = &'static Constructor> {
     continuous::CONSTRUCTORS.iter().chain(discrete::CONSTRUCTORS)
 }
 
-/// All combinations of numbers for `count` parameters.
+/// Returns all combinations of numbers for `count` parameters.
 fn combinations(count: usize) -> Vec<Vec<f64>> {
     (0..count).fold(vec![vec![]], |all, _| {
         all.iter().flat_map(|tuple| numbers().map(|x| [tuple.as_slice(), &[x]].concat())).collect()

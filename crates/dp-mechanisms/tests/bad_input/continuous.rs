@@ -40,7 +40,7 @@ fn laplace(laplace: Laplace<Relation>) -> Result<Accepted, Error> {
     zeros::<L1, _>(laplace, laplace.sensitivity().get(), 1, law)
 }
 
-/// The first step of a stream of four: one node, one row.
+/// Returns the first step of a stream of four: one node, one row.
 fn tree(tree: TreeAggregation<Relation>) -> Result<Accepted, Error> {
     let law = Law::Continuous { std_dev: tree.std_dev(), kurtosis: 3.0 };
     let each = L2Sensitivity::new(f64::MIN_POSITIVE)?;

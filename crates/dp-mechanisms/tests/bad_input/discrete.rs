@@ -56,7 +56,7 @@ fn response(mechanism: RandomizedResponse) -> Result<Accepted, Error> {
     Ok(Accepted { law, release: Box::new(release) })
 }
 
-/// A selection between two candidates whose scores differ by the sensitivity.
+/// Returns a selection between two candidates whose scores differ by the sensitivity.
 fn choice<M>(mechanism: M, sensitivity: f64, law: fn(&M, &Scores) -> Result<Vec<f64>, Error>) -> Result<Accepted, Error>
 where
     M: Mechanism<Scores, Relation, Norm = LInf, Output = usize> + 'static,
@@ -93,7 +93,7 @@ fn comparison(mechanism: AboveThreshold<Relation>) -> Result<Accepted, Error> {
     Ok(Accepted { law: Law::Discrete { probability_of_likeliest: above }, release: Box::new(release) })
 }
 
-/// The same, with Gaussian noise.
+/// One query at the threshold, with Gaussian noise.
 fn gaussian_comparison(mechanism: GaussianAboveThreshold<Relation>) -> Result<Accepted, Error> {
     let release = move |rng: &mut SeededRng| {
         let mut log = EventLog::new();

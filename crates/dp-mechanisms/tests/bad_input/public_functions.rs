@@ -76,7 +76,7 @@ fn clipping() {
     }
 }
 
-/// The norm of three stored numbers, without over- or underflow.
+/// Returns the norm of three stored numbers, without over- or underflow.
 fn norm(v: [f64; 3]) -> f64 {
     let largest = v.iter().fold(0.0f64, |largest, entry| largest.max(entry.abs()));
     if largest == 0.0 { 0.0 } else { largest * v.iter().map(|entry| (entry / largest).powi(2)).sum::<f64>().sqrt() }

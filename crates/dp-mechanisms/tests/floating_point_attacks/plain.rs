@@ -2,12 +2,12 @@
 
 use rand::{CryptoRng, RngExt};
 
-/// A multiple of `2^-53` in `(0, 1]`.
+/// Returns a multiple of `2^-53` in `(0, 1]`.
 fn unit<R: CryptoRng>(rng: &mut R) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
-/// The textbook Laplace sampler: a logarithm of a uniform double with a random sign.
+/// Returns the textbook Laplace sampler: a logarithm of a uniform double with a random sign.
 pub(crate) fn logarithm_laplace<R: CryptoRng>(x: f64, rng: &mut R) -> f64 {
     let magnitude = -unit(rng).ln();
     x + if rng.random::<bool>() { magnitude } else { -magnitude }
@@ -26,7 +26,7 @@ pub(crate) fn logarithm_laplace_reaches(x: f64, y: f64) -> bool {
     })
 }
 
-/// The sum of four terms of uniform doubles that was proposed as secure against the attack on the logarithm.
+/// Returns the sum of four terms of uniform doubles that was proposed as secure against the attack on the logarithm.
 pub(crate) fn four_uniform_laplace<R: CryptoRng>(x: f64, rng: &mut R) -> f64 {
     let mut product = || {
         let (radius, angle) = (unit(rng), unit(rng));

@@ -6,14 +6,14 @@ use crate::exact::complex::{Complex, excess_bound};
 /// Real part of an exponent beyond which it is factored out of the moment.
 const LARGE_EXPONENT: f64 = 40.0;
 
-/// `ln M(z) = z (z + 1) mu^2 / 2` for `square = mu^2`.
+/// Returns `ln M(z) = z (z + 1) mu^2 / 2` for `square = mu^2`.
 pub(super) fn gaussian(square: f64, z: Complex) -> LogMoment {
     let log = (z * (z + Complex::new(1.0, 0.0))).scale(0.5 * square);
     let size = square * (z.norm() * (z.norm() + 1.0));
     LogMoment { log, error: 4.0 * f64::EPSILON * size }
 }
 
-/// `M(z) = sum_r w_r e^(z (z + 1) v_r / 2)`, weights summing to 1; `components` are pairs `(v, w)`.
+/// Returns `M(z) = sum_r w_r e^(z (z + 1) v_r / 2)`, weights summing to 1; `components` are pairs `(v, w)`.
 pub(super) fn mixture(components: &[(f64, f64)], z: Complex) -> LogMoment {
     let exponent = z * (z + Complex::new(1.0, 0.0));
     let size = z.norm() * (z.norm() + 1.0);
@@ -73,7 +73,7 @@ pub(super) fn laplace_cumulant(x: f64, c: f64) -> [f64; 3] {
     [log, slope - 2.0 / odd, (second / value - slope * slope + 4.0 / (odd * odd)).max(0.0)]
 }
 
-/// The corresponding values for a mixture.
+/// Returns the corresponding values for a mixture.
 pub(super) fn mixture_cumulant(components: &[(f64, f64)], c: f64) -> [f64; 3] {
     let log = mixture(components, Complex::new(c, 0.0)).log.re;
     let (mut mean, mut square_mean) = (0.0, 0.0);

@@ -147,7 +147,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// The class of a loss.
+    /// Returns the class of a loss.
     fn class(loss: f64, largest: f64) -> usize {
         let ratio = largest / loss.abs();
         // Zero, and losses too small for a quotient, belong to the last class.
@@ -333,12 +333,12 @@ pub(super) fn log_moment(excess: Complex, scale: f64, error: f64) -> LogMoment {
     LogMoment { log, error: (error / norm).ln_1p() + 8.0 * f64::EPSILON * size }
 }
 
-/// `p (e^s - 1 - s)` without overflow where the weight is small.
+/// Returns `p (e^s - 1 - s)` without overflow where the weight is small.
 fn weighted_excess(log_weight: f64, weight: f64, s: f64) -> f64 {
     if s > 1.0 { (log_weight + s).exp() - weight * (1.0 + s) } else { weight * exp_excess(s) }
 }
 
-/// `sin(theta) - theta` without cancellation.
+/// Returns `sin(theta) - theta` without cancellation.
 fn sine_excess(theta: f64) -> f64 {
     if theta.abs() < 0.7 {
         let square = theta * theta;

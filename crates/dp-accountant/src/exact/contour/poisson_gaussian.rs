@@ -56,7 +56,7 @@ pub(super) struct PoissonGaussian {
 }
 
 impl PoissonGaussian {
-    /// The largest loss.
+    /// Returns the largest loss.
     pub(super) fn supremum(&self) -> f64 {
         match self.direction {
             Direction::Remove => f64::INFINITY,
@@ -64,12 +64,12 @@ impl PoissonGaussian {
         }
     }
 
-    /// `ln w` at the argument `y`.
+    /// Returns `ln w` at the argument `y`.
     fn log_ratio(&self, y: f64) -> f64 {
         if y < LARGE_ARGUMENT { (self.rate * y.exp_m1()).ln_1p() } else { log_mixed(self.rate, y) }
     }
 
-    /// `q e^y / w`: the posterior probability that the record was sampled.
+    /// Returns `q e^y / w`: the posterior probability that the record was sampled.
     fn sampled(&self, y: f64) -> f64 {
         if y > 0.0 {
             self.rate / (self.rate + (1.0 - self.rate) * (-y).exp())
@@ -123,7 +123,7 @@ impl PoissonGaussian {
         (2.0 * PI * variance / (cost(theta) + t), theta)
     }
 
-    /// The logarithm of `cos(theta/2)^c` when adding, 0 when removing.
+    /// Returns the logarithm of `cos(theta/2)^c` when adding, 0 when removing.
     fn growth(&self, c: f64, theta: f64) -> f64 {
         match self.direction {
             Direction::Remove => 0.0,

@@ -44,12 +44,12 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    /// `m x - m²/2`.
+    /// Returns `m x - m²/2`.
     fn argument(&self, x: f64) -> f64 {
         self.mean * (x - 0.5 * self.mean)
     }
 
-    /// `ln w(x)`.
+    /// Returns `ln w(x)`.
     fn log_ratio(&self, x: f64) -> f64 {
         let y = self.argument(x);
         if y < LARGE_ARGUMENT { (self.rate * y.exp_m1()).ln_1p() } else { log_mixed(self.rate, y) }
@@ -84,7 +84,7 @@ impl Replacement {
         (-self.mean - reach, peak + c * self.mean * self.sampled(-peak) + reach, reach)
     }
 
-    /// The logarithm of `cos(m d/2)^c`.
+    /// Returns the logarithm of `cos(m d/2)^c`.
     fn growth(&self, c: f64, d: f64) -> f64 {
         c * (0.5 * self.mean * d).cos().ln()
     }

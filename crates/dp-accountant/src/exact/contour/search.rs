@@ -31,7 +31,7 @@ pub(super) struct Saddle {
 }
 
 impl Saddle {
-    /// The approximation of `ln delta` at the saddle's own epsilon.
+    /// Returns the approximation of `ln delta` at the saddle's own epsilon.
     fn log_delta(&self) -> f64 {
         self.log_delta_at(self.epsilon)
     }
@@ -42,7 +42,7 @@ impl Saddle {
         value - c * epsilon - c.ln() - (c + 1.0).ln() - 0.5 * self.bend().ln() - LN_SQRT_2_PI
     }
 
-    /// The second derivative of the integrand's logarithm.
+    /// Returns the second derivative of the integrand's logarithm.
     pub(super) fn bend(&self) -> f64 {
         self.cumulant[2] + 1.0 / (self.c * self.c) + 1.0 / ((self.c + 1.0) * (self.c + 1.0))
     }
@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
         total.iter().all(|value| value.is_finite()).then_some(total)
     }
 
-    /// `ln M(c)` of each law.
+    /// Returns `ln M(c)` of each law.
     pub(super) fn log_moments(&mut self, c: f64) -> Option<Vec<f64>> {
         self.laws.iter().zip(&mut self.grids).map(|((law, _), grid)| Some(law.cumulant(c, grid)?[0])).collect()
     }

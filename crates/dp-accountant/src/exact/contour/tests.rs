@@ -26,7 +26,7 @@ fn dp_sgd() {
     assert!((ends.upper - ends.lower) / ends.upper < 1e-9, "{ends:?}");
 }
 
-/// Delta of one step at any real epsilon, by normal tails.
+/// Returns delta of one step at any real epsilon, by normal tails.
 fn single(rate: f64, sigma: f64, direction: Direction, epsilon: f64) -> f64 {
     let (ratio, tail) = (epsilon.exp(), |x: f64| upper_tail(x / sigma));
     match direction {
@@ -43,7 +43,8 @@ fn single(rate: f64, sigma: f64, direction: Direction, epsilon: f64) -> f64 {
     }
 }
 
-/// Delta of `count` steps: the mean of that of one step, over the losses of the others, by the trapezoid rule in each output.
+/// Returns delta of `count` steps: the mean of that of one step, over the losses of the others, by the trapezoid rule in each
+/// output.
 fn convolved(rate: f64, sigma: f64, direction: Direction, epsilon: f64, count: u32) -> f64 {
     if count == 1 {
         return single(rate, sigma, direction, epsilon);
@@ -229,7 +230,7 @@ fn what_has_no_density_or_no_moments_is_left_to_others() {
     assert!(Contour::new(&vec![(Leaf::Zcdp { rho: 0.1 }, 1)]).is_none());
 }
 
-/// The closed-form Gaussian curve, from a tree that is not recognised as Gaussian.
+/// Returns the closed-form Gaussian curve, from a tree that is not recognised as Gaussian.
 fn almost_gaussian(mu: f64, count: u64) -> Contour {
     curve(vec![(Leaf::Gaussian { mu }, count), (Leaf::Pure { epsilon: 1e-300 }, 1)])
 }

@@ -13,7 +13,7 @@ pub(crate) struct Gaussian {
 }
 
 impl Gaussian {
-    /// The law for `mu` > 0.
+    /// Returns the law for `mu` > 0.
     pub(crate) fn new(mu: f64) -> Self {
         Self { mu }
     }
@@ -68,7 +68,7 @@ pub(crate) struct Mixture {
 }
 
 impl Mixture {
-    /// The law for weights of sum 1 and their ratios.
+    /// Returns the law for weights of sum 1 and their ratios.
     pub(crate) fn new(parts: impl Iterator<Item = (f64, f64)>) -> Self {
         let (mut moved, mut unmoved) = (Vec::new(), 0.0);
         for (weight, mu) in parts {

@@ -12,7 +12,7 @@ pub(crate) struct Laplace {
 }
 
 impl Laplace {
-    /// The law for `x` = sensitivity / scale.
+    /// Returns the law for `x` = sensitivity / scale.
     pub(crate) fn new(x: f64) -> Self {
         Self { x }
     }

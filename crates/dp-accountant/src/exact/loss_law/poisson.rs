@@ -25,13 +25,13 @@ impl Sampled {
         Self { rate, base }
     }
 
-    /// The mixture's loss at the release's own `loss`.
+    /// Returns the mixture's loss at the release's own `loss`.
     fn mixed(&self, loss: f64) -> f64 {
         mixed_loss(self.rate, loss)
     }
 }
 
-/// `ln(1 - q + q e^l)`.
+/// Returns `ln(1 - q + q e^l)`.
 pub(super) fn mixed_loss(rate: f64, loss: f64) -> f64 {
     if loss > 40.0 { loss + (rate + (1.0 - rate) * (-loss).exp()).ln() } else { (rate * loss.exp_m1()).ln_1p() }
 }

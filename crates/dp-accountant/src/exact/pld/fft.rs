@@ -20,7 +20,7 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// The roots for a length of `2^log_length`.
+    /// Returns the roots for a length of `2^log_length`.
     pub(super) fn new(log_length: u32) -> Self {
         let low_bits = log_length / 2;
         let length = (1u64 << log_length) as f64;
@@ -33,12 +33,12 @@ impl Roots {
         Self { log_length, low_bits, coarse, fine }
     }
 
-    /// The length.
+    /// Returns the length.
     pub(super) fn length(&self) -> usize {
         1 << self.log_length
     }
 
-    /// `e^(-2 pi i j / n)`, to within `7 * 2^-53`: a product of two entries, each within `2 * 2^-53`.
+    /// Returns `e^(-2 pi i j / n)`, to within `7 * 2^-53`: a product of two entries, each within `2 * 2^-53`.
     #[inline]
     pub(super) fn get(&self, j: usize) -> Complex {
         let j = j & (self.length() - 1);
@@ -128,7 +128,7 @@ impl Fft {
         if log_length == 0 { 0 } else { frequency.reverse_bits() >> (usize::BITS - log_length) }
     }
 
-    /// The bound of an output's rounding error, relative to the sum of the inputs' moduli.
+    /// Returns the bound on an output's rounding error, relative to the sum of the inputs' moduli.
     pub(super) fn error(&self) -> f64 {
         1.01 * LEVEL_ERROR * f64::from(self.roots.log_length)
     }

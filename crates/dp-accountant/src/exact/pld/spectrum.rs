@@ -343,7 +343,7 @@ impl Side {
         }
     }
 
-    /// The logarithm of an upper bound of delta.
+    /// Returns the logarithm of an upper bound on delta.
     pub(super) fn log_upper(&self, fft: &Fft, epsilon: f64) -> f64 {
         let Evaluation { log_scale, scale_error, sum, error } = self.evaluate(fft, epsilon);
         let finite = log_scale + scale_error + (sum.max(0.0) + error).ln();
@@ -398,7 +398,7 @@ impl Aliases {
         Self { window, ..self }
     }
 
-    /// The logarithm of the bound.
+    /// Returns the logarithm of the bound.
     pub(super) fn log_bound(&self, epsilon: f64) -> f64 {
         let geometric = |log_ratio: f64| log_ratio - (-log_ratio.min(-1e-300).exp_m1()).ln();
         let above = self

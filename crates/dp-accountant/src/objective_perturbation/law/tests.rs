@@ -68,7 +68,7 @@ fn tails_give_the_curve_of_one_release_and_its_mirror_image() {
     }
 }
 
-/// The largest loss at `y`, by search over the slope.
+/// Returns the largest loss at `y`, by search over the slope.
 fn largest_loss(loss: MarginLoss, s: f64, lambda: f64, y: f64) -> f64 {
     let v = 1.0 / (s * s);
     match loss {
@@ -98,7 +98,7 @@ fn plain(loss: MarginLoss, s: f64, lambda: f64) -> Vec<(f64, f64, f64)> {
         .collect()
 }
 
-/// Delta of `count` releases of losses rounded to a grid, by plain convolution.
+/// Returns delta of `count` releases of losses rounded to a grid, by plain convolution.
 fn convolved(law: &[(f64, f64)], step: f64, count: u32, epsilon: f64, round: fn(f64) -> f64) -> f64 {
     let index = |loss: f64| round(loss / step) as i64;
     let first = law.iter().map(|(loss, _)| index(*loss)).min().unwrap();

@@ -18,7 +18,7 @@ fn bounded(threshold: f64, query: f64, max_queries: u64) -> Gaussian {
     Gaussian { range_bounded: true, ..any(threshold, query, max_queries) }
 }
 
-/// The law of the index of the first of `queries` above a threshold of 0, and the probability that there is none.
+/// Returns the law of the index of the first of `queries` above a threshold of 0, and the probability that there is none.
 fn outcomes(noise: Noise, threshold_scale: f64, query_scale: f64, queries: &[f64], steps: i32) -> Vec<f64> {
     let (tail, density) = noise;
     let reach = 40.0;

@@ -8,7 +8,7 @@ fn rate(value: f64) -> SamplingRate {
     SamplingRate::new(value).unwrap()
 }
 
-/// The divergence of order `a` of finite laws.
+/// Returns the divergence of order `a` of finite laws.
 fn divergence(a: f64, p: &[f64], q: &[f64]) -> f64 {
     p.iter().zip(q).map(|(p, q)| p.powf(a) * q.powf(1.0 - a)).sum::<f64>().ln() / (a - 1.0)
 }

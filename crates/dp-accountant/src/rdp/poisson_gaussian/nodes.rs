@@ -77,7 +77,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// `ln(1 + excess mean) / excess`.
+    /// Returns `ln(1 + excess mean) / excess`.
     pub(super) fn divergence(&self, excess: f64) -> f64 {
         let moment = self.sum * self.reference.exp();
         let value = if excess == 0.0 {
@@ -250,7 +250,7 @@ impl Integrand {
         }
     }
 
-    /// `(w^a - 1 - a (w-1))/(a-1) e^(-y^2/2)`.
+    /// Returns `(w^a - 1 - a (w-1))/(a-1) e^(-y^2/2)`.
     fn value(&self, y: f64) -> Value {
         // The difference is exact if it is small.
         let u = self.mu * (y - 0.5 * self.mu);
@@ -267,7 +267,7 @@ impl Integrand {
         Value { mantissa: bracket.mantissa, exponent: bracket.exponent - half_square, rounding }
     }
 
-    /// The bracket over `a - 1`, from `v = w - 1` and `s = ln w`.
+    /// Returns the bracket over `a - 1`, from `v = w - 1` and `s = ln w`.
     fn bracket(&self, v: f64, s: f64) -> Value {
         let exponent = self.excess * s;
         let (mantissa, exponent) = if self.order * s.abs() < 0.5 {
@@ -282,13 +282,13 @@ impl Integrand {
         Value { mantissa, exponent, rounding: 0.0 }
     }
 
-    /// `p = q e^u / w`, the weight of the sampled component.
+    /// Returns `p = q e^u / w`, the weight of the sampled component.
     fn sampled_weight(&self, y: f64) -> f64 {
         let u = self.mu * (y - 0.5 * self.mu);
         (1.0 + (1.0 - self.rate) / self.rate * (-u).exp()).recip()
     }
 
-    /// The envelope's slope is `base + factor p(y) - y`.
+    /// Returns `base` and `factor` of the envelope's slope `base + factor p(y) - y`.
     fn envelope_parts(&self) -> (f64, f64) {
         if self.order < 2.0 { (0.0, self.order * self.mu) } else { (2.0 * self.mu, (self.order - 2.0) * self.mu) }
     }
@@ -298,7 +298,7 @@ impl Integrand {
         base + factor * self.sampled_weight(y) - y
     }
 
-    /// Logarithm of the envelope at `y`.
+    /// Returns the logarithm of the envelope at `y`.
     fn envelope(&self, y: f64) -> f64 {
         let u = self.mu * (y - 0.5 * self.mu);
         let s = if u < SAFE_EXPONENT { (self.rate * u.exp_m1()).ln_1p() } else { u + self.log_rate };

@@ -1,6 +1,6 @@
 use super::rdp;
 
-/// The binomial sum at an integer order: all terms positive.
+/// Returns the binomial sum at an integer order: all terms positive.
 fn binomial_sum(order: u32, rate: f64, mu: f64) -> f64 {
     let a = f64::from(order);
     let mut log_binomial = 0.0;

@@ -26,7 +26,7 @@ fn poisson_law(mean: f64, terms: usize) -> Vec<f64> {
     law
 }
 
-/// The divergence of the best of a random number of outcomes, from the masses of outcomes in increasing order.
+/// Returns the divergence of the best of a random number of outcomes, from the masses of outcomes in increasing order.
 fn divergence_of_best(law: &[f64], p: &[f64], q: &[f64], order: f64) -> f64 {
     let best = |masses: &[f64]| {
         let mut below = 0.0;

@@ -53,7 +53,7 @@ impl Pair {
         pairs
     }
 
-    /// `ln E_Q[(P/Q - 1)^l]` for an even `l` of at least 2, rounded up.
+    /// Returns `ln E_Q[(P/Q - 1)^l]` for an even `l` of at least 2, rounded up.
     pub(super) fn log_even_moment(self, l: u32) -> f64 {
         let power = f64::from(l);
         let (log, size) = match self {

@@ -17,7 +17,7 @@ fn rows<F: RealField + Copy>(grid: RowGrid, all: &[Vec<F>]) -> TruncatedRows<F> 
     rows
 }
 
-/// The contribution of one scalar and one row.
+/// Returns the contribution of one scalar and one row.
 fn contribution(template: &RankOneSum<ZeroOut>, scalar: f64, row: TruncatedRow<'_, f64>) -> Vec<f64> {
     let mut sum = template.like();
     sum.add(scalar, row).unwrap();

@@ -70,7 +70,7 @@ fn root_up(square: f64) -> f64 {
     if square > 0.0 { sqrt_up(square) / UNIT } else { 0.0 }
 }
 
-/// `Σ n²`, rounded up.
+/// Returns `Σ n²`, rounded up.
 fn squared_norm(numerators: impl Iterator<Item = i64>) -> f64 {
     numerators.filter(|&numerator| numerator != 0).fold(0.0, |sum, numerator| {
         let magnitude = numerator.unsigned_abs() as f64; // exact: at most 2^51
@@ -78,7 +78,7 @@ fn squared_norm(numerators: impl Iterator<Item = i64>) -> f64 {
     })
 }
 
-/// The squared norm of the sum of the columns `0, b, 2b, ...`, rounded up.
+/// Returns the squared norm of the sum of the columns `0, b, 2b, ...`, rounded up.
 fn falling(factor: &Factor, diagonals: &[i64], participation: Participation, most: usize) -> f64 {
     let separation = usize::try_from(participation.separation()).unwrap_or(usize::MAX);
     let entry = |t: usize| -> f64 {

@@ -103,7 +103,7 @@ fn orthogonal_columns_add_up() {
     assert!(found.attained && (found.value / expected.value - 1.0).abs() < 1e-11, "{found:?} {expected:?}");
 }
 
-/// `‖Cf u‖²` for contributions of dimension 3.
+/// Returns `‖Cf u‖²` for contributions of dimension 3.
 fn squared_distance(factor: &Factor, contributions: &[(usize, [f64; 3])]) -> f64 {
     (0..factor.steps())
         .map(|t| {

@@ -17,7 +17,7 @@ impl Source for Script<'_> {
 
 const DEPTH: u32 = 21;
 
-/// The probability of `true` lies between the decided part and that plus the undecided part.
+/// Checks that the probability of `true` lies between the decided part and that plus the undecided part.
 fn brackets(
     probability: f64,
     most_undecided: f64,

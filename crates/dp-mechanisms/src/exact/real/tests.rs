@@ -31,7 +31,7 @@ fn reference(multiplier: u64, head: i64, head_bits: u32, groups: &[u32], fractio
     (floor, whole)
 }
 
-/// A multiple of `2^-50` of size at most 1/2.
+/// Returns a multiple of `2^-50` of size at most 1/2.
 fn fraction() -> impl Strategy<Value = f64> {
     (-(1i64 << 49)..=1 << 49).prop_map(|units| units as f64 / (1u64 << 50) as f64)
 }

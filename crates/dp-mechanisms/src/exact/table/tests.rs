@@ -26,7 +26,7 @@ fn tables() -> Vec<Table> {
     laws.into_iter().flat_map(|law| [32, 64, 256].map(|strips| Table::new(law, strips))).collect()
 }
 
-/// `f` at the left end of a strip.
+/// Returns `f` at the left end of a strip.
 fn height(law: Law, strip: usize) -> BigUint {
     let strip = strip as u64;
     match law {

@@ -12,8 +12,8 @@ fn leaves(rate: f64, mean: f64, count: u64) -> Leaves {
     vec![(Leaf::PoissonReplacement(Pair::new(rate, 2.0 * mean, 0.5)), count)]
 }
 
-/// Delta of `count` steps and a Gaussian release at any real epsilon: the mean of the Gaussian's delta over the losses of the
-/// steps.
+/// Returns delta of `count` steps and a Gaussian release at any real epsilon: the mean of the Gaussian's delta over the losses of
+/// the steps.
 fn convolved(law: Replacement, mu: f64, epsilon: f64, count: u32) -> f64 {
     if count == 0 {
         return upper_tail(epsilon / mu - 0.5 * mu) - epsilon.exp() * upper_tail(epsilon / mu + 0.5 * mu);

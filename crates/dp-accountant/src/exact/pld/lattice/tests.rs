@@ -11,7 +11,7 @@ fn curve(law: &Masses, step: f64, shift: f64, epsilon: f64) -> f64 {
     law.infinite + (law.first..).zip(&law.finite).map(part).sum::<f64>()
 }
 
-/// The law's own curve.
+/// Returns the law's own curve.
 fn true_curve(law: &dyn LossLaw, epsilon: f64) -> f64 {
     let tails = law.tails(epsilon);
     tails.p_above - epsilon.exp() * tails.q_above

@@ -1,7 +1,7 @@
 use super::*;
 use crate::logspace::CompensatedSum;
 
-/// The masses of `count` independent losses, by convolution with compensated sums and products.
+/// Returns the masses of `count` independent losses, by convolution with compensated sums and products.
 fn convolved(law: &Masses, count: u64) -> Masses {
     let mut total = Masses { first: 0, finite: vec![1.0], infinite: 0.0 };
     for _ in 0..count {
@@ -27,7 +27,7 @@ fn delta(law: &Masses, step: f64, epsilon: f64) -> f64 {
     sum.value()
 }
 
-/// A skewed law with masses from 1 down to 1e-9.
+/// Returns a skewed law with masses from 1 down to 1e-9.
 fn law() -> Masses {
     let finite: Vec<f64> = (0..40).map(|k| (-0.5 * f64::from(k)).exp() * (1.1 + f64::from(k).sin())).collect();
     let total: f64 = finite.iter().sum();
