@@ -14,8 +14,8 @@
 //! the numbers of answers from U and from V, the shuffled answers can be sampled without knowing which record changed; so they
 //! are post-processing of the two counts. The randomiser may depend on earlier answers, if each is `e0`-DP.
 //!
-//! **Fewer clones reveal more**: given the counts for C clones, a fair coin adds one, so the pair given C dominates that given C
-//! + 1. Replacing C by the least (largest) of a bucket of values thus gives an upper (lower) bound.
+//! **Fewer clones reveal more**: given the counts for C clones, a fair coin adds one, so the pair given C dominates that given
+//! C + 1. Replacing C by the least (largest) of a bucket of values thus gives an upper (lower) bound.
 //!
 //! # References
 //! Feldman, McMillan and Talwar 2021, "Hiding among the clones", Theorem 3.1 and its proof, arXiv:2012.12803.

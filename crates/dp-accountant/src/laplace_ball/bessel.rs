@@ -8,8 +8,8 @@ const STEPS: u64 = 300;
 /// Returns bounds on `K_(v+1)(z)/K_v(z)`, `v = dim/2 - 1 >= 0`, `z > 0`.
 ///
 /// The ratio satisfies `k_v = 2v/z + 1/k_(v-1)`, in which an error shrinks by `k_v k_(v-1) > 1` at each step. It starts from the
-/// exact `k_(-1/2) = 1`, from a quadrature of `k_0`, or, a number of steps below a large order, from `max(1, 2v/z) <= k_v <= 2v/z
-/// + 1`, since `K` grows with its order.
+/// exact `k_(-1/2) = 1`, from a quadrature of `k_0`, or, a number of steps below a large order, from
+/// `max(1, 2v/z) <= k_v <= 2v/z + 1`, since `K` grows with its order.
 pub(super) fn k_ratio(dim: u64, z: f64) -> (f64, f64) {
     let power = dim - 2;
     let (mut twice_order, (mut low, mut high)) = if power > 2 * STEPS {
