@@ -159,7 +159,7 @@ pub enum ColumnKind {
         /// The treatment of any other value.
         on_unknown: OnUnknown,
     },
-    /// Not used.
+    /// The column is not used.
     Drop,
 }
 

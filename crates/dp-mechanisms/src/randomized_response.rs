@@ -98,7 +98,7 @@ impl RandomizedResponse {
         // 1 - v = (e^epsilon - 1) / (e^epsilon - 1 + k), which is accurate for a small epsilon, as v is for a large one.
         let excess = wanted.exp_m1();
         let mut noise = if excess < k { 1.0 - excess / (excess + k) } else { k / (excess + k) };
-        // At most a few units in the last place too small; the step doubles, so that the loop ends soon in any case.
+        // This is too small by at most a few units in the last place; the step doubles, so that the loop ends soon in any case.
         let mut step = noise * f64::EPSILON;
         while noise > 0.0 && noise < 1.0 {
             let response = Self { buckets, noise };

@@ -239,7 +239,7 @@ proptest::proptest! {
         zcdp.compose(&event, count).unwrap();
         proptest::prop_assert!(renyi.epsilon(delta) >= exact * (1.0 - 1e-10) - 1e-12);
         proptest::prop_assert!(zcdp.epsilon(delta) >= exact * (1.0 - 1e-10) - 1e-12);
-        // Nor above the simple conversion of zCDP.
+        // The Renyi bound is at most the simple conversion of zCDP.
         let simple = crate::zcdp::epsilon_simple(0.5 * mu * mu * count as f64, delta).unwrap();
         proptest::prop_assert!(renyi.epsilon(delta) <= simple);
     }

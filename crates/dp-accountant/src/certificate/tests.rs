@@ -123,7 +123,7 @@ fn each_edit_is_found_and_named() {
     assert!(matches!(fails(weaker), E::MissingAssumption { .. }));
 }
 
-/// Every number of the recorded event, changed by one part in a million or made NaN.
+/// A certificate is refused if any number of the recorded event is changed by one part in a million or made NaN.
 #[test]
 fn every_number_of_the_event_is_compared() {
     let change = |factor: f64| {

@@ -85,7 +85,7 @@ const FAR: f64 = 0.5;
 enum Grids {
     /// All grids that bring the ends closer.
     All,
-    /// No finer grid once one leaves the ends [`FAR`] apart.
+    /// No further grids once one leaves the ends [`FAR`] apart.
     Promising,
 }
 

@@ -45,7 +45,7 @@ fn each_tree_has_its_engine() {
 #[test]
 fn failures_are_added_to_the_rest() {
     let approximate = DpEvent::ApproximateDp { epsilon: 0.5, delta: 1e-6 };
-    // Its own curve: (e^0.5 - e^0.2) over (1 + e^0.5), and the failure.
+    // Its exact curve: (e^0.5 - e^0.2) over (1 + e^0.5), and the failure.
     let d = 1e-6;
     let expected = d + (1.0 - d) * (0.5f64.exp() - 0.2f64.exp()) / (1.0 + 0.5f64.exp());
     let got = delta(&approximate, 0.2).unwrap();
@@ -125,7 +125,7 @@ proptest::proptest! {
     }
 }
 
-/// Few steps at a small rate, rare losses, hardly any noise: the Renyi curve bounds what the engines leave open.
+/// Few steps at a small rate, rare losses, little noise: the Renyi curve bounds what the engines leave open.
 #[test]
 fn no_upper_end_is_above_the_renyi_bound() {
     for (rate, std_dev, count, delta) in [

@@ -23,7 +23,7 @@ const SMALL_POWER: f64 = 20.0;
 #[derive(Debug, Clone)]
 pub(crate) struct BallLaw {
     ball: Ball,
-    /// From the mode to the largest loss, and to the smallest.
+    /// The part from the mode to the largest loss, and the part to the smallest.
     right: Half,
     left: Half,
     /// The reciprocal of the integral of the density.

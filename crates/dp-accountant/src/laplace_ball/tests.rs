@@ -162,7 +162,7 @@ fn composed_it_costs_less_in_more_dimensions_and_no_more_than_by_its_renyi_curve
     }
 }
 
-/// From 50-digit evaluation of the integrals over the loss; near the largest loss all but a thousandth of the cosine cancels.
+/// Expected values from 50-digit evaluation of the integrals over the loss; near the largest loss all but a thousandth of the cosine cancels.
 #[test]
 fn the_truth_lies_in_the_bracket_next_to_the_largest_loss() {
     for (x, dim, epsilon, truth) in [

@@ -84,7 +84,7 @@ pub fn without_replacement(
 /// Returns the published bound at an integer order, for comparison with papers: [`without_replacement`] is never larger.
 ///
 /// # Formula
-/// That of [`without_replacement`] without the convexity bound; with `pure_epsilon` infinite it is the form without it.
+/// The formula of [`without_replacement`] without the convexity bound; with `pure_epsilon` infinite, the form without it.
 ///
 /// # References
 /// Wang, Balle and Kasiviswanathan 2019, Theorem 9, arXiv:1808.00087.

@@ -117,7 +117,7 @@ fn searches_end_with_the_work_and_what_they_found_holds() {
     assert!(ended >= 3, "{ended}");
 }
 
-/// The range of a curve is found by halving: as far as by doubling, in few evaluations.
+/// The range of a curve is found by bisection, in few evaluations, and agrees with the range found by doubling.
 #[test]
 fn the_range_of_a_curve_is_found_in_few_evaluations() {
     for mu in [1e-3, 0.1, 1.0, 30.0, 1000.0] {

@@ -273,7 +273,7 @@ fn both_parts_of_a_sum_count() {
     assert_eq!((sum.value(0), sum.value(1)), (0.0, 1.0 + 1.5 * f64::EPSILON));
     sum.add_at(1, -1.0);
     assert_eq!(sum.value(1), 1.5 * f64::EPSILON);
-    // Less than half of a unit above 1, for which there are two units below.
+    // Adding less than half a unit above 1, where the unit is twice that below 1, does not change 1.
     sum.add_at(0, 1.0);
     sum.add_at(0, 0.4 * f64::EPSILON);
     assert_eq!(sum.value(0), 1.0);

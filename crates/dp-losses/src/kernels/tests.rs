@@ -116,7 +116,7 @@ fn a_row_of_weight_zero_is_not_read() {
     let mut sum = [1.0; 3];
     Kernels::new().add_rows(Rows::Dense { values: &values, dim: 3 }, &mut scratch, &mut sum, None);
     assert_eq!(sum, [3.0, 5.0, 7.0]);
-    // Nor is any row if all have weight zero.
+    // No row is read if all have weight zero.
     scratch.weights = vec![0.0; 2];
     Kernels::new().add_rows(Rows::Dense { values: &[f64::NAN; 6], dim: 3 }, &mut scratch, &mut sum, None);
     assert_eq!(sum, [3.0, 5.0, 7.0]);

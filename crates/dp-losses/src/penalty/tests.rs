@@ -128,7 +128,7 @@ proptest! {
         let layout = Layout { features: 5, outputs: 2, intercept: false };
         let mut w = x.clone();
         penalty.prox(layout, step, &mut w).unwrap();
-        // Without the ridge.
+        // The distance moved, without the effect of the ridge.
         let moved: f64 = x.iter().zip(&w).map(|(x, w)| (x - (1.0 + step * penalty.ridge()) * w).powi(2)).sum();
         prop_assert!(moved.sqrt() <= step * penalty.pull(10) * (1.0 + 1e-12) + 1e-12);
     }

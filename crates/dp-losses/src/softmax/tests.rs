@@ -13,7 +13,7 @@ impl Uniform {
         Self(seed.wrapping_mul(2).wrapping_add(88_172_645_463_325_253))
     }
 
-    /// In [0, 1).
+    /// Returns a number in [0, 1).
     fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -21,7 +21,7 @@ impl Uniform {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// In [-size, size).
+    /// Returns numbers in [-size, size).
     fn vector(&mut self, length: usize, size: f64) -> Vec<f64> {
         (0..length).map(|_| (2.0 * self.next() - 1.0) * size).collect()
     }

@@ -78,7 +78,7 @@ pub struct ExactSum<A: Adjacency> {
 /// Whole numbers of steps.
 enum Total {
     Doubles(Vec<f64>),
-    /// With the number of low bits that the final result drops.
+    /// Integers, and the number of low bits that the final result drops.
     Integers(Vec<i64>, u32),
 }
 

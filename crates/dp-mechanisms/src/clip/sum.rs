@@ -261,7 +261,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
 
     fn set_coefficients(&mut self, squared_norms: &[F]) {
         let Some(Clipping { target, .. }) = self.clipping else {
-            // They stay at one.
+            // Coefficients stay at one.
             if self.coefficients.len() < squared_norms.len() {
                 self.coefficients.resize(squared_norms.len(), F::one());
             }

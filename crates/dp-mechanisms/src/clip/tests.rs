@@ -77,7 +77,7 @@ fn finite() -> impl Strategy<Value = f64> {
     any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite())
 }
 
-/// Every accepted bound.
+/// Returns bounds over the whole accepted range.
 fn bound() -> impl Strategy<Value = f64> {
     (523u64..2047, 0u64..(1 << 52)).prop_map(|(e, m)| f64::from_bits((e << 52) | m))
 }
@@ -102,7 +102,7 @@ proptest! {
         let bound = norm / ratio * scale;
         let found = clipped(&v, bound);
         prop_assert!(exactly_within(&found, bound));
-        // Without waste: the norm is the bound up to the stated slack.
+        // The norm attains the bound up to the stated slack.
         let found_norm = found.iter().map(|x| (x / scale).powi(2)).sum::<f64>().sqrt() * scale;
         if ratio > 1.0 {
             prop_assert!(found_norm >= bound * (1.0 - 1e-13));

@@ -54,7 +54,7 @@ pub struct Factor {
 /// Coefficients in units of `2^-40`.
 #[derive(Debug, Clone, PartialEq)]
 enum Numerators {
-    /// By distance from the diagonal.
+    /// Entries by distance from the diagonal.
     Toeplitz(Vec<i64>),
     /// Row `t` holds the entries of columns `0..=t`.
     Rows(Vec<Vec<i64>>),

@@ -222,7 +222,7 @@ pub struct MatrixSession<A: Adjacency> {
     paid_in: LogId,
     mechanism: MatrixFactorisation<A>,
     step: usize,
-    /// In fine steps, newest first.
+    /// Inputs in fine steps, newest first.
     inputs: VecDeque<Vec<i128>>,
     /// Released increments, newest first.
     increments: VecDeque<Vec<f64>>,

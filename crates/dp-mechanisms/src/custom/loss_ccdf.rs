@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// In whole numbers of `2^-(53 + shift)`.
+        /// Compares with exact differences, in whole numbers of `2^-(53 + shift)`.
         #[test]
         fn differences_are_rounded_up(larger in 0u64..=1 << 53, smaller in 0u64..=1 << 53, shift in 0u32..60) {
             let unit = 2f64.powi(-53 - shift as i32);

@@ -70,7 +70,7 @@ fn proposals_do_not_depend_on_the_scores() {
 
 #[test]
 fn a_stuck_generator_is_no_endless_loop() {
-    // It proposes the first candidate forever.
+    // The generator proposes the first candidate forever.
     assert_eq!(mechanism(1.0, 1.0).choose(&[0, 1 << 40], &mut Stuck(0)), Err(Error::StuckGenerator));
 }
 

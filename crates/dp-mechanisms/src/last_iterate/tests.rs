@@ -115,14 +115,14 @@ fn costs(event: &DpEvent) -> Vec<(BigInt, BigInt)> {
 }
 
 proptest! {
-    /// Not one unit in the last place too small: the event costs at least the formulas, in exact arithmetic.
+    /// Events are not too small by even one unit in the last place: they cost at least the formulas, in exact arithmetic.
     #[test]
     fn events_are_rounded_upwards(stages in whole_stages()) {
         let of = |passes| event::of_passes(&stages.iter().map(|stage| (*stage, 0.0)).collect::<Vec<_>>(), 1, passes);
         let steps = expanded(&stages, 1);
         let square = |x: f64| BigInt::from(x as u64).pow(2);
         let halves = |step: &Iterates| u32::from(step.contraction == 0.5);
-        // From each step to the end.
+        // Costs from each step to the end.
         let last = costs(&of(1));
         for t in 0..steps.len() {
             let mut after: u32 = steps[t + 1..].iter().map(halves).sum();
@@ -135,7 +135,7 @@ proptest! {
             }
             prop_assert!(last.iter().any(|(s, v)| s * &noise >= &shift * v), "step {t}");
         }
-        // From each step to the one before it in the next pass.
+        // Costs from each step to the one before it in the next pass.
         let DpEvent::Composed { events } = of(2) else { unreachable!() };
         prop_assert_eq!(costs(&events[1]), last);
         let turn = costs(&events[0]);
@@ -170,7 +170,7 @@ fn rounding_to_a_grid_costs_what_it_moves() {
         let exact = (passes as f64 + (updates - 1.0) * each) / (2.0 * updates.sqrt());
         assert!(claimed >= exact, "{steps} {passes}: {claimed} {exact}");
         if passes == 1 {
-            // At the last step: `s / σ + E`.
+            // The cost of the last step is `s / σ + E`.
             let formula = (1.0 + updates.sqrt() * each) / 2.0;
             assert!((claimed / formula - 1.0).abs() < 1e-9, "{claimed} {formula}");
         }

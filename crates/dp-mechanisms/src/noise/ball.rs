@@ -261,7 +261,7 @@ impl Radius {
             low += square(digits);
             high += square(digits + 1) + 1;
         }
-        // Its root, with as many digits as fit 128 bits: an even number of places.
+        // The square root, with as many digits as fit 128 bits: an even number of places.
         let shift = high.leading_zeros() & !1;
         let places = (FIRST_PLACES + shift) / 2;
         let (low, high) = (low << shift, high << shift);

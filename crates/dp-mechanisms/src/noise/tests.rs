@@ -168,7 +168,7 @@ fn stuck_generators_end() {
         let _ = crate::exact::bernoulli_exp(u128::MAX, 1, &mut stuck());
         let _ = crate::exact::bernoulli_f64(0.3, &mut stuck());
         let _ = laws::exponential(&mut Words(&mut stuck()));
-        // It gives no release.
+        // A stuck generator gives no release.
         assert_eq!(crate::rng::refuse_stuck(&mut stuck()), Err(Error::StuckGenerator));
     }
     assert!(matches!(Binary::ZERO.floor_big(10), (zero, true) if zero == num_bigint::BigInt::ZERO));

@@ -517,7 +517,7 @@ fn queries_in_one_interval_cost_what_is_claimed() {
     };
     let within = worst(&[-1.0, -0.75, -0.5, -0.25, 0.0], 1.0);
     assert!(within <= (eps1 + eps2) * (1.0 + 1e-6) && within > 0.7 * (eps1 + eps2), "{within}");
-    // Up by one and down by one in the same session.
+    // Changes by 1 in both directions in the same session.
     let beyond = worst(&[-1.0], 2.0);
     assert!(beyond > 1.05 * (eps1 + eps2), "{beyond}");
 }

@@ -67,7 +67,7 @@ fn matrix(matrix: MatrixFactorisation<Relation>) -> Result<Accepted, Error> {
 
 fn staircase(staircase: Staircase<Relation>) -> Result<Accepted, Error> {
     let sensitivity = staircase.sensitivity();
-    // In sensitivities, as the variance may be out of range. For large epsilons nearly all draws are on the first step, and the
+    // In units of the sensitivity, as the variance may be out of range. For large epsilons nearly all draws are on the first step, and the
     // law is the heavier-tailed the larger epsilon is: count the draws beyond the first step instead.
     let first_step = staircase.gamma() * sensitivity.get();
     let release = move |rng: &mut SeededRng| {

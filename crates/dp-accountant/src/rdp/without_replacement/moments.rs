@@ -104,7 +104,7 @@ fn gaussian(power: f64, mu: f64) -> f64 {
     let mut sum = PositiveSum::new();
     let middle = (0.5 * mu / STEP).floor();
     for (peak, outwards) in [(right, 1.0), (left, -1.0)] {
-        // On this side of the middle only: the nodes at or below it belong to the left.
+        // Only nodes on this side of the middle; those at or below it belong to the left.
         let on_this_side = |k: f64| if outwards > 0.0 { k > middle } else { k <= middle };
         let start = (peak / STEP).round();
         let mut k = if on_this_side(start) { start } else { middle + if outwards > 0.0 { 1.0 } else { 0.0 } };

@@ -121,7 +121,7 @@ fn each_part_has_its_own_noise() {
 }
 
 proptest! {
-    /// In exact arithmetic: each layer and the whole.
+    /// In exact arithmetic, the norms of each layer and of the whole vector are within their bounds.
     #[test]
     fn stored_norms_are_within(
         v in prop::collection::vec(-1e3f64..1e3, 12), norms in prop::collection::vec(1e-3f64..1e3, 3),

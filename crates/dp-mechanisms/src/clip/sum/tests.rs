@@ -159,7 +159,7 @@ fn nothing_is_clipped_where_the_bound_is_a_claim() {
         assert_eq!(total, [1006.0, 9.0 - 1e-3]);
         sum.reuse(total);
     }
-    // Not in the middle of a sum.
+    // A buffer is not replaced in the middle of a sum.
     add(&mut sum, &[vec![1.0, 1.0]]);
     sum.reuse(vec![7.0; 2]);
     assert_eq!(sum.finish().open().0, [1.0, 1.0]);

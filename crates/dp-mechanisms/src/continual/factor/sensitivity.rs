@@ -139,7 +139,7 @@ fn heaviest_row(products: &Products, steps: usize, participation: Participation,
 
 /// Upper bounds on the products of columns, `|<c_i, c_j>|` in units of `2^-80`, for `j - i` below the bands.
 struct Products {
-    /// At `[j][j - i]`.
+    /// The bound for columns `i` and `j` is at `[j][j - i]`.
     magnitudes: Vec<Vec<f64>>,
     none_negative: bool,
 }

@@ -191,7 +191,7 @@ proptest! {
         entries in prop::collection::vec(-(1i64 << 20)..1 << 20, 21), steps in 1usize..7, toeplitz in any::<bool>(),
         large in any::<bool>(), most in 1u64..4, separation in 1u64..4,
     ) {
-        // Up to 2^51, for which their sums are not doubles.
+        // Entries up to 2^51, whose sums are not doubles.
         let number = |i: usize| match entries[i] {
             entry if large => (1i64 << 50) + entry,
             entry => entry,

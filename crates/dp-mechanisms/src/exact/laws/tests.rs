@@ -241,7 +241,7 @@ fn exponents_are_enclosed() {
                 let mut real = Real { head, head_bits: HEAD_BITS, known: Vec::new() };
                 let found = exponent(constant, linear, square, &mut real, bits, source).unwrap();
                 let (digits, places) = real.digits(bits, &mut Script(&[])).unwrap();
-                // In units of 2^-(2 places + 1): exactly.
+                // The exact value in units of 2^-(2 places + 1).
                 let exact =
                     |x: &BigUint| (BigUint::from(constant) << (2 * places)) + ((x * linear) << places) + x * x * square;
                 let up = 2 * places + 1 - bits;

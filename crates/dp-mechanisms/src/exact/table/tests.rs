@@ -65,7 +65,7 @@ fn masses_hold_the_curve() {
             assert!(
                 in_units(table.core[strip], 0) <= right && left <= in_units(table.core[strip] + table.wedge[strip], 0)
             );
-            // By at most a unit plus the width of the brackets.
+            // The margins are at most a unit plus the width of the brackets.
             let spare = BigUint::from(2u32) << PLACES;
             assert!(in_units(table.core[strip], 0) + &spare > right);
             assert!(left + spare > in_units(table.core[strip] + table.wedge[strip], 0));

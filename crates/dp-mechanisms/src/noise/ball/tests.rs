@@ -60,7 +60,7 @@ proptest! {
         let first = nearest(copy(), &shared, &mut radius, offset, &mut Words(&mut rng)).unwrap();
         let all = nearest_with_all_digits(&mut copy(), &mut radius, offset, &mut Words(&mut rng)).unwrap();
         prop_assert_eq!(first, all);
-        // In doubles, if they are decisive.
+        // The result agrees with that in doubles, up to their rounding.
         let (low, _, places) = root(&mut radius, &mut rng);
         let size = low.to_string().parse::<f64>().unwrap() / 2f64.powi(places as i32 - 200) / 2f64.powi(200);
         let expected = size * (number.head as f64 / (1u64 << 42) as f64) + fraction;

@@ -29,7 +29,7 @@ fn convolved(law: Replacement, mu: f64, epsilon: f64, count: u32) -> f64 {
         .sum()
 }
 
-/// Few steps, together with a Gaussian release, without which their sum would hardly end.
+/// Few steps, together with a Gaussian release, without which the sum decays too slowly.
 #[test]
 fn one_to_three_steps_by_convolution() {
     for (rate, mean, epsilon, count) in [
