@@ -20,7 +20,6 @@ use crate::sensitivity::{Norm, Sensitivity};
 pub(crate) struct Cost {
     /// The event of one release.
     pub(crate) event: DpEvent,
-    /// The noise mode.
     pub(crate) noise: NoiseMode,
     /// Assumptions of the mechanism itself, such as declared monotonic scores.
     pub(crate) assumptions: Vec<Assumption>,

@@ -251,7 +251,6 @@ fn equivariant_under_powers_of_two() {
     }
 }
 
-/// Single precision is double precision rounded once.
 #[test]
 fn single_precision_rounds_the_double_result_once() {
     let gaussian = gaussian::<ZeroOut>(1.0, 0.7).mechanism;

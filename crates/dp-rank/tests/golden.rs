@@ -42,7 +42,6 @@ fn grades(value: &Value) -> Vec<u32> {
     vector(value).iter().map(|&grade| grade as u32).collect()
 }
 
-/// One case.
 struct Case<'a> {
     id: &'a str,
     input: &'a Value,

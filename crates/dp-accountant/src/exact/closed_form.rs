@@ -17,7 +17,6 @@ const MAX_COUNT: u64 = 200_000;
 /// Maximum number of components of a mixture.
 const MAX_COMPONENTS: usize = 200_000;
 
-/// A closed form.
 #[derive(Debug, Clone)]
 pub(super) enum ClosedForm {
     /// Nothing was released.

@@ -33,7 +33,6 @@ impl Roots {
         Self { log_length, low_bits, coarse, fine }
     }
 
-    /// Returns the length.
     pub(super) fn length(&self) -> usize {
         1 << self.log_length
     }
