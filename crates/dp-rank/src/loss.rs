@@ -5,8 +5,8 @@
 //! | [`ListNet`] | cross entropy of top-k probabilities | `O(n)`, `O(n^k)` for k > 1 | yes |
 //! | [`ListMle`] | log-likelihood of the sorted grades | `O(n log n)` | yes |
 //! | [`BayesRank`] | expected NDCG@k under Plackett–Luce | `O(n)`, `O(n^k)` or `O(400 n k)` | yes |
-//! | [`RankNet`] | logistic loss of pairs | `O(n²)` | anchor only |
-//! | [`LambdaRank`] | the same, weighted by what a swap does to NDCG | `O(n²)` | anchor only |
+//! | [`RankNet`] | logistic loss of pairs | `O(n²)` | baseline only |
+//! | [`LambdaRank`] | the same, weighted by the change in NDCG from a swap | `O(n²)` | baseline only |
 //!
 //! Private trainers take a [`ListLoss`]. The non-private baselines implement only [`RankingLoss`], so no private trainer accepts
 //! them.

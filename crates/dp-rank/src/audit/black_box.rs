@@ -376,7 +376,7 @@ impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
         }
         let weights = scorer.parameters() as u64;
         let each = COST_OF_AN_UPDATE + COST_OF_A_WEIGHT * weights as f64;
-        // Number of bounds on gradients computed per step.
+        // Relative cost of a step with bounds on gradients over all grades, larger if they cover thinned grades.
         let bounds = match (recipe.scaling, recipe.thin) {
             (Scaling::Clip, _) => 1.0,
             (_, false) => 3.0,
